@@ -30,7 +30,12 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
     of_version,
     row,
 )
-from tests.dissector.engine.fields.test_field_reader import ByCodecs, capture_of, same, whole
+from tests.dissector.engine.fields.test_field_reader import (
+    CodecsOnly,
+    assert_same,
+    capture_of,
+    whole,
+)
 from tests.dissector.engine.records.test_record_windows import in_parts, one_by_one
 from tests.dissector.view import bulk
 from tests.tcp_captures import Wire, write
@@ -103,10 +108,10 @@ def test_all_paths_say_the_same(found: Api) -> None:
         table = to_exchange_table([row(ANSWERED, request_frame, response_frame)])
         assert by_columns(table) == by_codecs(table)
         for show_secrets in (False, True):
-            same(
+            assert_same(
                 *(
                     whole(kind(capture_of(table), show_secrets), table)
-                    for kind in (FieldReader, ByCodecs)
+                    for kind in (FieldReader, CodecsOnly)
                 )
             )
             bulk.check([row(ANSWERED, request_frame, response_frame)], show_secrets)

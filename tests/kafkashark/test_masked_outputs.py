@@ -12,7 +12,7 @@ from browse.app.copy_forms import copy_forms
 from dissector.cli import main
 from dissector.public import open_capture
 from tests.corpus import fast_and_long
-from tests.dissector.cli.test_secrets import PLAYS, SECRET, capture
+from tests.dissector.cli.test_secrets import SCENES, SECRET, capture
 from tests.tcp_captures import WireConnection
 
 COMMANDS = (
@@ -63,7 +63,7 @@ def outputs(path: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict
 
 
 @pytest.mark.parametrize(
-    "play", fast_and_long(PLAYS[::3], [p for p in PLAYS if p not in PLAYS[::3]])
+    "play", fast_and_long(SCENES[::3], [p for p in SCENES if p not in SCENES[::3]])
 )
 def test_no_command_shows_a_secret(
     play: Callable[[WireConnection], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]

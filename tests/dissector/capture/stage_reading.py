@@ -1,4 +1,4 @@
-"""Captures read through all three stages, and what came of it in plain values."""
+"""Captures read through all three stages, with results as plain values."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Row:
     horizon: tuple[int, int]
 
 
-class Moving(Streams):
-    """Processes each segment by objects that are demoted to their rows behind it."""
+class DemotedConnections(Streams):
+    """Processes each segment by objects, demoted to rows after each."""
 
     def _next_deadline(self) -> int:
         return 0
 
 
 class Reading:
-    """One capture, read."""
+    """The result of reading one capture."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Reading:
 
     @property
     def ends(self) -> list[tuple[int, int]]:
-        """Connection and side of the ends reported."""
+        """Connection and side of the reported ends."""
         return [(row.connection, row.side) for row in self.rows if row.what is None]
 
 

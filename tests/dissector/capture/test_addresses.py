@@ -17,7 +17,7 @@ from dissector.capture.addresses import address_text, endpoint_text
         ("2001:db8:0:1::", "2001:db8:0:1::", "[2001:db8:0:1::]:9092"),
     ],
 )
-def test_addresses_are_written_as_people_do(number: str, text: str, endpoint: str) -> None:
+def test_addresses_have_their_canonical_form(number: str, text: str, endpoint: str) -> None:
     high, low = divmod(int(ipaddress.IPv6Address(number)), 1 << 64)
     assert address_text(high, low) == text
     assert endpoint_text(high, low, 9092) == endpoint

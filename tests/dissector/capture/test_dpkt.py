@@ -1,4 +1,4 @@
-"""Packets and plain Ethernet segments are those that dpkt reads, which shares no code with ours."""
+"""Packets and plain Ethernet segments equal those read by dpkt, an independent implementation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ours(path: Path) -> tuple[list[bytes], list[Segment]]:
 
 
 def theirs(path: Path) -> Iterator[tuple[bytes, Segment | None]]:
-    """Read the same with dpkt."""
+    """Read the capture with dpkt."""
     with path.open("rb") as file:
         for _, data in dpkt.pcap.UniversalReader(file):
             ip = dpkt.ethernet.Ethernet(data).data
@@ -70,7 +70,7 @@ def theirs(path: Path) -> Iterator[tuple[bytes, Segment | None]]:
 
 
 @pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.name)
-def test_same_packets_and_segments(path: Path) -> None:
+def test_packets_and_segments_equal_those_of_dpkt(path: Path) -> None:
     packets, segments = ours(path)
     read = list(theirs(path))
     assert packets == [data for data, _ in read]

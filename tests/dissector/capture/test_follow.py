@@ -1,4 +1,4 @@
-"""The streams of public captures, against what tshark follows, where tshark is right."""
+"""The streams of public captures, compared with tshark's "follow" where tshark is right."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ TSHARK = which("tshark")
 
 pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
 
-# Streams, by tshark's number, that differ, and why ours are right.
+# Different streams, by tshark's number, and why ours are right.
 DIFFERS = {
-    # tshark joins what the capture cut off (its snapshot length) without a word.
+    # tshark joins bytes around a cut by the snapshot length without a note.
     "PcapPlusPlus__pcapng-example.pcapng.zst": {1, 2, 3, 5, 6, 9, 10, 13},
     "zeek__retransmit-fast009.pcap": {0},
     "zeek__truncated-header.pcap": {0},
-    # One direction only: tshark shows nothing behind a hole that no one acknowledged.
+    # One direction only: tshark shows nothing behind an unacknowledged hole.
     "PcapPlusPlus__unidirectional_tcp_stream_with_missing_packet.pcap": {0},
     # Acknowledged bytes that were never captured are a gap also at the end.
     "suricata-verify__tcp-async-01__input.pcap": {0},
     "zeek__miss_end_data.pcap": {0},
-    # A start without SYN, reversed: tshark loses the segment that came second.
+    # A start without SYN, reversed: tshark loses the second segment.
     "tcpflow__test1-out-of-order.pcap": {0},
     # Overlapping fragments: the first bytes win here, the last there.
     "zeek__fragmented-4.pcap": {1},
@@ -36,7 +36,7 @@ DIFFERS = {
     "zeek__reassembly.pcap": {0},
 }
 
-# BIG TCP, whose only segment tshark 4.0 does not see.
+# BIG TCP, with one segment that tshark 4.0 misses.
 UNSEEN = {"tcpdump__bigtcp-ipv6.pcap"}
 
 _GAP = re.compile(rb"\[(\d+) bytes missing in capture file\]\0?")
@@ -48,7 +48,7 @@ def shark(file: Path, *words: str) -> str:
 
 
 def followed(file: Path) -> list[tuple[int, dict[str, bytes]]]:
-    """Return each stream's number and, by endpoint, the bytes that it sent, gaps as text."""
+    """Return each stream's number and, by endpoint, its sent bytes, with gaps as text."""
     numbers = {
         int(each) for each in re.findall(r"\d+", shark(file, "-T", "fields", "-e", "tcp.stream"))
     }
@@ -74,7 +74,7 @@ def flat(pieces: list[Piece]) -> bytes:
 
 
 @each_part
-def test_the_streams_of_every_shared_capture(shared: Path, part: int) -> None:
+def test_streams_of_shared_captures_equal_those_of_tshark(shared: Path, part: int) -> None:
     compared = 0
     for file in shared_captures(shared, part):
         if file.name in UNSEEN:
@@ -82,7 +82,7 @@ def test_the_streams_of_every_shared_capture(shared: Path, part: int) -> None:
         reading = Reading(file)
         assert Reading(file, 1).rows == reading.rows
         assert Reading(file, one_by_one=True).rows == reading.rows
-        # Endpoints used again are several streams, in the same order here and there.
+        # Reused endpoints are several streams, in the same order on both sides.
         ours = defaultdict(list)
         for connection in reading.tcp.connections:
             ends = (connection.a_text, connection.b_text)
@@ -112,15 +112,15 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize(("name", "connection", "side", "sizes"), EXPECTED)
-def test_streams_that_tshark_gets_wrong(
+def test_streams_with_errors_in_tshark(
     shared: Path, name: str, connection: int, side: int, sizes: list[int]
 ) -> None:
     pieces = Reading(shared / "captures/tcp" / name).streams[(connection, side)]
     assert [each if isinstance(each, int) else len(each) for each in pieces] == sizes
 
 
-def test_the_first_captured_bytes_win(shared: Path) -> None:
-    """Each byte is that of the first packet with its sequence number."""
+def test_the_first_captured_bytes_are_kept(shared: Path) -> None:
+    """Each byte comes from the first packet with its sequence number."""
     file = shared / "captures/tcp/zeek__reassembly.pcap"
     fields = ["tcp.seq", "tcp.payload"]
     words = ["-Y", "tcp.srcport==2564", "-T", "fields"]

@@ -19,7 +19,7 @@ CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"
 
 
 @pytest.fixture(autouse=True)
-def kept() -> Iterator[None]:
+def restored_secret() -> Iterator[None]:
     secret = SECRET.copy()
     yield
     SECRET[:] = secret
@@ -38,13 +38,13 @@ KEYS: dict[str, list[FlowKey]] = {
     "ports": [(0, 0, 5, i, 0, 6, 9092) for i in range(2000)],
     "high halves": [(0, i << 32, 5, 1000, 0, 6, 9092) for i in range(2000)],
     "negative": [(0, -i, -i, 1000, i, i, 9092) for i in range(2000)],
-    # What made the table's former hash, without a secret, collide: multiples of a power of two.
+    # Multiples of a power of two, which collided under a former hash without a secret.
     "shifted": [(0, 0, i << 33, 1000, 0, 6, 9092) for i in range(2000)],
 }
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_keys_of_any_order_are_scattered(kind: str) -> None:
+def test_keys_of_any_pattern_are_scattered(kind: str) -> None:
     other_secret()
     assert most_in_a_slot([hash_endpoints(SECRET.tolist(), *key) for key in KEYS[kind]]) < 12
     assert (
@@ -52,7 +52,7 @@ def test_keys_of_any_order_are_scattered(kind: str) -> None:
     )
 
 
-def test_hashes_follow_from_the_secret() -> None:
+def test_hashes_depend_on_the_secret() -> None:
     key = KEYS["ports"][3]
     before = hash_endpoints(SECRET.tolist(), *key), hash_key(SECRET.tolist(), 5)
     other_secret()
@@ -65,16 +65,16 @@ def test_rows_do_not_depend_on_the_secret() -> None:
     assert [exchange.row() for exchange in open_capture(CAPTURE)] == rows
 
 
-def test_tables_of_another_process_are_scattered_anew() -> None:
+def test_tables_from_another_process_are_rehashed() -> None:
     known, networks = ConnectionTable(), Networks()
     flows = FlowTable(known)
     for number, key in enumerate(KEYS["ports"][:100]):
         known.begin(key, 0, 0)
         flows.put(key, 2 * number)
         networks.add_tags(number + 1)
-    kept = pickle.dumps((flows, networks))
+    restored_secret = pickle.dumps((flows, networks))
     other_secret()
-    flows, networks = pickle.loads(kept)
+    flows, networks = pickle.loads(restored_secret)
     assert [flows.owner(key) for key in KEYS["ports"][:101]] == [*range(0, 200, 2), -1]
     for number in range(100):
         place = find_slot(networks.by_tags.data, SECRET.data, number + 1)

@@ -1,4 +1,4 @@
-"""Made-up traffic that the tests of the command line capture and read back."""
+"""Artificial traffic for tests of the command line."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ HTTP = b"GET /kafka HTTP/1.1\r\nHost: example.org\r\n\r\n", b"HTTP/1.1 204 No Co
 def request_frame(
     key: int, version: int, number: int, /, client_id: str | None = "shop", **values: Any
 ) -> bytes:
-    """Return a request; what is not given is at its zero, at every depth."""
+    """Return a request; missing fields are zero, at every depth."""
     whole = _filled(_fields(key, "request"), version, values)
     return default_frames.request(key, version, number, client_id, **whole)
 
 
 def response_frame(key: int, version: int, number: int, /, **values: Any) -> bytes:
-    """Return a response likewise."""
+    """Return a response; missing fields are zero."""
     whole = _filled(_fields(key, "response"), version, values)
     return default_frames.response(key, version, number, **whole)
 
 
 def shop() -> Wire:
     """
-    Return three connections with something of everything.
+    Return three connections with all kinds of exchanges.
 
     0 speaks Kafka: answered with and without errors, acks = 0, an orphan, a body that does not fit,
     unanswered. 1 speaks HTTP. 2 speaks Kafka over IPv6 in a VLAN.
@@ -86,7 +86,7 @@ def shop() -> Wire:
         response_frame(FETCH, 13, 4, responses=[{"topic_id": ORDERS_ID, "partitions": got}])
     )
     connection.broker(response_frame(HEARTBEAT, 4, 77))
-    # The id of the topic gets its name only here.
+    # Only this response has the name of the topic id.
     topics = [{"name": "orders", "topic_id": ORDERS_ID, "partitions": [{"partition_index": 3}]}]
     connection.client(request_frame(METADATA, 12, 5, topics=None))
     connection.broker(response_frame(METADATA, 12, 5, topics=topics))
@@ -110,14 +110,14 @@ def shop() -> Wire:
 
 
 def malformed_heartbeat(number: int) -> bytes:
-    """Return a Heartbeat whose group id claims to be longer than the message."""
+    """Return a Heartbeat with a group id longer than the message."""
     good = request_frame(HEARTBEAT, 4, number, group_id="g")
     at = good.index(b"\x02g")
     return good[:at] + b"\x7f" + good[at + 1 :]
 
 
 def at_ns(packet: int) -> int:
-    """Return when a packet of a wire was captured."""
+    """Return the time of a packet in nanoseconds."""
     return START_NS + packet * STEP_NS
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Fixtures for tests of the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.dissector.cli import cli_traffic
 
 
 class Done(NamedTuple):
-    """What a command printed, and its exit status."""
+    """Output and exit status of a command."""
 
     status: int
     out: str
@@ -46,7 +46,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def good(run: Run) -> Run:
-    """Run a command that has nothing to complain of."""
+    """Run a command; it must succeed without messages."""
 
     def command(*words: str | Path) -> Done:
         done = run(*words)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and one line for whatever goes wrong."""
+"""Exit status of commands, and one line for each error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SNOOP = b"snoop\0\0\0\0\0\0\2\0\0\0\4"
 
 
 @pytest.mark.parametrize("words", [[], ["pairs"], ["replay"]])
-def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+def test_help_is_a_command(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     assert main(["help", *words]) == main([*words, "--help"]) == 0
     first, second = capsys.readouterr().out.split("Usage: ")[1:]
     assert first == second
@@ -45,7 +45,7 @@ def test_help(good: Run, words: list[str]) -> None:
         assert all(f"\n  {name} " in out for name in app.COMMANDS)
 
 
-def test_no_command_is_bad_usage_and_shows_help_on_stderr(run: Run) -> None:
+def test_a_missing_command_shows_help_on_stderr(run: Run) -> None:
     done = run()
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("Usage: kafkashark")
@@ -72,7 +72,7 @@ def test_no_command_is_bad_usage_and_shows_help_on_stderr(run: Run) -> None:
         (["pairs", "a\x1b[2J", "--nope\x1b[2J"], "--nope\\x1b[2J"),
     ],
 )
-def test_bad_usage_is_one_line(run: Run, words: list[str], named: str) -> None:
+def test_wrong_usage_is_a_one_line_error(run: Run, words: list[str], named: str) -> None:
     done = run(*words)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("kafkashark: ")
@@ -93,7 +93,7 @@ def test_bad_usage_is_one_line(run: Run, words: list[str], named: str) -> None:
         ("api_key == 3 )", 13),
     ],
 )
-def test_a_bad_filter_has_a_caret_under_the_place(
+def test_a_wrong_filter_has_a_caret_under_the_error(
     run: Run, shop: Path, command: str, text: str, caret: int
 ) -> None:
     done = run(command, shop, "-Y", text)
@@ -116,7 +116,7 @@ def test_a_bad_filter_has_a_caret_under_the_place(
         (bytes.fromhex("a1b2c3d4 0002"), "pcap file cut off in its header at byte 6"),
     ],
 )
-def test_a_file_that_is_no_capture_is_an_error(
+def test_a_file_other_than_a_capture_is_an_error(
     run: Run, tmp_path: Path, command: str, content: bytes, said: str
 ) -> None:
     path = tmp_path / "x.pcap"
@@ -137,13 +137,13 @@ def test_unreadable_files_are_errors(run: Run, tmp_path: Path, command: str) -> 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
+def test_a_file_without_read_permission(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.touch(mode=0)
     assert run("pairs", path) == (2, "", f"kafkashark: {path}: permission denied\n")
 
 
-def test_all_files_are_looked_at_before_the_first_is_read(
+def test_all_files_are_checked_before_the_first_is_read(
     run: Run, shop: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "notes.txt"
@@ -152,7 +152,7 @@ def test_all_files_are_looked_at_before_the_first_is_read(
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_cut_off_capture_gives_what_is_there(
+def test_a_truncated_capture_gives_its_rows(
     run: Run, shop: Path, tmp_path: Path, command: str
 ) -> None:
     path = tmp_path / "cut.pcap"
@@ -196,7 +196,7 @@ def test_compressed(good: Run, shop: Path, tmp_path: Path, pack: Any) -> None:
     assert good("pairs", path, "-T", "ndjson").rows == [r | {"capture": str(path)} for r in rows]
 
 
-def test_cut_off_and_compressed(run: Run, shop: Path, tmp_path: Path) -> None:
+def test_truncated_and_compressed(run: Run, shop: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap.gz"
     packed = gzip.compress(shop.read_bytes())
     path.write_bytes(packed[: len(packed) * 3 // 4])
@@ -219,14 +219,14 @@ def test_standard_input(
     monkeypatch.setattr(sys, "stdin", stdin)
     text = good(command, "-", "-T", "ndjson").out
     rows = good(command, shop, "-T", "ndjson").out.replace(str(shop), "-")
-    # The name of a topic that comes later can't be known here.
+    # A topic name defined later in the capture is not known yet.
     assert text.replace(str(cli_traffic.ORDERS_ID), "orders").count("\n") >= rows.count("\n")
     if command in ("pairs", "dissect"):
         assert text.replace(f'["{cli_traffic.ORDERS_ID}"]', '["orders"]') == rows
 
 
-def test_only_the_command_that_is_named_is_loaded() -> None:
-    """Each brings what the others need not wait for."""
+def test_only_the_given_command_is_loaded() -> None:
+    """Each has imports that delay the others."""
     script = (
         "import sys; from dissector.cli import main; main(['pairs', '--help'])\n"
         "print(sorted(m for m in sys.modules if m.startswith('dissector.cli.')))\n"
@@ -249,7 +249,7 @@ def test_a_plain_command_line_does_not_wait_for_typer(shop: Path) -> None:
     assert done.stdout.decode().splitlines()[-1] == "[]"
 
 
-def test_entry_points_are_commands_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_points_are_commands(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     here = EntryPoint("shout", f"{__name__}:shout", ENTRY_POINT_GROUP)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([here]))
     assert run("shout", "hello") == (1, "HELLO\n", "")
@@ -257,12 +257,12 @@ def test_entry_points_are_commands_too(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 def shout(word: str) -> int:
-    """Print a word; a status that is not 0 is that of the process."""
+    """Print a word; its status becomes that of the process."""
     print(word.upper())
     return 1
 
 
-def test_a_mistake_of_ours_is_one_line_too(
+def test_an_internal_error_is_one_line(
     run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def mistake(*words: object) -> None:

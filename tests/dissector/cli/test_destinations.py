@@ -1,4 +1,4 @@
-"""Where the output goes, and what is safe from it."""
+"""Destinations of output, and files protected from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_output_to_a_file(good: Run, shop: Path, tmp_path: Path, form: str) -> N
 
 
 @pytest.mark.parametrize("form", ROW_FORMATS)
-def test_bad_input_costs_no_output_file(run: Run, tmp_path: Path, form: str) -> None:
+def test_bad_input_keeps_the_output_file(run: Run, tmp_path: Path, form: str) -> None:
     file = tmp_path / "precious"
     file.write_text("from yesterday")
     assert run("pairs", tmp_path / "missing", "-T", form, "-o", file).status == 2
@@ -52,7 +52,7 @@ def test_a_capture_is_not_overwritten(run: Run, shop: Path, tmp_path: Path, comm
 
 
 @pytest.mark.parametrize("form", ROW_FORMATS)
-def test_output_that_can_not_be_written(run: Run, shop: Path, tmp_path: Path, form: str) -> None:
+def test_an_unwritable_output_file(run: Run, shop: Path, tmp_path: Path, form: str) -> None:
     file = tmp_path / "no" / "such" / "folder"
     done = run("pairs", shop, "-T", form, "-o", file)
     assert done == (2, "", f"kafkashark: {file}: No such file or directory\n")
@@ -60,7 +60,7 @@ def test_output_that_can_not_be_written(run: Run, shop: Path, tmp_path: Path, fo
     assert done == (2, "", f"kafkashark: {tmp_path}: Is a directory\n")
 
 
-def test_streams_can_not_be_written_there(run: Run, shop: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_of_streams(run: Run, shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     done = run("streams", shop, "--write", file)

@@ -38,7 +38,7 @@ KEYS = [
 ]
 
 
-def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Path) -> None:
+def test_one_line_per_message_in_packet_order(good: Run, shop: Path) -> None:
     lines = good("dissect", shop).lines
     numbers = [int(line.split()[0]) for line in lines]
     assert numbers == [4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 43, 45]
@@ -51,7 +51,7 @@ def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Pa
     assert lines[13].split()[3:6] == ["[fd00::1]:50001", "->", "[fd00::2]:9092"]
 
 
-def test_order_holds_where_a_request_waits_long(good: Run, tmp_path: Path) -> None:
+def test_packet_order_holds_with_slow_responses(good: Run, tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     slow, quick = wire.connect().syn(), wire.connect(50001).syn()
     slow.client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1))
@@ -77,15 +77,15 @@ def test_tree(good: Run, shop: Path) -> None:
     ):
         assert f"\n{line}" in out, out
     assert "record batch of magic 2, zstd" in out
-    assert out.endswith("\n\n"), "an empty line parts the messages"
+    assert out.endswith("\n\n"), "an empty line separates the messages"
 
 
-def test_tree_of_a_body_that_does_not_fit(good: Run, shop: Path) -> None:
+def test_tree_of_an_undecodable_body(good: Run, shop: Path) -> None:
     out = good("dissect", shop, "--tree", "-Y", "problem").out
     assert re.search(r"\n  ! request\.group_id at byte 15: Heartbeat v4: length 126", out)
 
 
-def test_tree_names_topics_of_ids(good: Run, shop: Path) -> None:
+def test_tree_shows_names_of_topic_ids(good: Run, shop: Path) -> None:
     out = good("dissect", shop, "-V", "-Y", "api == Fetch").out
     assert re.search(rf"topic_id: {cli_traffic.ORDERS_ID}.*orders", out)
 
@@ -100,7 +100,7 @@ def test_bytes(good: Run, shop: Path) -> None:
     assert lines[-1] == ""
 
 
-def test_tree_and_bytes_go_together(good: Run, shop: Path) -> None:
+def test_tree_with_bytes(good: Run, shop: Path) -> None:
     lines = good("dissect", shop, "-V", "-x", "-Y", "correlation_id == 7").lines
     assert lines.index("Heartbeat v4 request, 25 bytes") < lines.index(
         next(line for line in lines if line.startswith("0000  "))
@@ -163,7 +163,7 @@ def test_fields_of_arrays_are_joined(good: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["client_id", "request.group_id"])
-def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None:
+def test_each_message_has_one_line_of_fields(good: Run, tmp_path: Path, name: str) -> None:
     wire = tcp_captures.Wire()
     evil = "a\tb\nc\x1b[2J\x9b1m\u202e"
     connection = (
@@ -190,11 +190,11 @@ def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None
         (["-T", "table"], "-T takes text, ndjson, fields, parquet, not 'table'"),
     ],
 )
-def test_options_that_do_not_go_together(run: Run, shop: Path, words: list[str], said: str) -> None:
+def test_invalid_combinations_of_options(run: Run, shop: Path, words: list[str], said: str) -> None:
     assert run("dissect", shop, *words) == (2, "", f"kafkashark: {said}\n")
 
 
-def test_a_field_that_there_is_not(run: Run, shop: Path) -> None:
+def test_an_unknown_field(run: Run, shop: Path) -> None:
     done = run("dissect", shop, "-T", "fields", "-e", "api", "-e", "request.acts")
     assert (done.status, done.out) == (2, "")
     said, text, caret = done.err.splitlines()
@@ -211,7 +211,7 @@ def test_filter(good: Run, shop: Path) -> None:
     ]
 
 
-def test_raw_tokens_are_messages_too(good: Run, tmp_path: Path) -> None:
+def test_raw_tokens_are_messages(good: Run, tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     connection = (
         wire.connect().syn().client(cli_traffic.request_frame(17, 0, 1, mechanism="GSSAPI"))
@@ -249,20 +249,20 @@ def test_fields_of_all_messages_as_parquet(good: Run, shop: Path, tmp_path: Path
     assert problems["problem"][0].startswith("Heartbeat v4: length 126")
 
 
-def test_fields_of_what_a_filter_lets_pass(good: Run, shop: Path, tmp_path: Path) -> None:
+def test_fields_of_filtered_messages(good: Run, shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "fields.parquet"
     good("dissect", shop, "-T", "parquet", "-o", file, "-Y", "api == Metadata")
     assert polars.read_parquet(file)["api"].cast(str).unique().to_list() == ["Metadata"]
 
 
-def test_parquet_of_nothing(good: Run, shop: Path, tmp_path: Path) -> None:
+def test_parquet_without_messages(good: Run, shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "fields.parquet"
     good("dissect", shop, "-T", "parquet", "-o", file, "-Y", "api == LeaveGroup")
     assert polars.read_parquet_schema(file).names()[-1] == "problem"
     assert len(polars.read_parquet(file)) == 0
 
 
-def test_standard_input_is_read_in_columns_too(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_in_columns(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = Path(__file__).parents[3] / "captures" / "librdkafka-transactions.pcap"
     from_file = good("dissect", capture, "-T", "ndjson").out
     windows: list[object] = []

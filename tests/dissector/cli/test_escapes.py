@@ -1,4 +1,4 @@
-"""What captures say is never obeyed by a terminal."""
+"""Captured text can't control a terminal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def evil_capture(path: Path) -> str:
         ["dissect", "-T", "fields", "-e", "client_id", "-e", "request.topic_data.name"],
     ],
 )
-def test_escapes_are_escaped(good: Run, tmp_path: Path, words: list[str]) -> None:
+def test_control_sequences_are_escaped(good: Run, tmp_path: Path, words: list[str]) -> None:
     path = evil_capture(tmp_path / "a.pcap")
     file = tmp_path / "out"
     good(*words, path, "-o", file)

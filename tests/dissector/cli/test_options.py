@@ -17,14 +17,14 @@ from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 
-def test_source(shop: Path) -> None:
+def test_options_of_a_source(shop: Path) -> None:
     chosen = source([str(shop)], "api == Produce", [9092], 1 << 20)
     assert chosen.capture.options.ports == frozenset({9092})
     assert chosen.capture.options.max_frame_bytes == 1 << 20
     assert [exchange.correlation_id for exchange in chosen.exchanges()] == [2, 3, 1]
 
 
-def test_all_exchanges_and_those_that_pass(shop: Path) -> None:
+def test_all_and_filtered_exchanges(shop: Path) -> None:
     chosen = source([str(shop)], "not api == Produce")
     passed = [chosen.passes(exchange) for window in chosen.windows() for exchange in window]
     assert (len(passed), passed.count(True)) == (9, 6)
@@ -44,12 +44,12 @@ def test_damage_is_reported_once_and_counted(
     assert err.count("\n") == 1
 
 
-def test_a_filter_that_is_none() -> None:
+def test_an_invalid_filter_is_an_error() -> None:
     with pytest.raises(FilterError):
         source(["a"], "api ==")
 
 
-def test_the_output_is_no_capture(shop: Path, tmp_path: Path) -> None:
+def test_the_output_must_not_be_a_capture(shop: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="-o would overwrite it"):
         source(["-", str(shop)], output=f"{shop.parent}/../{shop.parent.name}/{shop.name}")
     source([str(shop)], output=str(tmp_path / "new"))
@@ -58,7 +58,7 @@ def test_the_output_is_no_capture(shop: Path, tmp_path: Path) -> None:
     source(["/dev/null"], output="/dev/null")
 
 
-def test_fields_hold_no_window_while_the_next_one_is_read(shop: Path) -> None:
+def test_fields_release_each_window_before_the_next(shop: Path) -> None:
     few = source([str(shop)], jobs=1)
     few.capture.options.window_bytes = 600
     held: list[bool] = []
@@ -70,7 +70,7 @@ def test_fields_hold_no_window_while_the_next_one_is_read(shop: Path) -> None:
 
 
 def watched(read: Callable[..., Iterator[Window]], held: list[bool]) -> Any:
-    """Return what reads windows, and notes of each but the last whether the next one finds it."""
+    """Wrap a reader of windows; `held` gets whether each window outlives the next reading."""
 
     def windows(*, gleaning: bool = False) -> Iterator[Window]:
         before: ref[Any] | None = None
@@ -84,7 +84,7 @@ def watched(read: Callable[..., Iterator[Window]], held: list[bool]) -> Any:
     return windows
 
 
-def test_one_of() -> None:
+def test_check_choice() -> None:
     assert check_choice("b", ("a", "b"), "-T") == "b"
     with pytest.raises(UsageError, match="-T takes a, b, not 'c'"):
         check_choice("c", ("a", "b"), "-T")
@@ -111,7 +111,7 @@ def test_one_of() -> None:
         ["dissect", "-T", "parquet"],
     ],
 )
-def test_a_filter_gives_the_same_from_columns_and_one_by_one(
+def test_a_filter_gives_the_same_rows_from_columns_and_objects(
     good: Run,
     shop: Path,
     tmp_path: Path,
@@ -131,7 +131,7 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
 
 
 @pytest.mark.parametrize("command", ["pairs", "dissect", "records"])
-def test_a_capture_without_kafka_says_so(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_capture_without_kafka_is_reported(run: Run, tmp_path: Path, command: str) -> None:
     wire = tcp_captures.Wire()
     wire.connect().syn().client(cli_traffic.HTTP[0]).broker(cli_traffic.HTTP[1])
     wire.connect(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")

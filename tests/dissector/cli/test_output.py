@@ -37,7 +37,7 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def test_the_first_item_is_taken_at_once() -> None:
+def test_the_first_item_is_taken_immediately() -> None:
     taken: list[int] = []
 
     def items() -> Any:
@@ -62,7 +62,7 @@ def test_the_first_item_is_taken_at_once() -> None:
         ("table", ' a  b\n 1  x,y\n20  say "hi"\n'),
     ],
 )
-def test_forms(tmp_path: Path, form: str, text: str) -> None:
+def test_formats(tmp_path: Path, form: str, text: str) -> None:
     file = tmp_path / "out"
     write_rows([ROWS], form, str(file), ["a", "b", "c"], ["a", "b"])
     assert file.read_bytes().decode() == text
@@ -74,7 +74,7 @@ def test_no_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "a,b\r\n"
 
 
-def test_a_closed_pipe_is_no_error_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_pipe_is_not_reported_as_a_file_error(capsys: pytest.CaptureFixture[str]) -> None:
     def lines() -> Any:
         yield "first"
         raise BrokenPipeError
@@ -85,7 +85,7 @@ def test_a_closed_pipe_is_no_error_of_the_file(capsys: pytest.CaptureFixture[str
         raise BrokenPipeError
 
 
-def test_few_parts_are_held_however_many_are_written(tmp_path: Path) -> None:
+def test_number_of_parts_in_memory_is_bounded(tmp_path: Path) -> None:
     held: list[ref[Any]] = []
     most = 0
 
@@ -104,7 +104,7 @@ def test_few_parts_are_held_however_many_are_written(tmp_path: Path) -> None:
     assert most <= 8
 
 
-def test_a_file_that_can_not_be_written_keeps_its_error() -> None:
+def test_the_error_of_an_unwritable_file() -> None:
     rows = [[{"number": number} for number in range(10)]]
     with pytest.raises(OSError, match="No space left"):
         write_parquet(rows, {"number": TYPES["int"]}, "/dev/full")
@@ -120,7 +120,7 @@ def test_the_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal_width(None) is None
 
 
-def test_parquet_is_nothing_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_is_refused_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal())
     for output in (None, "-"):
         with pytest.raises(UsageError, match="-T parquet requires an output file: -o FILE"):

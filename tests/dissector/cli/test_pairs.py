@@ -53,7 +53,7 @@ def frame(data: bytes) -> int:
     return len(data) - 4
 
 
-def test_keys_of_ndjson_in_order(good: Run, shop: Path) -> None:
+def test_order_of_keys_in_ndjson(good: Run, shop: Path) -> None:
     done = good("pairs", shop, "-T", "ndjson")
     assert len(done.rows) == 9
     for row in done.rows:
@@ -90,7 +90,7 @@ def test_bytes_count_the_frame_without_its_size(good: Run, shop: Path) -> None:
     assert row["request_bytes"] == frame(request)
 
 
-def test_requests_that_expect_no_response(good: Run, shop: Path) -> None:
+def test_requests_without_an_expected_response(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == no_response").rows
     assert (row["correlation_id"], row["request_bytes"], row["topics"]) == (3, 162, ["orders"])
     assert [row[k] for k in ("response_time_ns", "latency_ms", "response_bytes")] == [None] * 3
@@ -136,12 +136,12 @@ def test_an_ipv6_side_is_in_brackets_and_a_null_client_id_stays_null(good: Run, 
     assert row["client_id"] is None
 
 
-def test_a_topic_id_has_the_name_that_comes_later(good: Run, shop: Path) -> None:
+def test_a_topic_id_has_its_name_from_later_in_the_capture(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "api == Fetch").rows
     assert row["topics"] == ["orders"]
 
 
-def test_rows_come_as_exchanges_end(good: Run, tmp_path: Path) -> None:
+def test_rows_are_in_the_order_of_ends_of_exchanges(good: Run, tmp_path: Path) -> None:
     """One without a response at its request; an unanswered one when its connection ends."""
     wire = tcp_captures.Wire()
     left, right = wire.connect().syn(), wire.connect(50001).syn()
@@ -190,7 +190,7 @@ def test_parquet_has_the_same_columns_and_values(good: Run, shop: Path, tmp_path
     assert table.to_dicts() == good("pairs", shop, "-T", "ndjson").rows
 
 
-def test_parquet_goes_to_stdout_where_that_is_no_terminal(
+def test_parquet_goes_to_stdout_unless_a_terminal(
     shop: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     from dissector.cli import main
@@ -200,13 +200,13 @@ def test_parquet_goes_to_stdout_where_that_is_no_terminal(
     assert (polars.read_parquet(io.BytesIO(out)).height, err) == (9, b"")
 
 
-def test_parquet_of_nothing_has_its_columns(good: Run, shop: Path, tmp_path: Path) -> None:
+def test_parquet_without_rows_has_its_columns(good: Run, shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.parquet"
     good("pairs", shop, "-T", "parquet", "-o", file, "-Y", "api == Vote", "--bodies")
     assert polars.read_parquet(file).columns == [*KEYS, "request", "response"]
 
 
-def test_table_is_for_people(good: Run, shop: Path) -> None:
+def test_table_is_the_default_format(good: Run, shop: Path) -> None:
     done = good("pairs", shop)
     assert done.lines[0].split()[:3] == ["request_packet", "response_packet", "request_time_ns"]
     assert done.lines[0].split()[3:6] == ["connection", "client", "broker"]
@@ -241,7 +241,7 @@ def test_bodies_in_ndjson(good: Run, shop: Path) -> None:
     assert rows[4]["response"]["responses"][0]["partitions"][0]["records"][0]["base_offset"] == 12
 
 
-def test_a_body_that_is_not_there_is_null(good: Run, shop: Path) -> None:
+def test_a_missing_body_is_null(good: Run, shop: Path) -> None:
     rows = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "status != answered").rows
     missing = {row["status"]: (row["request"] is None, row["response"] is None) for row in rows}
     assert missing == {
@@ -251,7 +251,7 @@ def test_a_body_that_is_not_there_is_null(good: Run, shop: Path) -> None:
     }
 
 
-def test_a_body_that_does_not_fit_is_null_and_said_why(good: Run, shop: Path) -> None:
+def test_an_undecodable_body_is_null_with_a_problem(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "problem").rows
     assert row["request"] is None
     assert row["response"] == {"throttle_time_ms": 0, "error_code": 0}
@@ -261,7 +261,9 @@ def test_a_body_that_does_not_fit_is_null_and_said_why(good: Run, shop: Path) ->
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_bodies_elsewhere_are_json_text(good: Run, shop: Path, tmp_path: Path, form: str) -> None:
+def test_bodies_in_csv_and_parquet_are_json_text(
+    good: Run, shop: Path, tmp_path: Path, form: str
+) -> None:
     file = tmp_path / "out"
     good("pairs", shop, "-T", form, "--bodies", "-o", file, "-Y", "api == Heartbeat")
     table = polars.read_csv(file) if form == "csv" else polars.read_parquet(file)
@@ -273,7 +275,7 @@ def test_bodies_elsewhere_are_json_text(good: Run, shop: Path, tmp_path: Path, f
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
 @pytest.mark.parametrize("filter_text", [None, "not api == Metadata"])
-def test_bodies_are_the_same_from_columns_and_one_by_one(
+def test_bodies_are_the_same_from_columns_and_objects(
     good: Run,
     shop: Path,
     tmp_path: Path,
@@ -291,7 +293,7 @@ def test_bodies_are_the_same_from_columns_and_one_by_one(
     assert outputs[0].equals(outputs[1]) if form == "parquet" else outputs[0] == outputs[1]
 
 
-def test_bodies_have_no_room_in_the_table(run: Run, shop: Path) -> None:
+def test_bodies_are_refused_in_the_table(run: Run, shop: Path) -> None:
     done = run("pairs", shop, "--bodies")
     assert (done.status, done.out) == (2, "")
     assert done.err == "kafkashark: --bodies requires -T ndjson, csv or parquet\n"
@@ -317,13 +319,13 @@ def test_sorting_by_bodies_and_several_columns(good: Run, shop: Path) -> None:
     good("pairs", shop, "-T", "ndjson", "--sort", "request,response", "--bodies")
 
 
-def test_sorting_by_what_is_no_column(run: Run, shop: Path) -> None:
+def test_sorting_by_an_unknown_column(run: Run, shop: Path) -> None:
     done = run("pairs", shop, "--sort", "api,request")
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("kafkashark: --sort: no column 'request'; columns are capture, ")
 
 
-def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_path: Path) -> None:
+def test_port_selects_connections(good: Run, run: Run, shop: Path, tmp_path: Path) -> None:
     assert len(good("pairs", shop, "-T", "ndjson", "--port", "9092").rows) == 9
     none = run("pairs", shop, "-T", "ndjson", "--port", "9093")
     assert (none.status, none.out) == (0, "")
@@ -340,8 +342,8 @@ def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_pat
     assert len(good("pairs", path, "-T", "ndjson").rows) == 3
 
 
-def test_kafka_on_a_port_that_content_alone_does_not_prove(good: Run, tmp_path: Path) -> None:
-    """An API that nobody knows is believed where the user says that Kafka is spoken."""
+def test_kafka_given_by_port_but_not_recognisable_by_content(good: Run, tmp_path: Path) -> None:
+    """An unknown API is accepted on a port given as Kafka's."""
     wire = tcp_captures.Wire()
     strange = bytearray(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1))
     strange[4:8] = b"\x03\xe7\x00\x01"

@@ -32,7 +32,7 @@ def ended(*words: str | Path, **options: Any) -> tuple[int, bytes, bytes]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails to read")
-def test_a_file_that_fails_to_read() -> None:
+def test_a_read_error() -> None:
     said = b"kafkashark: /proc/self/mem: input/output error\n"
     assert ended("pairs", "/proc/self/mem") == (2, b"", said)
 
@@ -46,7 +46,7 @@ def test_no_space_left(shop: Path, form: str) -> None:
     assert (status, err) == (2, said)
 
 
-def test_as_a_process(shop: Path) -> None:
+def test_the_command_as_a_process(shop: Path) -> None:
     status, out, err = ended("pairs", shop, "-T", "ndjson")
     assert (status, out.count(b"\n"), err) == (0, 9, b"")
     with shop.open("rb") as stdin:
@@ -63,7 +63,7 @@ def test_utf8_whatever_the_locale(shop: Path) -> None:
 
 
 def many(path: Path) -> Path:
-    """Write a capture whose rows fill every pipe."""
+    """Write a capture with more rows than a pipe holds."""
     wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     for number in range(4000):
@@ -80,7 +80,7 @@ def many(path: Path) -> Path:
     fast_and_long([("table", ""), ("ndjson", "1")], [("table", "1"), ("ndjson", "")]),
 )
 def test_a_closed_pipe_ends_the_command(tmp_path: Path, form: str, unbuffered: str) -> None:
-    """As with `| head -1`: the first line comes, then the command stops without a word."""
+    """As with `| head -1`: one line, then the command ends without a message."""
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     process = started("pairs", many(tmp_path / "a.pcap"), "-T", form, env=environment)
     assert process.stdout is not None
@@ -109,7 +109,7 @@ def test_ctrl_c_while_waiting_for_input(shop: Path, form: str) -> None:
     assert process.stderr is not None
     process.stdin.write(shop.read_bytes())
     process.stdin.flush()
-    # A pipe that pauses shows what it has: the command is in the midst of its work.
+    # The rows of a paused pipe are shown: the command is running.
     assert process.stdout.read(4)
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE_S) == 128 + signal.SIGINT
@@ -118,7 +118,7 @@ def test_ctrl_c_while_waiting_for_input(shop: Path, form: str) -> None:
         stream.close()
 
 
-def test_ctrl_c_leaves_no_streams_with_secrets(tmp_path: Path) -> None:
+def test_ctrl_c_deletes_streams_with_secrets(tmp_path: Path) -> None:
     fifo, folder = tmp_path / "fifo", tmp_path / "streams"
     os.mkfifo(fifo)
     process = started("streams", fifo, "--write", folder)

@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """A terminal as stderr, and no patience at all."""
+    """A terminal as stderr, and progress shown without delay."""
     terminal = Terminal()
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=terminal))
     monkeypatch.setattr(progress, "PATIENCE_S", 0)
@@ -39,7 +39,7 @@ def test_progress_is_shown_and_erased(shop: Path, terminal: Terminal) -> None:
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
-def test_of_standard_input_the_size_is_not_known(shop: Path, terminal: Terminal) -> None:
+def test_progress_of_standard_input_has_no_total(shop: Path, terminal: Terminal) -> None:
     capture = Capture([shop])
     list(capture)
     capture.paths = ["-", str(shop)]
@@ -48,7 +48,7 @@ def test_of_standard_input_the_size_is_not_known(shop: Path, terminal: Terminal)
     assert " of " not in terminal.getvalue()
 
 
-def test_progress_never_shown_is_not_erased(shop: Path, terminal: Terminal) -> None:
+def test_only_shown_progress_is_erased(shop: Path, terminal: Terminal) -> None:
     with Progress(Capture([shop])) as shown:
         shown.clear()
     assert terminal.getvalue() == ""
@@ -65,14 +65,14 @@ def test_short_work_shows_nothing(
     assert terminal.getvalue() == ""
 
 
-def test_none_where_stderr_is_no_terminal(
+def test_no_progress_unless_stderr_is_a_terminal(
     good: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 0)
     assert good("pairs", shop).err == ""
 
 
-def test_damage_stands_in_a_line_of_its_own(
+def test_damage_is_reported_on_its_own_line(
     shop: Path, tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -42,7 +42,7 @@ KEYS = [
 """As the design has them."""
 
 
-def test_keys_of_ndjson_in_order(good: Run, shop: Path) -> None:
+def test_order_of_keys_in_ndjson(good: Run, shop: Path) -> None:
     rows = good("records", shop, "-T", "ndjson").rows
     assert len(rows) == 6
     for row in rows:
@@ -91,7 +91,7 @@ def test_a_produced_and_a_fetched_record(good: Run, shop: Path) -> None:
     assert (fetched["key"], fetched["value"]) == (None, "grüße")
 
 
-def test_a_record_names_its_request(good: Run, shop: Path) -> None:
+def test_records_have_columns_of_their_request(good: Run, shop: Path) -> None:
     rows = good("records", shop, "-T", "ndjson").rows
     names = ("api", "packet", "client_id", "status", "acks")
     assert [tuple(row[name] for name in names) for row in rows[2:5]] == [
@@ -142,7 +142,7 @@ def test_every_column_can_be_sorted_by(good: Run, shop: Path, column: str) -> No
         assert there == sorted(there)
 
 
-def test_records_of_what_passes(good: Run, shop: Path) -> None:
+def test_records_of_matching_exchanges(good: Run, shop: Path) -> None:
     rows = good("records", shop, "-T", "ndjson", "-Y", "status == no_response").rows
     assert [row["correlation_id"] for row in rows] == [3, 3]
     assert good("records", shop, "-T", "ndjson", "-Y", "api == Metadata").out == ""
@@ -150,11 +150,13 @@ def test_records_of_what_passes(good: Run, shop: Path) -> None:
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-quorum.pcap", "kafka4-reassignment.pcap"])
-def test_columns_print_what_rows_print(good: Run, name: str, form: str, tmp_path: Path) -> None:
+def test_columns_and_rows_print_the_same(good: Run, name: str, form: str, tmp_path: Path) -> None:
     capture = Path(__file__).parents[3] / "captures" / name
     bulk, rows = tmp_path / "bulk", tmp_path / "rows"
     good("records", capture, "-T", form, "-o", bulk)
-    good("records", capture, "-T", form, "-o", rows, "-Y", "connection >= 0")  # asks one by one
+    good(
+        "records", capture, "-T", form, "-o", rows, "-Y", "connection >= 0"
+    )  # evaluated row by row
     if form == "parquet":
         assert polars.read_parquet(bulk).equals(polars.read_parquet(rows))
     else:
@@ -227,7 +229,7 @@ def test_produced_records_have_log_offsets_or_an_error(good: Run, mixed: Path) -
     ],
 )
 @pytest.mark.parametrize("worthwhile", [1, 100])
-def test_a_filter_asks_each_record(
+def test_a_filter_tests_each_record(
     good: Run,
     mixed: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -10,8 +10,8 @@ from tests.dissector.cli.conftest import Run
 from tests.dissector.protocol.test_apis import corrected_facts
 
 
-def test_every_message_at_every_version_is_as_in_kafka(good: Run, shared: Path) -> None:
-    """Path, type, nullability, tag and order of every field, and which versions are flexible."""
+def test_every_message_and_version_equals_kafkas_definition(good: Run, shared: Path) -> None:
+    """Path, type, nullability, tag and order of every field, and flexible versions."""
     declared = corrected_facts(shared)
     expected = [
         {
@@ -35,7 +35,7 @@ def test_every_message_at_every_version_is_as_in_kafka(good: Run, shared: Path) 
 def _in_wire_order(
     fields: list[dict[str, Any]], version: int, inside: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fields of a struct and what is in them; tagged ones after the others, by tag."""
+    """Yield the fields of a struct, recursively; tagged ones after the others, by tag."""
     own = [
         field
         for field in fields
@@ -121,14 +121,14 @@ def test_to_a_file(good: Run, tmp_path: Path) -> None:
         (["-T", "csv"], "-T takes text, ndjson, not 'csv'"),
     ],
 )
-def test_what_there_is_not(run: Run, words: list[str], said: str) -> None:
+def test_unknown_apis_and_versions(run: Run, words: list[str], said: str) -> None:
     done = run("schema", *words)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith(f"kafkashark: {said}")
     assert done.err.count("\n") == 1
 
 
-def test_a_version_that_is_no_number(run: Run) -> None:
+def test_a_version_must_be_a_number(run: Run) -> None:
     done = run("schema", "Vote", "new")
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
     assert "VERSION" in done.err

@@ -81,25 +81,25 @@ def test_fields(good: Run, pings: str, vendor: str, tmp_path: Path) -> None:
     assert "is decoded by vendor" in str(of_one["problem"].to_list())
 
 
-def test_filters_know_the_names(good: Run, pings: str, vendor: str) -> None:
+def test_filters_accept_the_names(good: Run, pings: str, vendor: str) -> None:
     text = "api == VendorPing and request.points.x == 3 and response.node == 7"
     rows = good("pairs", "-T", "ndjson", "--schemas", vendor, "-Y", text, pings).rows
     assert [row["correlation_id"] for row in rows] == [3]
 
 
-def test_the_variable(
+def test_the_environment_variable(
     good: Run, run: Run, pings: str, vendor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKASHARK_SCHEMAS", os.pathsep.join((vendor, vendor)))
     assert "VendorPing" in good("stats", pings).out
     assert "VendorPing response v1" in good("schema", "VendorPing").out
     monkeypatch.delenv("KAFKASHARK_SCHEMAS")
-    # Nothing stays of them for the next command.
+    # The next command is unaffected.
     assert "VendorPing" not in good("stats", pings).out
     assert run("schema", "VendorPing").status == 2
 
 
-def test_definitions_that_cant_be_used_are_said_once(run: Run, pings: str, vendor: str) -> None:
+def test_unusable_definitions_are_reported_once(run: Run, pings: str, vendor: str) -> None:
     broken = Path(vendor) / "Broken.json"
     broken.write_text('{"name": "BrokenRequest", "type": "request", "apiKey": 601\n "x"}')
     done = run("pairs", "-T", "ndjson", "--schemas", vendor, pings)
@@ -128,7 +128,7 @@ def test_sources_without_definitions_are_errors(
     assert done.err == f"kafkashark: {tmp_path / name}: {said}\n"
 
 
-def test_conform_accuses_nobody_of_what_a_definition_reads(
+def test_conform_has_no_findings_in_messages_of_a_definition(
     run: Run, pings: str, vendor: str
 ) -> None:
     done = run("conform", "--schemas", vendor, pings)
@@ -136,7 +136,7 @@ def test_conform_accuses_nobody_of_what_a_definition_reads(
     assert "0 errors, 0 warnings" in done.out
 
 
-def test_messages_that_do_not_fit_a_definition_are_masked(
+def test_messages_contradicting_a_definition_are_masked(
     good: Run, tmp_path: Path, vendor: str
 ) -> None:
     wire = tcp_captures.Wire()

@@ -1,4 +1,4 @@
-"""Passwords, tokens and salts of a capture are in no output of any command, unless asked for."""
+"""No command shows passwords, tokens and salts of a capture by default."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def cluster_metadata_by_id(connection: WireConnection) -> None:
 
 
 def _fetch_log(connection: WireConnection, version: int, **topic: Any) -> None:
-    """Fetch secrets from the log of KRaft, the last batch cut off."""
+    """Fetch secrets from the KRaft log, with a truncated last batch."""
     credential = {
         "name": "alice",
         "mechanism": 1,
@@ -165,7 +165,7 @@ def _fetch_log(connection: WireConnection, version: int, **topic: Any) -> None:
 
 
 def damaged(connection: WireConnection) -> None:
-    """What does not fit its declaration: left over, too long, of a version not known yet."""
+    """Undecodable messages: bytes left over, too long, or of an unknown version."""
     good = request_frame(36, 2, 1, auth_bytes=SECRET)[4:]
     connection.client(sized(good + SECRET)).broker(response_frame(36, 2, 1))
     newer = request(36, 2, 2, "c", auth_bytes=SECRET)[4:]
@@ -176,7 +176,7 @@ def damaged(connection: WireConnection) -> None:
 
 
 def settings_of_others(connection: WireConnection) -> None:
-    """Settings that Kafka does not know, or whose values hold more than they should."""
+    """Settings unknown to Kafka, or with credentials within their values."""
     text = SECRET.decode()
     settings = {
         "somebody.elses.setting": text,
@@ -226,7 +226,7 @@ def error_texts(connection: WireConnection) -> None:
 
 
 def urls(connection: WireConnection) -> None:
-    """Connect's workers send their address to one another, by way of the coordinator."""
+    """Connect workers exchange their URLs through the group coordinator."""
     url = b"http://admin:" + SECRET + b"@host:8083/"
     metadata = b"\0\0" + len(url).to_bytes(2, "big") + url + bytes(8)
     protocols = [{"name": "default", "metadata": metadata}]
@@ -271,7 +271,7 @@ def unknown_tags(connection: WireConnection) -> None:
 
 
 def orphans(connection: WireConnection) -> None:
-    """Responses without their requests, and an API that nobody knows."""
+    """Responses without requests, and an unknown API."""
     connection.client(request_frame(12, 4, 1), sized(b"\x02\x15\0\0\0\0\0\2\0\1c" + SECRET))
     connection.broker(response_frame(12, 4, 1), response_frame(38, 2, 3, token_id="t", hmac=SECRET))
     entry = {"name": "ssl.key.password", "value": SECRET.decode()}
@@ -287,7 +287,7 @@ def cut_off(connection: WireConnection) -> None:
     connection.client(request_frame(12, 4, 1), whole[:-5])
 
 
-PLAYS = [
+SCENES = [
     plain_raw,
     plain,
     scram_raw,
@@ -349,7 +349,7 @@ COMMANDS.append(["dissect", "-T", "fields", *(word for name in FIELDS for word i
 
 
 def seen(done: Done, file: Path) -> bool:
-    """Return whether a command showed the secret, in any form."""
+    """Return whether the output of a command has the secret, in any encoding."""
     if not file.exists():
         data = (done.out + done.err).encode()
     elif file.read_bytes()[:4] == b"PAR1":
@@ -359,10 +359,10 @@ def seen(done: Done, file: Path) -> bool:
     dumped = b"".join(
         map(bytes.fromhex, re.findall(r"(?m)^[0-9a-f]{4,}  ([0-9a-f ]{48,50})", done.out))
     )
-    # Hex may begin anywhere, base64 at one of three places.
+    # Base64 has three alignments.
     texts = [SECRET, SECRET.hex().encode(), *_base64_forms(SECRET), *_base64_forms(SALT)]
     texts += [SALT, SALT.hex().encode()]
-    # Part of a secret is one too.
+    # Parts of a secret are secret too.
     texts += [SECRET[:8], SECRET[-8:], SECRET[:8].hex().encode(), SECRET[-8:].hex().encode()]
     return any(text in data or text in dumped for text in texts)
 
@@ -383,8 +383,8 @@ def capture(play: Callable[[WireConnection], None], path: Path) -> str:
     return tcp_captures.write(path, wire.packets)
 
 
-@pytest.mark.parametrize("play", PLAYS)
-def test_no_command_shows_them(
+@pytest.mark.parametrize("play", SCENES)
+def test_no_command_shows_secrets(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
     path = capture(play, tmp_path / "a.pcap")
@@ -395,7 +395,7 @@ def test_no_command_shows_them(
         assert not seen(good(*command, path, *to_file), file), command
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("play", SCENES)
 def test_secrets_are_shown_on_request(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
@@ -404,7 +404,7 @@ def test_secrets_are_shown_on_request(
     assert seen(good("dissect", "-x", "--show-secrets", path), none)
     assert seen(good("dissect", "-V", "--show-secrets", path), none)
     if play in (plain_raw, scram_raw, orphans, damaged, cut_off):
-        return  # there is no body
+        return  # without a body
     for command in COMMANDS:
         if command[0] in ("dissect", "pairs") and ("ndjson" in command or "fields" in command):
             if play in NOT_IN_FIELDS and "fields" in command:
@@ -413,7 +413,7 @@ def test_secrets_are_shown_on_request(
 
 
 @pytest.mark.parametrize("play", [cluster_metadata, cluster_metadata_by_id])
-def test_records_of_kafka_itself_are_shown_when_asked_for(
+def test_records_of_internal_topics_are_shown_on_request(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
     path = capture(play, tmp_path / "a.pcap")
@@ -424,7 +424,7 @@ def test_records_of_kafka_itself_are_shown_when_asked_for(
     assert seen(Done(0, "", ""), file)
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("play", SCENES)
 def test_written_streams_are_blanked(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
@@ -443,7 +443,7 @@ def test_written_streams_are_blanked(
             assert not seen(Done(0, "", ""), masked)
             assert len(masked.read_bytes()) == len(sent)
             kept = sum(a == b for a, b in zip(masked.read_bytes(), sent, strict=True))
-            assert kept >= 4, "not all of it is secret"
+            assert kept >= 4, "everything is blanked"
 
 
 def test_sorting_by_a_masked_value(good: Run, tmp_path: Path) -> None:
@@ -453,8 +453,7 @@ def test_sorting_by_a_masked_value(good: Run, tmp_path: Path) -> None:
     assert not seen(done, tmp_path / "none")
 
 
-def test_the_search_finds_what_it_should(tmp_path: Path) -> None:
-    """So that the tests above can fail."""
+def test_seen_finds_secrets_in_any_encoding(tmp_path: Path) -> None:
     none = tmp_path / "none"
     for data in (b"x" + SECRET, SALT, SECRET.hex().encode(), base64.b64encode(b"ab" + SECRET)):
         assert seen(Done(0, f"..{data.decode()}..", ""), none)
@@ -467,7 +466,7 @@ def test_the_search_finds_what_it_should(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown", [False, True])
-def test_a_file_that_shows_secrets_is_its_owners_alone(tmp_path: Path, shown: bool) -> None:
+def test_only_the_owner_can_read_a_file_with_secrets(tmp_path: Path, shown: bool) -> None:
     path = capture(plain, tmp_path / "a.pcap")
     command = [sys.executable, "-m", "dissector", "pairs", path, "-o", str(tmp_path / "out")]
     subprocess.run(command + ["--show-secrets"] * shown, check=True)

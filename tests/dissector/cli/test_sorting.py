@@ -32,7 +32,7 @@ def test_sorted_by_several() -> None:
     keys = [(row["a"], row["b"]) for row in sorted_rows(rows, sort_keys("a,b", "ab"))]
     assert keys == [(None, "z"), (1, "x"), (1, "y"), (2, "x")]
     keys = [(row["b"], row["a"]) for row in sorted_rows(rows, sort_keys("b", "ab"))]
-    assert keys == [("x", 2), ("x", 1), ("y", 1), ("z", None)], "otherwise as they came"
+    assert keys == [("x", 2), ("x", 1), ("y", 1), ("z", None)], "equal rows keep their order"
 
 
 def test_a_minus_sorts_in_descending_order() -> None:
@@ -56,7 +56,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(VALUES))
-def test_whatever_is_in_a_column_can_be_sorted(values: list[Any]) -> None:
+def test_any_column_can_be_sorted(values: list[Any]) -> None:
     rows = sorted_rows([{"a": value} for value in values], sort_keys("a", "a"))
     keys = [row["a"] for row in rows]
     assert len(keys) == len(values)
@@ -76,7 +76,7 @@ CELLS: Mapping[str, st.SearchStrategy[Any]] = {
 ROWS = st.fixed_dictionaries(dict(CELLS))
 
 
-class Pool:
+class ByteBuffers:
     """Bytes of a window, some in each of its buffers."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class Pool:
 
 
 def in_columns(rows: list[dict[str, Any]]) -> Columns:
-    pool = Pool()
+    pool = ByteBuffers()
 
     def coded(name: str) -> Coded:
         values = [row[name] for row in reversed(rows) if row[name] is not None] + ["unused"]
@@ -132,8 +132,8 @@ def in_columns(rows: list[dict[str, Any]]) -> Columns:
     return out
 
 
-def alone(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as it comes where it is not in columns."""
+def as_single_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as produced outside columns."""
     headers = [{"key": key, "value": value} for key, value in row["headers"]]
     time = None if row["time"] is None else row["time"] / 1e6
     body = None if row["json"] is None else json.loads(row["json"])
@@ -149,10 +149,10 @@ def parts(draw: st.DrawFn) -> list[TablePart]:
                 out.append(in_columns(rows))
             case "woven":
                 at = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
-                between = [list(map(alone, draw(st.lists(ROWS, max_size=2)))) for _ in at]
+                between = [list(map(as_single_row, draw(st.lists(ROWS, max_size=2)))) for _ in at]
                 out.append(MixedRows(in_columns(rows), at, between))
             case _:
-                out.append(map(alone, rows))
+                out.append(map(as_single_row, rows))
     return out
 
 
@@ -165,7 +165,7 @@ KEYS = st.builds(SortKey, st.sampled_from(list(CELLS)), st.booleans())
 
 
 @given(parts(), st.lists(KEYS, min_size=1, max_size=2))
-def test_columns_are_sorted_as_rows_are(some: list[TablePart], keys: list[SortKey]) -> None:
+def test_columns_and_rows_are_sorted_equally(some: list[TablePart], keys: list[SortKey]) -> None:
     some = [each if isinstance(each, (Mapping, MixedRows)) else list(each) for each in some]
     rows = [row for each in some for row in flat(each)]
     expected = sorted_rows(map(texts, rows), keys)
@@ -173,6 +173,6 @@ def test_columns_are_sorted_as_rows_are(some: list[TablePart], keys: list[SortKe
 
 
 def texts(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with JSON as the text that it is sorted by."""
+    """Return a row with JSON as text, its sort key."""
     body = row["json"]
     return {**row, "json": json.dumps(body) if isinstance(body, dict) else body and body.decode()}

@@ -60,12 +60,12 @@ def test_table(good: Run, shop: Path) -> None:
     assert "NaN" not in out
 
 
-def test_of_what_passes(good: Run, shop: Path) -> None:
+def test_statistics_of_matching_exchanges(good: Run, shop: Path) -> None:
     rows = good("stats", shop, "-T", "ndjson", "-Y", "topic == old").rows
     assert [(r["api"], r["count"]) for r in rows if r["section"] == "apis"] == [("Produce", 1)]
 
 
-def test_of_nothing(good: Run, shop: Path) -> None:
+def test_statistics_without_exchanges(good: Run, shop: Path) -> None:
     rows = good("stats", shop, "-T", "ndjson", "-Y", "api == Vote").rows
     assert [row["section"] for row in rows] == ["capture"]
     good("stats", shop, "-Y", "api == Vote")

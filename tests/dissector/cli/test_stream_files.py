@@ -29,7 +29,7 @@ def written(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_each_side_has_its_file(tmp_path: Path) -> None:
+def test_each_side_has_a_file(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
         for connection, side, data in [(0, 0, b"ab"), (0, 1, b"x"), (3, 1, b"y"), (0, 0, b"cd")]:
             files.write(connection, side, data, len(data))
@@ -38,7 +38,7 @@ def test_each_side_has_its_file(tmp_path: Path) -> None:
     assert written(tmp_path) == {"0-a.bin": b"abcd", "0-b.bin": b"x", "3-b.bin": b"y"}
 
 
-def test_gaps_are_left_out(tmp_path: Path) -> None:
+def test_gaps_are_omitted(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
         files.write(0, 0, b"ab", 2)
         files.write(0, 0, None, 1000)
@@ -56,7 +56,7 @@ def test_old_files_are_overwritten(tmp_path: Path) -> None:
     assert written(tmp_path) == {"0-a.bin": b"new"}
 
 
-def test_only_so_many_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_open_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_files, "MAX_OPEN_FILES", 3)
     before = len(list(Path("/dev/fd").iterdir()))
     with StreamFiles(tmp_path, show_secrets=False) as files:
@@ -98,7 +98,7 @@ def test_secrets_behind_and_across_gaps_are_blanked(tmp_path: Path) -> None:
     assert data == LOGIN[: at - 6] + b"*" * 10 + LOGIN[at + 6 :] + b"*" * 5
 
 
-def test_a_raw_token_is_blanked_whole(tmp_path: Path) -> None:
+def test_a_raw_token_is_blanked_completely(tmp_path: Path) -> None:
     token = Message("request", b"\0alice\0secret", 13)
     with StreamFiles(tmp_path, show_secrets=False) as files:
         files.write(0, 1, b"\0\0\0\x0d\0alice\0secretnext", 21)
@@ -107,7 +107,7 @@ def test_a_raw_token_is_blanked_whole(tmp_path: Path) -> None:
     assert written(tmp_path) == {"0-b.bin": b"\0\0\0\x0d" + b"*" * 17}
 
 
-def test_secrets_are_left_where_they_are_wanted(tmp_path: Path) -> None:
+def test_secrets_are_kept_on_request(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=True) as files:
         files.write(0, 0, LOGIN, len(LOGIN))
         files.add_secrets(exchange(decode_request(LOGIN[4:]), 0))
@@ -115,7 +115,7 @@ def test_secrets_are_left_where_they_are_wanted(tmp_path: Path) -> None:
     assert written(tmp_path) == {"0-a.bin": LOGIN}
 
 
-def test_connections_that_are_not_wanted_leave_no_file(tmp_path: Path) -> None:
+def test_unselected_connections_leave_no_file(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
         for connection in (0, 1):
             files.write(connection, 0, LOGIN, len(LOGIN))
@@ -124,7 +124,7 @@ def test_connections_that_are_not_wanted_leave_no_file(tmp_path: Path) -> None:
     assert list(written(tmp_path)) == ["1-a.bin"]
 
 
-def test_nothing_stays_of_work_that_was_broken_off(tmp_path: Path) -> None:
+def test_aborted_work_leaves_no_files(tmp_path: Path) -> None:
     with suppress(KeyboardInterrupt), StreamFiles(tmp_path, show_secrets=False) as files:
         files.write(0, 0, LOGIN, len(LOGIN))
         assert (tmp_path / "0-a.bin").exists()

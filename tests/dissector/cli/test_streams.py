@@ -16,7 +16,7 @@ from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 
-def test_a_row_for_each_connection_kafka_or_not(good: Run, shop: Path) -> None:
+def test_one_row_per_connection_of_any_protocol(good: Run, shop: Path) -> None:
     rows = good("streams", shop, "-T", "ndjson").rows
     assert all(list(row) == list(COLUMNS) for row in rows)
     columns = [
@@ -40,7 +40,7 @@ def test_counts(good: Run, shop: Path) -> None:
     )
 
 
-def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: Path) -> None:
+def test_gaps_retransmissions_and_start_of_decoding(good: Run, tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     connection = wire.connect()
     beats = [
@@ -61,14 +61,14 @@ def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: P
     assert (row["retransmissions_a"], row["retransmitted_a"]) == (1, 10)
 
 
-def test_tls_is_named(run: Run, tmp_path: Path) -> None:
+def test_tls_is_reported(run: Run, tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     hello = b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(194)
     wire.connect(broker_port=9093).syn().client(hello).fin()
     done = run("streams", tcp_captures.write(tmp_path / "a.pcap", wire.packets), "-T", "ndjson")
     (row,) = done.rows
     assert row["speaks"] == "tls"
-    assert (done.status, done.err.count("\n")) == (0, 1), "all of it is encrypted"
+    assert (done.status, done.err.count("\n")) == (0, 1), "all bytes are encrypted"
 
 
 def test_formats_agree(good: Run, shop: Path, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_formats_agree(good: Run, shop: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ROW_FORMATS)
-def test_no_connection_at_all(good: Run, tmp_path: Path, form: str) -> None:
+def test_without_connections(good: Run, tmp_path: Path, form: str) -> None:
     path = tcp_captures.write(tmp_path / "none.pcap", [])
     file = tmp_path / "out"
     good("streams", path, "-T", form, "-o", file)
@@ -93,7 +93,7 @@ def test_no_connection_at_all(good: Run, tmp_path: Path, form: str) -> None:
         assert len(file.read_text().splitlines()) == (0 if form == "ndjson" else 1)
 
 
-def test_filter_keeps_connections_with_an_exchange_that_passes(good: Run, shop: Path) -> None:
+def test_filter_keeps_connections_with_a_matching_exchange(good: Run, shop: Path) -> None:
     rows = good("streams", shop, "-T", "ndjson", "-Y", "topic == old").rows
     assert [row["connection"] for row in rows] == [2]
     assert good("streams", shop, "-T", "ndjson", "-Y", "api == Vote").out == ""
@@ -109,7 +109,7 @@ def test_write(good: Run, shop: Path, tmp_path: Path) -> None:
     done = good("streams", shop, "-T", "ndjson", "--write", folder)
     assert done == good("streams", shop, "-T", "ndjson")
     sides = _sent(cli_traffic.shop())
-    # The body of an orphan, whose API nobody knows, may be secret.
+    # The body of an orphan may be secret, as its API is unknown.
     sides["0-b.bin"] = sides["0-b.bin"].replace(
         b"\x0c\0\0\0M" + bytes(8), b"\x0c\0\0\0M" + b"*" * 8
     )
@@ -117,7 +117,7 @@ def test_write(good: Run, shop: Path, tmp_path: Path) -> None:
     assert len(sides) == 6
 
 
-def test_write_of_what_passes(good: Run, shop: Path, tmp_path: Path) -> None:
+def test_write_of_matching_connections(good: Run, shop: Path, tmp_path: Path) -> None:
     good("streams", shop, "--write", tmp_path, "-Y", "topic == old")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["2-a.bin", "2-b.bin"]
 
@@ -131,9 +131,9 @@ def _sent(wire: tcp_captures.Wire) -> dict[str, bytes]:
     return sides
 
 
-def test_files_are_taken_away_when_reading_fails(run: Run, shop: Path, tmp_path: Path) -> None:
-    """Nobody knows then what in them is secret."""
-    fifo = tmp_path / "fifo"  # is looked at only when it is read: after the first capture
+def test_files_are_deleted_when_reading_fails(run: Run, shop: Path, tmp_path: Path) -> None:
+    """Their secret bytes are unknown then."""
+    fifo = tmp_path / "fifo"  # checked only when read: after the first capture
     os.mkfifo(fifo)
     feeder = threading.Thread(target=fifo.write_bytes, args=(b"no capture",))
     feeder.start()

@@ -1,4 +1,4 @@
-"""Chunks for tests: connections that say what they should, and what they should not."""
+"""Chunks for tests, of valid and invalid connections."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Chunk:
 
 
 def columns(rows: Sequence[Chunk]) -> Chunks:
-    """Lay chunks out as a window; between their bytes are others, as of packet headers."""
+    """Lay chunks out as a window, with other bytes between them, like packet headers."""
     data, held, start = bytearray(b"head"), bytearray(), []
     for row in rows:
         where = held if row.held else data
@@ -61,7 +61,7 @@ def columns(rows: Sequence[Chunk]) -> Chunks:
     )
 
 
-class Known(list[Connection]):
+class KnownConnections(list[Connection]):
     """Connections by number."""
 
     def columns(self, numbers: Any) -> Any:
@@ -76,23 +76,23 @@ class Known(list[Connection]):
         )
 
 
-def connections(whole: Sequence[bool]) -> Known:
+def connections(whole: Sequence[bool]) -> KnownConnections:
     """Return connections to two brokers."""
     sides = Side(), Side()
-    return Known(
+    return KnownConnections(
         Connection(n, 0, (0, 1, 50000 + n), (0, 2, 9092 + n % 2), 0, 0, sides, each, "")
         for n, each in enumerate(whole)
     )
 
 
 def numbered(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Give each chunk a packet of its own."""
+    """Give each chunk its own packet."""
     return [replace(chunk, packet=n) for n, chunk in enumerate(chunks)]
 
 
 @st.composite
 def frames(draw: st.DrawFn, number: int) -> tuple[bytes, bytes]:
-    """Draw what a client sends and what the broker answers, mostly as they should be."""
+    """Draw a request and a response, mostly valid."""
     kind = draw(st.integers(0, 19))
     client_id = draw(st.sampled_from(("test", "test", "rdkafka", "x", "", None, "ø", "a\tb")))
     n = draw(st.sampled_from((number, number, number, 7, -1, 2**31 - 1)))
@@ -156,7 +156,7 @@ def captures(draw: st.DrawFn, odd: bool = True) -> tuple[list[Chunk], list[bool]
 
 
 def _disturb(draw: st.DrawFn, chunks: list[Chunk]) -> None:
-    """Now and then lose the newest chunk, let something wait behind a hole, or end."""
+    """Sometimes lose the newest chunk, hold chunks behind a hole, or end the connection."""
     last = chunks[-1]
     what = draw(st.integers(0, 24))
     if what == 0:

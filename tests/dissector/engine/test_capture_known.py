@@ -1,4 +1,4 @@
-"""Captures of real traffic: the public ones with what others say of them, and the project's own."""
+"""Captures of real traffic: public ones with published results, and the project's own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.corpus import each_capture
 
 SHARED = Path(__file__).parents[3] / "../shared/captures"
 
-# MANIFEST.md of the shared captures says what is in each; the results in `oracles/`, of the
-# project that recorded them, say sizes (`req_msg_size`) and latencies (`rrt`, in microseconds).
+# MANIFEST.md of the shared captures describes each; `oracles/` has results of their recording
+# project: sizes (`req_msg_size`) and latencies (`rrt`, in microseconds).
 KAFKA = {
     "00-produce-v2": ("Produce", 2, 1, "console-producer", 117, 46, 16.107, ["topic2"]),
     "00-produce-v7-sw8": (
@@ -31,7 +31,7 @@ KAFKA = {
     ),
     "13-leave-group-v4": ("LeaveGroup", 4, 201, "consumer-zzzz12-1", 94, 72, 2.739, []),
     "18-api-versions-v3": ("ApiVersions", 3, 2, "adminclient-1", 49, 435, 4.941, []),
-    # A single packet, no answer, and no oracle: its frame is 168 bytes with its size.
+    # A single packet, without response and oracle: its frame is 168 bytes with its size.
     "produce-v9-old": (
         *("Produce", 9, 5, "console-producer", 164, None, None),
         ["quickstart-events"],
@@ -40,7 +40,7 @@ KAFKA = {
 
 
 @pytest.mark.parametrize("name", KAFKA)
-def test_shared_kafka_captures_give_what_their_oracles_say(name: str, shared: Path) -> None:
+def test_shared_kafka_captures_agree_with_their_oracles(name: str, shared: Path) -> None:
     file = shared / f"captures/kafka/deepflow__{name}.pcap"
     (exchange,) = open_capture(file)
     assert (
@@ -73,7 +73,7 @@ TORTURE = sorted((SHARED / "tcp").iterdir()) if SHARED.is_dir() else []
 
 
 @pytest.mark.parametrize("file", TORTURE, ids=lambda file: file.name)
-def test_shared_tcp_captures_are_read_and_none_is_taken_for_kafka(file: Path) -> None:
+def test_shared_tcp_captures_are_read_and_not_recognised_as_kafka(file: Path) -> None:
     capture = open_capture(file)
     if file.suffix == ".snoop":
         with pytest.raises(CaptureError, match="snoop file"):
@@ -85,22 +85,22 @@ def test_shared_tcp_captures_are_read_and_none_is_taken_for_kafka(file: Path) ->
     assert capture.reading.packets > 0
 
 
-# What is wrong with real traffic, and why: part of the capture's name, problem, API or None for an
-# orphan, and at which end.
+# Problems of real traffic, and why: part of the capture's name, problem, API or None for an
+# orphan, and side.
 KNOWN_PROBLEMS = (
-    # librdkafka sends ApiVersions v3 first; its mock cluster refuses that in v0, and then writes
-    # what only later versions have.
+    # librdkafka sends ApiVersions v3 first; its mock cluster refuses that in v0, with fields of
+    # later versions.
     ("rdkafka|demo|kafka-python", "bytes are left over", "ApiVersions", "response"),
-    # librdkafka's mock cluster writes tags of Metadata v13 once too often.
+    # librdkafka's mock cluster writes the tags of Metadata v13 twice.
     ("rdkafka|demo|kafka-python", "bytes are left over", "Metadata", "response"),
     # librdkafka writes fields of older versions.
     ("rdkafka", "bytes are left over", "Metadata", "request"),
     ("rdkafka", "bytes are left over", "AlterUserScramCredentials", "request"),
     # librdkafka's mock cluster answers Produce with acks = 0.
     ("rdkafka|demo|aiokafka", "which expects none", None, "response"),
-    # The sweep asks versions that nobody has.
+    # The sweep sends versions that no broker has.
     ("sweep-too-new", "is not known", "ApiVersions", "request"),
-    # Clients that close while a Fetch is answered.
+    # Clients that close during a Fetch response.
     ("", "the connection was closed before", "Fetch", "response"),
     ("", "the connection was reset before", "Fetch", "response"),
     ("", "were not captured", "Fetch", "response"),
@@ -109,7 +109,7 @@ KNOWN_PROBLEMS = (
 
 @each_capture("soundness")
 def test_own_captures(path: Path) -> None:
-    """All rows are sane, all problems known, and all sound bodies are built again byte for byte."""
+    """All rows are consistent, all problems known, and all valid bodies re-encode byte for byte."""
     capture = open_capture(path)
     count = 0
     for exchange in capture:
@@ -165,7 +165,7 @@ def check_message(message: Message, exchange: Exchange) -> None:
     assert message.schema.codec(version).build(message.body) == body
     tree = spans(message.schema, version, message.frame, message.body_start)
     assert (tree.start, tree.end) == (message.body_start, len(message.frame))
-    # The leaves of the tree lie one behind the other and leave nothing out but lengths and tags.
+    # The leaves of the tree are consecutive and omit only lengths and tags.
     at = message.body_start
     for leaf in tree.leaves():
         assert at <= leaf.start <= leaf.end

@@ -1,4 +1,4 @@
-"""Captures as taps leave them: out of order, repeated, with holes, begun in the middle, cut."""
+"""Imperfect captures: reordered, repeated, with holes, begun midway, truncated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRODUCE, FIND_COORDINATOR, JOIN_GROUP = 0, 10, 11
 
 @dataclass
 class Sent:
-    """What one connection said: its frames with their places, and which pairs they make."""
+    """The frames sent on one connection with their positions, and their pairs."""
 
     connection: WireConnection
     requests: list[tuple[int, bytes]] = field(default_factory=list)
@@ -53,11 +53,11 @@ def fire_and_forget(n: int, mark: str) -> bytes:
 
 
 @st.composite
-def conversations(draw: st.DrawFn, reuse: bool = False, shake: bool = True) -> list[Sent]:
-    """Draw several connections that send in turns; some requests at once, in packets of any cut."""
+def conversations(draw: st.DrawFn, reuse: bool = False, handshake: bool = True) -> list[Sent]:
+    """Draw several interleaved connections; some requests pipelined, in packets of any size."""
     wire = Wire()
     sent = [Sent(wire.connect(50000 + n)) for n in range(draw(st.integers(1, 3)))]
-    if shake:
+    if handshake:
         for each in sent:
             each.connection.syn()
     for turn in range(draw(st.integers(1, 7))):
@@ -69,7 +69,7 @@ def conversations(draw: st.DrawFn, reuse: bool = False, shake: bool = True) -> l
 
 
 def _turn(draw: st.DrawFn, sent: Sent, turn: int, reuse: bool) -> None:
-    """Let a client ask up to three things and the broker answer them."""
+    """Let a client send up to three requests and the broker answer them."""
     request_bytes, response_bytes, connection = b"", b"", sent.connection
     for number in range(draw(st.integers(1, 3))):
         n = 7 if reuse else turn * 3 + number
@@ -118,7 +118,7 @@ def name(sent: Sent) -> str:
 
 
 def true_rows(sent: Sequence[Sent]) -> Counter:
-    """Return (client, status, request, response) of every exchange, from what was sent alone."""
+    """Return (client, status, request, response) of every exchange, from the sent frames."""
     rows: Counter = Counter()
     for each in sent:
         responses = [frame for _, frame in each.responses]
@@ -139,8 +139,8 @@ ANY = settings(deadline=None, max_examples=examples(80))
 
 @given(conversations(reuse=True))
 @ANY
-def test_clean_capture_gives_what_was_sent(sent: list[Sent]) -> None:
-    """Also with one correlation id for all: pairs are made in the order of sending."""
+def test_a_complete_capture_gives_all_exchanges(sent: list[Sent]) -> None:
+    """Also with one correlation id for all: pairs follow the order of sending."""
     assert seen_rows(read(sent[0].connection.wire.packets)) == true_rows(sent)
 
 
@@ -156,7 +156,7 @@ def test_packets_out_of_order(sent: list[Sent], data: st.DataObject) -> None:
 
 @given(conversations(reuse=True), st.data())
 @ANY
-def test_packets_captured_twice_and_sent_again_cut_otherwise(
+def test_duplicates_and_retransmissions_with_other_boundaries(
     sent: list[Sent], data: st.DataObject
 ) -> None:
     wire = sent[0].connection.wire
@@ -177,15 +177,15 @@ def test_packets_captured_twice_and_sent_again_cut_otherwise(
             ),
             len(packets),
         )
-        again = connection.retransmit(side, start, end).wire.packets.pop()
-        packets.insert(data.draw(st.integers(at, len(packets))), again)
+        retransmission = connection.retransmit(side, start, end).wire.packets.pop()
+        packets.insert(data.draw(st.integers(at, len(packets))), retransmission)
     assert read(retimed(packets)) == read(retimed(clean))
 
 
 def survivors(
     frames: Sequence[tuple[int, bytes]], side: int, sent: Sent, packets: Sequence[Packet]
 ) -> set[bytes]:
-    """Return the frames of one side of which every byte is in the packets."""
+    """Return the completely captured frames of one side."""
     there: set[int] = set()
     for packet in packets:
         if (packet.connection, packet.side) == (sent.connection.number, side):
@@ -194,7 +194,7 @@ def survivors(
 
 
 def check_nothing_invented(sent: Sequence[Sent], rows: Sequence[tuple]) -> None:
-    """Every frame is one that was sent, or the beginning of one; every pair is a true one."""
+    """Check that every frame is a sent one, or the beginning of one, and every pair is correct."""
     for each in sent:
         request_frames = {identity(frame[4:]): frame[4:] for _, frame in each.requests}
         response_frames = {
@@ -221,7 +221,7 @@ def identity(request_frame: bytes) -> tuple[int, int]:
 
 
 def check_survivors(sent: Sequence[Sent], rows: Sequence[tuple], kept: Sequence[Packet]) -> None:
-    """Each request that survives is an exchange, with its response if that survives too."""
+    """Check that each surviving request is an exchange, with its response if that survives."""
     for each in sent:
         request_frames = survivors(each.requests, 0, each, kept)
         response_frames = {
@@ -249,10 +249,10 @@ def test_lost_packets(sent: list[Sent], data: st.DataObject) -> None:
     check_survivors(sent, rows, kept)
 
 
-@given(conversations(shake=False), st.data())
+@given(conversations(handshake=False), st.data())
 @ANY
 def test_capture_begins_in_the_middle(sent: list[Sent], data: st.DataObject) -> None:
-    """What is left is correlated; responses to earlier requests are orphans."""
+    """The rest is correlated; responses to earlier requests are orphans."""
     packets = sent[0].connection.wire.packets
     kept = packets[data.draw(st.integers(0, len(packets))) :]
     rows = read(kept)
@@ -271,7 +271,7 @@ def test_capture_begins_in_the_middle(sent: list[Sent], data: st.DataObject) -> 
 def test_windows_of_any_size_give_the_same_rows_in_the_same_order(
     sent: list[Sent], window_bytes: int, data: st.DataObject
 ) -> None:
-    """Also with holes and disorder."""
+    """Also with holes and reordering."""
     packets = sent[0].connection.wire.packets
     late = [data.draw(st.sampled_from((0, 0, 3, 15))) if p.payload else 0 for p in packets]
     order = sorted(range(len(packets)), key=lambda i: (i + late[i], i))
@@ -282,7 +282,7 @@ def test_windows_of_any_size_give_the_same_rows_in_the_same_order(
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.integers(18, 120), st.booleans())
 @ANY
 def test_snaplen(kinds: list[int], snap: int, whole: bool) -> None:
-    """Frames that each begin a packet are paired by their headers, however little is captured."""
+    """Frames at the start of packets are paired by their headers, however short the snaplen."""
     wire = Wire()
     connection = wire.connect()
     if whole:
@@ -298,7 +298,7 @@ def test_snaplen(kinds: list[int], snap: int, whole: bool) -> None:
 
 
 def rows_of(packets: Sequence[Packet]) -> list[tuple]:
-    """List for each row sizes and headers of its frames, and their times."""
+    """List sizes and headers of the frames of each row, and their times."""
     options = Options(stdin=io.BytesIO(pcap_file(packets)))
     return [
         tuple(e.column(name) for name in COLUMNS if name not in ("errors", "topics", "problems"))

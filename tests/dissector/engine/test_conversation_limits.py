@@ -1,4 +1,4 @@
-"""What a conversation keeps, how long it waits, and what it gives up."""
+"""Limits of the memory and waiting time of a connection."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def response_frame(n: int) -> bytes:
 def statuses(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[str, int]]:
     """Correlate (side, data, millisecond) lines; return status and id of the rows."""
     rows: list[ExchangeRow] = []
-    it = ConnectionCorrelator(0, whole, rows.append)
+    correlator = ConnectionCorrelator(0, whole, rows.append)
     for packet, (side, data, ms) in enumerate(lines):
-        it.add_data(side, data, packet, ms * MS)
+        correlator.add_data(side, data, packet, ms * MS)
     before = len(rows)
-    it.end()
+    correlator.end()
     seen = []
     for number, row in enumerate(rows):
         head = row.request.data[4:8] if row.request else row.response.data[:4]
@@ -55,7 +55,7 @@ def test_response_before_the_first_request_of_a_whole_connection() -> None:
     assert statuses([(1, response_frame(0), 0), (0, beat(0), 1)]) == [("answered", 0)]
 
 
-def test_response_waits_only_so_long() -> None:
+def test_a_response_waits_for_a_limited_time() -> None:
     late = MAX_EARLY_RESPONSE_NS // MS
     lines = [
         (0, beat(1), 0),
@@ -66,8 +66,8 @@ def test_response_waits_only_so_long() -> None:
     assert statuses(lines) == [("orphan", 2), ("answered", 3), ("unanswered at the end", 1)]
 
 
-def test_response_with_an_id_of_the_past_does_not_wait() -> None:
-    """A client that uses its ids again must not be paired one too early."""
+def test_a_response_with_a_past_id_does_not_wait() -> None:
+    """A client that reuses ids must not get a response one request too early."""
     lines = [
         (0, beat(5), 0),
         (1, response_frame(5), 1),
@@ -80,40 +80,40 @@ def test_response_with_an_id_of_the_past_does_not_wait() -> None:
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("side", [0, 1])
-def test_stream_in_which_nothing_is_believed_is_not_kept(
+def test_an_unrecognised_stream_is_not_kept(
     whole: bool, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 5000)
     monkeypatch.setattr(recognition, "MAX_FIRST_REQUEST_OFFSET", 1 << 30)
-    it = ConnectionCorrelator(0, whole, lambda row: None)
+    correlator = ConnectionCorrelator(0, whole, lambda row: None)
     for packet in range(100):
-        it.add_data(side, b"\x80" * 1000, packet, 0)
-        assert len(it.streams[side].buffer) <= 11_000
-    assert it.speaks == ""
-    it.end()
-    assert it.speaks == "other"
+        correlator.add_data(side, b"\x80" * 1000, packet, 0)
+        assert len(correlator.streams[side].buffer) <= 11_000
+    assert correlator.speaks == ""
+    correlator.end()
+    assert correlator.speaks == "other"
 
 
-def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsolicited_responses_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 5000)
-    it = ConnectionCorrelator(0, False, lambda row: None)
-    it.add_data(0, beat(1), 0, 0)
-    it.add_data(1, response_frame(1), 1, 1)
-    it.add_gap(1, 7, 2, 2)
+    correlator = ConnectionCorrelator(0, False, lambda row: None)
+    correlator.add_data(0, beat(1), 0, 0)
+    correlator.add_data(1, response_frame(1), 1, 1)
+    correlator.add_gap(1, 7, 2, 2)
     for packet in range(100):
-        it.add_data(1, b"\x80" * 1000, 3 + packet, 3)
-        assert len(it.streams[1].buffer) <= 11_000
-    assert it.streams[1].skipped >= 89_000
+        correlator.add_data(1, b"\x80" * 1000, 3 + packet, 3)
+        assert len(correlator.streams[1].buffer) <= 11_000
+    assert correlator.streams[1].skipped >= 89_000
 
 
-def test_responses_alone_are_known_before_they_are_given_up(
+def test_responses_without_requests_are_recognised_before_being_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 200)
     rows: list[ExchangeRow] = []
-    it = ConnectionCorrelator(0, False, rows.append)
+    correlator = ConnectionCorrelator(0, False, rows.append)
     for n in range(100):
-        it.add_data(1, response_frame(n), n, n)
+        correlator.add_data(1, response_frame(n), n, n)
     assert len(rows) > 90
-    it.end()
+    correlator.end()
     assert [row.response.data[:4] for row in rows] == [n.to_bytes(4, "big") for n in range(100)]

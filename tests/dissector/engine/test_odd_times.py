@@ -1,4 +1,4 @@
-"""Times of packets that no clock gives: rows are the same by objects and by columns."""
+"""Impossible packet times: rows are the same from objects and columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAIRS = list(product(TICKS, TICKS))
 
 
 def capture(offset_s: int) -> bytes:
-    """Return connections of a request and its response each, which have a pair of times."""
+    """Return connections of one exchange each, one for each pair of times."""
     wire, ports = Wire(), itertools.count(50000)
     for _ in PAIRS:
         connection = wire.connect(next(ports)).syn()

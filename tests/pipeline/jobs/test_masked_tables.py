@@ -11,7 +11,7 @@ import pytest
 from pipeline.jobs.local_job import dissect
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.dissector.cli.test_secrets import PLAYS, SECRET, capture, plain
+from tests.dissector.cli.test_secrets import SCENES, SECRET, capture, plain
 from tests.tcp_captures import WireConnection
 
 BESIDE = Path(__file__).parents[3] / "../shared/repro"
@@ -51,7 +51,7 @@ def _cells(value: Any) -> Iterator[bytes]:
         yield value if isinstance(value, bytes) else str(value).encode()
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("play", SCENES)
 def test_no_table_shows_them(tmp_path: Path, play: Callable[[WireConnection], None]) -> None:
     path = capture(play, tmp_path / "a.pcap")
     assert not tables_with(SECRET[:8], path)

@@ -14,7 +14,7 @@ from pipeline.jobs.local_job import dissect
 from pipeline.tables.problem_rows import LIMITS
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.dissector.cli.test_secrets import PLAYS, SALT, SECRET
+from tests.dissector.cli.test_secrets import SALT, SCENES, SECRET
 from tests.dissector.engine.reading.test_capture import heartbeat
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
@@ -26,7 +26,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
-@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("play", SCENES)
 def test_secrets_are_in_no_table(play: Callable[[WireConnection], None], tmp_path: Path) -> None:
     wire = Wire()
     play(wire.connect())

@@ -62,7 +62,7 @@ def test_pcap_in_each_byte_order_and_unit(order: str, magic: int, unit: int) -> 
     assert problems(windows) == []
 
 
-def test_pcap_cut_by_snaplen_keeps_the_true_length() -> None:
+def test_pcap_cut_by_snaplen_keeps_the_original_length() -> None:
     assert [
         (len(data), original) for _, data, original, _ in rows(read(pcap(PACKETS, snap=21)))
     ] == [(min(21, len(data)), len(data)) for _, data in PACKETS]
@@ -71,14 +71,14 @@ def test_pcap_cut_by_snaplen_keeps_the_true_length() -> None:
 @pytest.mark.parametrize(
     ("version", "lengths"), [((2, 2), (30, 20)), ((2, 3), (30, 20)), ((2, 3), (20, 30))]
 )
-def test_old_pcap_files_have_the_two_lengths_the_other_way_round(
+def test_old_pcap_files_have_swapped_lengths(
     version: tuple[int, int], lengths: tuple[int, int]
 ) -> None:
     data = pcap([], version=version) + struct.pack("<IIII", 1, 2, *lengths) + bytes(20)
     assert rows(read(data)) == [(1_000_000_002, bytes(20), 30, 1)]
 
 
-def test_the_link_type_leaves_out_the_length_of_the_check_sequence() -> None:
+def test_the_link_type_excludes_the_fcs_length() -> None:
     assert rows(read(pcap(PACKETS[:1], link=0x24000001)))[0][3] == 1
 
 
@@ -110,7 +110,7 @@ def test_pcapng_sections_have_their_own_byte_order_and_interfaces() -> None:
     assert problems(windows) == []
 
 
-def test_pcapng_simple_and_obsolete_packets_and_blocks_without_any() -> None:
+def test_pcapng_simple_and_obsolete_packets_and_other_blocks() -> None:
     data = section() + interface(1, snap=4) + block(4, b"names!!!") + block(10, b"secrets")
     data += enhanced(b"first", 8) + block(3, struct.pack("<I", 9) + b"simp") + block(5, bytes(12))
     data += block(2, struct.pack("<HHIIII", 0, 1, 0, 9, 3, 30) + b"old") + block(0x0BAD, b"private")
@@ -135,7 +135,7 @@ def test_pcapng_simple_and_obsolete_packets_and_blocks_without_any() -> None:
         ),
     ],
 )
-def test_pcapng_goes_on_after_a_bad_block(bad: bytes, what: str) -> None:
+def test_pcapng_continues_after_a_bad_block(bad: bytes, what: str) -> None:
     windows = read(section() + interface() + bad + enhanced(b"good", 5))
     assert rows(windows)[-1] == (5000, b"good", 4, 1)
     assert problems(windows) == [f"-: at byte {what.split('at byte ')[1]}: {what.split(' at ')[0]}"]
@@ -152,13 +152,13 @@ def test_pcapng_goes_on_after_a_bad_block(bad: bytes, what: str) -> None:
         ),
     ],
 )
-def test_pcapng_stops_where_lengths_are_lost(bad: bytes, what: str) -> None:
+def test_pcapng_stops_at_inconsistent_lengths(bad: bytes, what: str) -> None:
     windows = read(section() + interface() + enhanced(b"good", 5) + bad + enhanced(b"lost", 6))
     assert [data for _, data, _, _ in rows(windows)] == [b"good"]
     assert problems(windows) == [f"-: at byte 84: {what}: reading stops"]
 
 
-def test_pcap_stops_at_a_record_that_can_not_be() -> None:
+def test_pcap_stops_at_an_impossible_record() -> None:
     data = pcap(PACKETS[:1]) + struct.pack("<IIII", 0, 0, 1 << 30, 1 << 30) + bytes(100)
     windows = read(data)
     assert len(rows(windows)) == 1
@@ -175,7 +175,7 @@ def secrets(content: bytes, kind: int = 0x544C534B, order: str = "<") -> bytes:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("window_bytes", [64, 1 << 20])
-def test_tls_secrets_wherever_they_stand(tmp_path: Path, order: str, window_bytes: int) -> None:
+def test_tls_secrets_at_any_position(tmp_path: Path, order: str, window_bytes: int) -> None:
     packet = enhanced(b"x" * 60, 5, order=order)
     ng = section(order) + secrets(b"first", order=order) + interface(order=order) + packet
     ng += secrets(b"of WireGuard", 0x57474B4C, order) + secrets(b"second", order=order) + packet
@@ -207,7 +207,7 @@ def test_bad_tls_secrets(bad: bytes, what: str) -> None:
 
 
 @pytest.mark.parametrize("whole", [pcap(PACKETS), NG], ids=["pcap", "pcapng"])
-def test_a_file_cut_off_anywhere_is_read_to_its_last_whole_packet(whole: bytes) -> None:
+def test_a_truncated_file_is_read_to_its_last_whole_packet(whole: bytes) -> None:
     want = rows(read(whole))
     for end in range(56, len(whole)):
         windows = read(whole[:end])
@@ -233,7 +233,7 @@ def test_windows_of_every_size_give_the_same_packets(whole: bytes) -> None:
     assert [len(window) for window in read(whole, 1)] == [1] * len(want)
 
 
-ALIKE = {
+CAPTURES = {
     "pcap": pcap(PACKETS),
     "big-endian": pcap(
         [(time // 1000, each) for time, each in PACKETS], order=">", magic=0xA1B2CD34
@@ -254,8 +254,8 @@ ALIKE = {
 }
 
 
-@pytest.mark.parametrize("whole", ALIKE.values(), ids=ALIKE)
-def test_python_and_compiled_agree(whole: bytes) -> None:
+@pytest.mark.parametrize("whole", CAPTURES.values(), ids=CAPTURES)
+def test_python_and_compiled_kernels_agree(whole: bytes) -> None:
     reads = []
     for way in MODES:
         with running(way, pcap_module, pcapng_module):
@@ -266,7 +266,7 @@ def test_python_and_compiled_agree(whole: bytes) -> None:
     assert len(reads[0][0][0]) >= len(PACKETS)
 
 
-def test_more_packets_than_there_was_room_for() -> None:
+def test_more_packets_than_initial_room() -> None:
     empty = pcap([(i, b"") for i in range(1000)])
     assert [time for time, _, _, _ in rows(read(empty))] == list(range(1000))
     blocks = section() + interface(options=[(9, b"\x09")]) + block(3, bytes(4)) * 300
@@ -301,7 +301,7 @@ def test_compressed_in_several_members(name: str, window_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("name", COMPRESS)
-def test_compressed_in_a_member_for_every_few_bytes(name: str) -> None:
+def test_compressed_in_many_small_members(name: str) -> None:
     whole = pcap(PACKETS) + pcap(PACKETS)[24:] * 40
     data = b"".join(COMPRESS[name](whole[at : at + 5]) for at in range(0, len(whole), 5))
     assert len(data) > 4 * 4096
@@ -309,7 +309,7 @@ def test_compressed_in_a_member_for_every_few_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMPRESS)
-def test_compressed_large_and_cut_off(name: str) -> None:
+def test_compressed_large_and_truncated(name: str) -> None:
     noise = random.Random(1)
     whole = pcap([(i, noise.randbytes(1000) + bytes(1000)) for i in range(2000)])
     data = COMPRESS[name](whole)
@@ -328,10 +328,10 @@ def test_compressed_and_damaged(name: str, place: int) -> None:
     data[len(data) // 2 + place : len(data) // 2 + place + 50] = bytes(50)
     windows = read(bytes(data) + b"\xff" * 9)
     assert any(name in each for each in problems(windows))
-    assert len(rows(windows)) > 150, "more is lost than the block of 64 KiB that is damaged"
+    assert len(rows(windows)) > 150, "more than the damaged block of 64 KiB is lost"
 
 
-def test_zeros_behind_gzip_are_padding_and_other_bytes_a_problem() -> None:
+def test_zeros_after_gzip_are_padding_and_other_bytes_a_problem() -> None:
     data = gzip.compress(pcap(PACKETS))
     assert problems(read(data + bytes(512))) == []
     (said,) = problems(read(data + b"more"))
@@ -352,19 +352,19 @@ def test_zeros_behind_gzip_are_padding_and_other_bytes_a_problem() -> None:
         (gzip.compress(b"hello there")[:-9], "gzip data is cut off"),
     ],
 )
-def test_a_file_that_is_no_capture_is_named(data: bytes, what: str) -> None:
+def test_the_error_for_other_files_names_the_file(data: bytes, what: str) -> None:
     with pytest.raises(CaptureError, match=r"^-: not a capture: ") as caught:
         read(data)
     assert str(caught.value).endswith(what)
     assert "\n" not in str(caught.value)
 
 
-def test_a_pcap_header_cut_off() -> None:
+def test_a_truncated_pcap_header() -> None:
     with pytest.raises(CaptureError, match="cut off in its header at byte 23"):
         read(pcap([])[:23])
 
 
-def test_files_that_can_not_be_read(tmp_path: Path) -> None:
+def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"gone\.pcap: no such file"):
         list(read_packets([tmp_path / "gone.pcap"]))
     with pytest.raises(CaptureError, match="is a directory"):
@@ -393,7 +393,7 @@ def test_several_files_are_one_capture(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_a_pipe_that_pauses_shows_what_it_gave(compress: Callable[[bytes], bytes]) -> None:
+def test_packets_of_a_paused_pipe_are_available(compress: Callable[[bytes], bytes]) -> None:
     readable, writable = os.pipe()
     with io.FileIO(readable) as stdin, io.FileIO(writable, "w") as stream:
         stream.write(compress(pcap(PACKETS[:2])))
@@ -407,7 +407,7 @@ def test_a_pipe_that_pauses_shows_what_it_gave(compress: Callable[[bytes], bytes
         assert list(windows) == []
 
 
-def test_standard_input_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(pcap(PACKETS))
     with (tmp_path / "a").open() as text:
         monkeypatch.setattr("sys.stdin", text)
@@ -432,7 +432,7 @@ def test_damage_in_one_file_does_not_end_the_next(tmp_path: Path) -> None:
 
 
 @given(st.data())
-def test_hostile_bytes_raise_nothing_but_our_errors(data: st.DataObject) -> None:
+def test_arbitrary_bytes_raise_only_capture_errors(data: st.DataObject) -> None:
     file = bytearray(data.draw(st.sampled_from([pcap(PACKETS), NG])))
     for _ in range(data.draw(st.integers(1, 6))):
         at = data.draw(st.integers(0, len(file) - 1))

@@ -1,4 +1,4 @@
-"""Chosen packets of captures in one pcapng file."""
+"""Selected packets of captures in one pcapng file."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_packets_of_pcap(order: str, magic: int, tmp_path: Path) -> None:
     ]
 
 
-def test_packets_that_were_cut(tmp_path: Path) -> None:
+def test_truncated_packets(tmp_path: Path) -> None:
     file = pcap([(NS, b"abcdefgh")], snap=3)
     assert read(tmp_path, copied(tmp_path, [file], [0])) == [(NS, b"abc", 8, 1)]
 
@@ -76,7 +76,7 @@ def test_packets_that_were_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("window_bytes", [1, 100, WINDOW_BYTES])
 def test_blocks_of_pcapng_are_copied(order: str, window_bytes: int, tmp_path: Path) -> None:
-    """Interfaces, names, secrets and comments stay as they are, statistics do not."""
+    """Interfaces, names, secrets and comments are kept, statistics are not."""
     names, secrets, unknown = (block(kind, b"1234", order) for kind in (4, 10, 0xBAD))
     head = section(order), interface(order=order), interface(101, order=order)
     comment = struct.pack(f"{order}IIIII", 1, 0, 9, 2, 2) + b"hi\0\0" + COMMENT
@@ -87,7 +87,7 @@ def test_blocks_of_pcapng_are_copied(order: str, window_bytes: int, tmp_path: Pa
     assert out == b"".join((*head, names, secrets, packets[1], unknown))
 
 
-def test_a_section_has_no_length_of_its_own(tmp_path: Path) -> None:
+def test_sections_have_no_length(tmp_path: Path) -> None:
     head = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, 4711) + b"option")
     out = copied(tmp_path, [head + interface() + enhanced(b"one", 7)], [])
     assert out[:16] == head[:16]
@@ -95,7 +95,7 @@ def test_a_section_has_no_length_of_its_own(tmp_path: Path) -> None:
     assert out[24:] == head[24:] + interface()
 
 
-def test_a_simple_packet_keeps_the_time_of_the_one_before(tmp_path: Path) -> None:
+def test_a_simple_packet_has_the_time_of_its_predecessor(tmp_path: Path) -> None:
     resolution = interface(options=[(9, b"\x09")])
     simple = block(3, struct.pack("<I", 3) + b"two")
     file = section() + resolution + enhanced(b"one", 1234567) + simple + enhanced(b"three", 9999999)
@@ -119,7 +119,7 @@ def test_each_file_is_a_section(tmp_path: Path) -> None:
     assert [each[3] for each in again] == [1, 113]
 
 
-def test_damage_ends_the_copy_where_it_ends_the_reading(tmp_path: Path) -> None:
+def test_the_copy_ends_where_reading_does(tmp_path: Path) -> None:
     whole = section() + interface() + enhanced(b"one", 7)
     out = copied(tmp_path, [whole + struct.pack("<II", 6, 3) + bytes(40)], [0])
     assert out == whole

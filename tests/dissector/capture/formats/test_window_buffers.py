@@ -13,7 +13,7 @@ def place(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def test_memory_comes_back_when_nobody_holds_it() -> None:
+def test_unreferenced_memory_is_reused() -> None:
     buffers = BufferPool()
     first = buffers.acquire("u1", SIZE)
     where = place(first)
@@ -22,7 +22,7 @@ def test_memory_comes_back_when_nobody_holds_it() -> None:
     assert where in {place(each) for each in [buffers.acquire("i4", SIZE // 4) for _ in range(2)]}
 
 
-def test_a_view_of_a_view_or_a_memoryview_holds_it() -> None:
+def test_views_and_memoryviews_keep_memory_in_use() -> None:
     buffers = BufferPool()
     for hold in (
         lambda array: array[1, 5:][2:],
@@ -52,7 +52,7 @@ def test_shapes_and_types() -> None:
         assert array.flags.writeable
 
 
-def test_no_more_is_kept_than_a_few_windows_need() -> None:
+def test_kept_memory_is_bounded() -> None:
     buffers = BufferPool()
     taken = [buffers.acquire("u1", SIZE) for _ in range(20)]
     taken.clear()

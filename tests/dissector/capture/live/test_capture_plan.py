@@ -30,7 +30,7 @@ def test_dumpcap_keeps_a_ring() -> None:
     ]
 
 
-def test_tcpdump_takes_a_filter_that_looks_like_an_option() -> None:
+def test_tcpdump_accepts_filters_that_look_like_options() -> None:
     words = tcpdump_words(CapturePlan(("lo",), "-x", packets=2), None)
     assert words[-6:] == ["-i", "lo", "-c", "2", "--", "-x"]
 
@@ -44,14 +44,14 @@ def test_tcpdump_captures_several_interfaces_by_their_numbers() -> None:
         tcpdump_words(CapturePlan(("lo", "nowhere0")), None)
 
 
-def test_without_a_program_the_error_names_the_packages(tmp_path: Path) -> None:
+def test_the_error_without_a_program_names_the_packages(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"install dumpcap .*ssh HOST tcpdump"):
         find_program(str(tmp_path))
 
 
-def test_dumpcap_comes_before_tcpdump(tmp_path: Path) -> None:
+def test_dumpcap_is_preferred_to_tcpdump(tmp_path: Path) -> None:
     for name in ("tcpdump", "dumpcap"):
         (tmp_path / name).touch(mode=0o755)
         assert find_program(str(tmp_path)) == (name, str(tmp_path / name))
-    (tmp_path / "dumpcap").chmod(0o644)  # as for users outside of its group
+    (tmp_path / "dumpcap").chmod(0o644)  # as for users outside its group
     assert find_program(str(tmp_path))[0] == "tcpdump"

@@ -1,4 +1,4 @@
-"""Files that grow, read behind their writer."""
+"""Growing files, read behind their writer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADER = DATA[:24]
 
 
 def test_files_of_a_ring_are_one_capture(tmp_path: Path) -> None:
-    """Also those that were deleted before they were read; there is one header."""
+    """Including files deleted before they were read; with one header."""
     files = GrowingFiles()
     for number in range(3):
         path = tmp_path / f"{number}.pcap"
@@ -52,7 +52,7 @@ def test_a_pump_ends_with_its_reader(tmp_path: Path) -> None:
     assert counts[0] == len(DATA)
 
 
-def test_files_that_are_gone_are_counted(tmp_path: Path) -> None:
+def test_deleted_files_are_counted(tmp_path: Path) -> None:
     files = GrowingFiles()
     files.add(tmp_path / "gone.pcap")
     files.end()

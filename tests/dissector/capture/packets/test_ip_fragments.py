@@ -54,13 +54,13 @@ def test_datagrams_are_distinguished_by_key() -> None:
     assert fragments.incomplete == 1
 
 
-def test_a_fragment_cut_by_the_capture_ends_what_is_present() -> None:
+def test_a_truncated_fragment_ends_the_present_bytes() -> None:
     fragments = FragmentReassembler()
     assert fragments.add(0, 0, 0, 16, memoryview(b"0123456789"), True) is None
     assert add(fragments, 16, b"end", False) == Datagram(b"0123456789", 19)
 
 
-def test_bytes_beyond_the_end_or_beyond_64_kib_complete_nothing() -> None:
+def test_bytes_beyond_the_end_or_64_kib_are_ignored() -> None:
     fragments = FragmentReassembler()
     assert add(fragments, 8, b"last", False) is None
     assert add(fragments, 16, b"beyond  ", True) is None
@@ -79,7 +79,7 @@ def test_incomplete_datagrams_expire_by_age_and_number() -> None:
     assert (fragments.incomplete, fragments.abandoned) == (1, MAX_INCOMPLETE + 3)
 
 
-def test_the_packets_of_what_is_incomplete_are_known() -> None:
+def test_packets_of_incomplete_datagrams_are_known() -> None:
     fragments = FragmentReassembler()
     for packet, (key, offset, more) in enumerate([(1, 0, True), (2, 8, False), (1, 8, False)]):
         fragments.add(key, 0, offset, 8, memoryview(bytes(8)), more, 7 + packet)

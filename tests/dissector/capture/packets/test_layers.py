@@ -45,7 +45,7 @@ def payloads(found: list[Segments]) -> list[bytes]:
 
 
 def one(packet: bytes, link: int = 1, snap: int | None = None) -> tuple[Layers, Segments]:
-    """Read one packet among others that give nothing; it gives one segment."""
+    """Read one packet among others without segments; return its only segment."""
     layers, found = read(pcap([(1, b"x"), (2, packet), (3, b"y")], link=link, snap=snap))
     (segments,) = found
     assert len(segments) == 1, layers.passed_over
@@ -183,7 +183,7 @@ def test_networks_and_tunnels(packet: bytes, network: str) -> None:
 
 
 @pytest.mark.parametrize(("packet", "network"), WRAPPED)
-def test_wrapped_packets_cut_anywhere_give_a_part_or_nothing(packet: bytes, network: str) -> None:
+def test_truncated_tunnels_give_a_part_or_nothing(packet: bytes, network: str) -> None:
     whole = pcap([(1, packet)] * len(packet))
     data = whole[:24] + b"".join(
         struct.pack("<IIII", 0, 1, snap, len(packet)) + packet[:snap] for snap in range(len(packet))
@@ -217,32 +217,32 @@ def test_ipv6_extension_headers(payload: bytes) -> None:
     assert payloads([one(in_gre(gre(payload, 0x86DD)))[1]]) == [PAYLOAD]
 
 
-def test_ipv4_options_and_tcp_options_are_no_payload() -> None:
+def test_ipv4_and_tcp_options_are_skipped() -> None:
     segment = tcp(PAYLOAD, options=bytes(12))
     assert payloads([one(ethernet(ipv4(segment, options=bytes(8))))[1]]) == [PAYLOAD]
 
 
-def test_a_length_of_0_is_up_to_the_frames_end() -> None:
+def test_a_length_of_0_extends_to_the_end_of_the_frame() -> None:
     assert payloads([one(ethernet(ipv4(SEGMENT, length=0)))[1]]) == [PAYLOAD]
     _, segments = one(ethernet(ipv4(SEGMENT, length=0)), snap=60)
     assert (segments.captured[0], segments.length[0]) == (60 - 54, len(PAYLOAD))
 
 
-def test_more_captured_than_sent_is_padding() -> None:
+def test_bytes_beyond_the_original_length_are_padding() -> None:
     for packet, original in ((FRAME, 5), (ethernet(ipv4(SEGMENT, length=0)), len(FRAME))):
         padded = packet + bytes(30)
         data = pcap([]) + struct.pack("<IIII", 1, 1, len(padded), original) + padded
         assert payloads(read(data)[1]) == [PAYLOAD]
 
 
-def test_snaplen_leaves_the_true_length() -> None:
+def test_truncated_segments_keep_the_original_length() -> None:
     for snap in range(54 - 6, len(FRAME)):
         _, segments = one(FRAME, snap=snap)
         assert segments.length[0] == len(PAYLOAD)
         assert payloads([segments]) == [PAYLOAD[: max(snap - 54, 0)]]
 
 
-def test_an_inner_packet_is_no_longer_than_what_wraps_it() -> None:
+def test_an_inner_packet_ends_with_its_outer_one() -> None:
     inner = ipv4(SEGMENT, length=len(V4) + 4) + b"pads"
     packet = ethernet(struct.pack(">HHHH", 0x1100, 1, len(V4) + 2, 0x21) + inner, 0x8864)
     assert payloads([one(packet)[1]]) == [PAYLOAD]
@@ -290,7 +290,7 @@ def test_packets_without_a_segment_are_counted(packet: bytes, reason: str) -> No
     assert layers.passed_over == {reason: 1}
 
 
-def test_packets_wrapped_without_end_are_malformed() -> None:
+def test_endlessly_nested_packets_are_malformed() -> None:
     packet = V4
     for _ in range(40):
         packet = ipv4(packet, protocol=4)
@@ -331,7 +331,7 @@ def test_fragments_in_any_order_in_any_window(parts: list[bytes], window_bytes: 
         assert layers.passed_over == {}
 
 
-def test_fragments_of_what_wraps_tcp() -> None:
+def test_fragments_of_tunnels() -> None:
     outer = udp(vxlan(FRAME, 100), (9, 4789))
     packets = [
         ethernet(ipv4(outer[:64], protocol=17, fragment=0x2000)),
@@ -342,7 +342,7 @@ def test_fragments_of_what_wraps_tcp() -> None:
     assert layers.networks == ["", "vni 100"]
 
 
-def test_the_packets_of_fragments_that_lack_others_are_known() -> None:
+def test_packets_of_incomplete_fragments_are_known() -> None:
     layers, _ = read(pcap(enumerate([FRAME, *fragments_v4()[:-1], FRAME])), 1)
     assert layers.incomplete_packets == list(range(1, len(fragments_v4())))
     assert [layers.network_number(name) for name in ("", "vlan 7", "vlan 8", "vlan 7")] == [
@@ -354,18 +354,18 @@ def test_the_packets_of_fragments_that_lack_others_are_known() -> None:
     assert layers.networks == ["", "vlan 7", "vlan 8"]
 
 
-def test_fragments_that_never_complete_are_counted() -> None:
+def test_incomplete_fragments_are_counted() -> None:
     layers, found = read(pcap(enumerate(fragments_v4()[:-1] + fragments_v4(number=2)[1:])))
     assert payloads(found) == []
     assert layers.passed_over == {"IP datagrams of which fragments are missing": 2}
 
 
-def test_unknown_link_types_are_passed_over() -> None:
+def test_unknown_link_types_are_skipped() -> None:
     layers, _ = read(pcap([(1, FRAME)], link=147))
     assert layers.passed_over == {"not IP": 1}
 
 
-def test_a_network_has_one_number_however_it_is_met() -> None:
+def test_a_network_has_one_number_in_any_order() -> None:
     inside = in_gre(gre(ethernet(V4, tags=[(0x8100, 7)]), 0x6558))
     plain = ethernet(V4, tags=[(0x8100, 7)])
     for window_bytes in (1, 1 << 20):
@@ -387,7 +387,7 @@ def test_many_networks(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", MODES)
-def test_rows_of_rare_packets_that_give_nothing_are_closed_up(way: str) -> None:
+def test_gaps_left_by_packets_without_segments_are_closed(way: str) -> None:
     packets = []
     for number in range(40):
         packets.append(ethernet(ipv4(tcp(b"%d" % number), source=f"10.0.1.{number}")))
@@ -411,7 +411,7 @@ def columns_of(layers: Layers, segments: Segments) -> list[tuple[object, ...]]:
 
 @st.composite
 def hostile(draw: st.DrawFn) -> bytes:
-    """Return a capture of packets damaged here and there."""
+    """Return a capture with some damaged packets."""
     seeds = [packet for packet, _ in WRAPPED + LINKS] + fragments_v4() + fragments_v6()
     packets = []
     for _ in range(draw(st.integers(1, 5))):
@@ -424,7 +424,7 @@ def hostile(draw: st.DrawFn) -> bytes:
 
 
 @given(hostile())
-def test_hostile_packets_are_passed_over(whole: bytes) -> None:
+def test_damaged_packets_are_skipped(whole: bytes) -> None:
     layers, found = read(whole)
     one_by_one, each = read(whole, 1)
     assert [columns_of(layers, segments) for segments in found] == [
@@ -438,7 +438,7 @@ def test_hostile_packets_are_passed_over(whole: bytes) -> None:
 
 
 @given(hostile())
-def test_python_and_compiled_agree(whole: bytes) -> None:
+def test_python_and_compiled_kernels_agree(whole: bytes) -> None:
     reads = []
     for way in MODES:
         with running(way, layers_module):
@@ -449,7 +449,7 @@ def test_python_and_compiled_agree(whole: bytes) -> None:
 
 TSHARK = which("tshark")
 
-# Packet -> payload bytes where tshark's count is another one, and why ours is right.
+# Packets with another payload size in tshark, and why ours is right.
 DIFFERS = {
     # The IP length is longer than the frame: bytes are missing, as the next sequence number shows.
     "zeek__reassembly.pcap": {6, 25, 34, 38, 84},
@@ -460,9 +460,7 @@ DIFFERS = {
 
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
 @each_part
-def test_the_segments_of_every_shared_capture_are_those_that_tshark_finds(
-    shared: Path, part: int
-) -> None:
+def test_segments_of_shared_captures_equal_those_of_tshark(shared: Path, part: int) -> None:
     fields = ["frame.number", "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.len"]
     for file in shared_captures(shared, part):
         shown = subprocess.run(

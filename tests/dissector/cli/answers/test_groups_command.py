@@ -56,7 +56,7 @@ def test_filter(good: Run) -> None:
     assert {row["group"] for row in rows} == {"kafka4-connect.workers"}
 
 
-def test_from_a_pipe_as_from_a_file(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_is_the_same_from_pipe_and_file(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     path = CAPTURES / "demo.pcap"
     expected = good("groups", path).out
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""`stats` by any keys holds the figures that the rows of `pairs` add up to."""
+"""`stats --by` equals totals over the rows of `pairs`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ COLUMNS["version"] = ("api_version",)
     "keys",
     ["api", "second,api", "error", "topic,error", "client,minute", "software,version", "broker"],
 )
-def test_by_keys(good: Run, name: str, keys: str) -> None:
+def test_statistics_by_keys(good: Run, name: str, keys: str) -> None:
     path = CAPTURES / name
     software = {
         each.connection: (body.client_software_name, body.client_software_version)
@@ -91,7 +91,7 @@ def test_by_keys(good: Run, name: str, keys: str) -> None:
     assert got == {key: totals(value, "error" not in keys) for key, value in groups.items()}
 
 
-def test_times_come_first_and_in_order(good: Run) -> None:
+def test_time_keys_come_first_in_order(good: Run) -> None:
     rows = good("stats", CAPTURES / "demo.pcap", "-T", "ndjson", "--by", "second,api").rows[:-1]
     assert [row["second"] for row in rows] == sorted(row["second"] for row in rows)
     assert len({row["second"] for row in rows}) > 3

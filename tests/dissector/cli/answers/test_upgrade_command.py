@@ -31,7 +31,7 @@ def test_an_old_client_breaks(run: Run) -> None:
     assert run("upgrade", OLD, "--to", "3.9").status == 0
 
 
-def test_a_new_client_does_not(run: Run) -> None:
+def test_a_new_client_does_not_break(run: Run) -> None:
     done = run("upgrade", NEW, "--to", "4.4.0", "-T", "ndjson")
     assert (done.status, done.out) == (0, "")
     assert run("upgrade", NEW, "--to", "4.4", "--clients", "-T", "csv").status == 0
@@ -43,7 +43,7 @@ def test_an_old_broker_is_too_old_for_new_clients(run: Run) -> None:
     assert {(row["software"], row["offered"], row["kips"][0]) for row in done.rows} == {
         ("Kafka 4.0", "v0", "KIP-932")
     }
-    # Its client offers nothing newer than the broker has.
+    # Its client offers no newer versions than the broker.
     clients = run("upgrade", EARLY, "--to", "4.4", "-T", "ndjson")
     assert (clients.status, {row["verdict"] for row in clients.rows}) == (0, {"negotiates"})
     # A filter hides no evidence.
@@ -51,7 +51,7 @@ def test_an_old_broker_is_too_old_for_new_clients(run: Run) -> None:
     assert (some.status, [row["verdict"] for row in some.rows]) == (0, ["negotiates"])
 
 
-def test_nothing_to_judge_is_no_success(run: Run) -> None:
+def test_a_capture_without_evidence_fails(run: Run) -> None:
     done = run("upgrade", OLD, "--to", "4.4", "--clients")
     assert done.status == 2
     assert done.err.endswith("the capture has no ApiVersions responses\n")
@@ -78,8 +78,10 @@ RECORDED = [
 
 
 @pytest.mark.parametrize(("name", "release"), RECORDED)
-def test_who_works_with_a_release_does_not_break_with_it(run: Run, name: str, release: str) -> None:
-    """And the brokers of the capture are of that release."""
+def test_clients_recorded_with_a_release_do_not_break_with_it(
+    run: Run, name: str, release: str
+) -> None:
+    """The brokers of the capture are of that release."""
     path = CAPTURES / f"{name}.pcap"
     done = run("upgrade", path, "--to", release, "-T", "ndjson")
     assert done.status == 0
@@ -92,7 +94,7 @@ def test_who_works_with_a_release_does_not_break_with_it(run: Run, name: str, re
 
 
 def test_brokers_of_kafka_4_do_not_answer_old_produce(good: Run) -> None:
-    """They offer these versions all the same: KAFKA-18659."""
+    """They offer these versions nevertheless: KAFKA-18659."""
     path = CAPTURES / "kafka4-sweep-data.pcap"
     rows = good("pairs", path, "-T", "ndjson", "-Y", "api == Produce and api_version < 4").rows
     answered = {row["api_version"]: row["status"] == "answered" for row in rows}

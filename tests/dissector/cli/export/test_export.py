@@ -1,4 +1,4 @@
-"""A filter finds the same in an export as in the whole capture."""
+"""A filter gives the same rows for an export as for the whole capture."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def assert_same(run: Run, capture: Path, folder: Path, display_filter: str) -> N
 
 
 @each_capture("export", display_filter=FILTERS)
-def test_the_same_rows(path: Path, display_filter: str, run: Run, tmp_path: Path) -> None:
+def test_export_has_the_same_rows(
+    path: Path, display_filter: str, run: Run, tmp_path: Path
+) -> None:
     assert_same(run, path, tmp_path, display_filter)
 
 
@@ -78,7 +80,7 @@ SMALL = [path for path in CAPTURES if path.suffix == ".pcap" and path.stat().st_
 
 
 @pytest.mark.parametrize("seed", fast_and_long(range(14), range(14, 210)))
-def test_the_same_rows_of_damaged_captures(seed: int, run: Run, tmp_path: Path) -> None:
+def test_export_of_damaged_captures_has_the_same_rows(seed: int, run: Run, tmp_path: Path) -> None:
     chance = Random(seed)
     head, recorded = mutations.packets_of(chance.choice(SMALL))
     recorded = DAMAGES[seed % len(DAMAGES)](recorded, chance)
@@ -97,7 +99,7 @@ def heartbeats(count: int) -> tcp_captures.Wire:
     return wire
 
 
-def test_only_the_packets_of_what_matches(run: Run, tmp_path: Path) -> None:
+def test_only_packets_of_matching_exchanges_are_exported(run: Run, tmp_path: Path) -> None:
     """The handshake, request and response, and the end; or the whole connection."""
     capture, out = tmp_path / "a.pcapng", tmp_path / "out.pcapng"
     wire = heartbeats(50)
@@ -125,7 +127,7 @@ def test_retransmissions_are_exported(run: Run, tmp_path: Path) -> None:
 def test_a_filter_by_numbers_of_the_capture(
     number: str, run: Run, shop: Path, tmp_path: Path
 ) -> None:
-    """The numbers are others in the export, so another filter finds the rows."""
+    """Packet numbers differ in the export, so it needs another filter."""
     out = tmp_path / "out.pcapng"
     exported(run, shop, out, number)
     found = rows(run, shop, number, [])
@@ -133,7 +135,7 @@ def test_a_filter_by_numbers_of_the_capture(
     assert set(found) <= set(rows(run, out, "", []))
 
 
-def test_names_of_topic_ids_come_along(run: Run, shop: Path, tmp_path: Path) -> None:
+def test_topic_names_are_exported(run: Run, shop: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     exported(run, shop, out, "api == Fetch and topic == orders")
     found = run("pairs", out, "-T", "ndjson", "-Y", "api == Fetch").rows
@@ -141,7 +143,7 @@ def test_names_of_topic_ids_come_along(run: Run, shop: Path, tmp_path: Path) -> 
 
 
 def test_several_captures(run: Run, shop: Path, tmp_path: Path) -> None:
-    """Of pcap and pcapng, compressed or not: each is a section."""
+    """Pcap and pcapng, compressed or not, are one section each."""
     second, third, out = tmp_path / "b.pcapng", tmp_path / "c.pcap.gz", tmp_path / "out.pcapng"
     later = 3_600_000_000_000
     tcp_captures.write(second, _heartbeats_at(later))
@@ -162,14 +164,14 @@ def _heartbeats_at(later_ns: int) -> list[tcp_captures.Packet]:
     return [replace(each, time_ns=each.time_ns + later_ns) for each in heartbeats(5).packets]
 
 
-def test_an_export_of_nothing_is_a_capture(run: Run, shop: Path, tmp_path: Path) -> None:
+def test_an_empty_export_is_a_capture(run: Run, shop: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     assert exported(run, shop, out, "api == Vote").startswith("0 exchanges on 0 connections: 0 of")
     assert run("pairs", out, "-T", "ndjson").rows == []
 
 
-def test_secrets_of_the_capture_come_along(run: Run, tmp_path: Path) -> None:
-    """Decryption Secrets Blocks are copied, so that the export is decrypted without a key log."""
+def test_tls_secrets_are_exported(run: Run, tmp_path: Path) -> None:
+    """Decryption Secrets Blocks are copied, to decrypt the export without a key log."""
     capture = next(path for path in CAPTURES if path.name == "kafka4-java-tls13.pcap.gz")
     [keylog] = keylogs(capture)
     inside, plain = tmp_path / "inside.pcapng", tmp_path / "plain.pcap"
@@ -198,7 +200,7 @@ def test_secrets_of_the_capture_come_along(run: Run, tmp_path: Path) -> None:
         ("-o shop", "-o would overwrite it"),
     ],
 )
-def test_options_that_do_not_fit(words: str, message: str, run: Run, shop: Path) -> None:
+def test_invalid_combinations_of_options(words: str, message: str, run: Run, shop: Path) -> None:
     status, out, err = run("export", shop, *words.replace("shop", str(shop)).split())
     assert (status, out) == (2, "")
     assert message in err

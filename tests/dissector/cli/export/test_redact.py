@@ -1,4 +1,4 @@
-"""A redacted export has the same rows but for names, and none of the names."""
+"""A redacted export has the same rows with pseudonyms, and no original name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def key(tmp_path: Path) -> Path:
 
 
 def redacted(run: Run, capture: Path, out: Path, key: Path, *words: str | Path) -> dict[str, str]:
-    """Redact a capture; return the replaced names with their pseudonyms."""
+    """Redact a capture; return pseudonyms by replaced name."""
     listed = out.with_suffix(".map")
     done = run("export", capture, "--redact", "--key", key, "--map", listed, "-o", out, *words)
     assert done.status == 0
@@ -61,7 +61,7 @@ def renamed(value: Any, names: dict[str, str]) -> Any:
 def rows(
     run: Run, capture: Path, command: str, names: dict[str, str] | None = None, *words: str | Path
 ) -> Counter[str]:
-    """Return the rows of a command without numbers and contents, with other names."""
+    """Return the rows of a command without numbers and contents, with names replaced."""
     done = run(command, capture, "-T", "ndjson", *words)
     return Counter(
         json.dumps(
@@ -86,7 +86,9 @@ def keys_of(capture: Path) -> list[str | Path]:
 
 
 @each_capture("export")
-def test_the_same_rows_but_for_names(path: Path, run: Run, key: Path, tmp_path: Path) -> None:
+def test_redacted_rows_differ_in_names_only(
+    path: Path, run: Run, key: Path, tmp_path: Path
+) -> None:
     out, opened = tmp_path / "out.pcapng", keys_of(path)
     names = redacted(run, path, out, key, *opened, *(["--decrypt"] if opened else []))
     assert rows(run, out, "pairs") == rows(run, path, "pairs", names, *opened)
@@ -99,7 +101,7 @@ def test_the_same_rows_but_for_names(path: Path, run: Run, key: Path, tmp_path: 
 
 
 def contents(run: Run, capture: Path) -> set[str]:
-    """Return the keys, values and header values of all records that are not short."""
+    """Return the longer keys, values and header values of all records."""
     found = set()
     for row in run("records", capture, "-T", "ndjson").rows:
         headers = [value for each in row["headers"] or [] for value in each.values()]
@@ -114,8 +116,8 @@ def contents(run: Run, capture: Path) -> set[str]:
         ["demo.pcap", "kafka4-sweep-data.pcap", "kafka39-aiokafka-codecs.pcap"],
     ),
 )
-def test_no_content_of_a_record_is_left(name: str, run: Run, key: Path, tmp_path: Path) -> None:
-    """Of compressed records neither."""
+def test_contents_of_records_are_removed(name: str, run: Run, key: Path, tmp_path: Path) -> None:
+    """Also from compressed records."""
     capture, out = next(path for path in CAPTURES if path.name == name), tmp_path / "out.pcapng"
     redacted(run, capture, out, key)
     before = contents(run, capture)
@@ -134,8 +136,10 @@ SMALL = [path for path in CAPTURES if path.suffix == ".pcap" and path.stat().st_
 
 
 @pytest.mark.parametrize("seed", fast_and_long(range(10), range(10, 150)))
-def test_damaged_captures(seed: int, run: Run, key: Path, tmp_path: Path) -> None:
-    """What can't be read is zero, so only the rows of whole messages are the same."""
+def test_redacted_damaged_captures_keep_whole_messages(
+    seed: int, run: Run, key: Path, tmp_path: Path
+) -> None:
+    """Undecodable bytes become zeros, so only rows of whole messages are the same."""
     chance = Random(seed)
     head, recorded = mutations.packets_of(chance.choice(SMALL))
     damaged, out = tmp_path / "damaged.pcap", tmp_path / "out.pcapng"
@@ -147,7 +151,9 @@ def test_damaged_captures(seed: int, run: Run, key: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("seed", fast_and_long(range(4), range(4, 60)))
-def test_repeated_packets_agree(seed: int, run: Run, key: Path, tmp_path: Path) -> None:
+def test_repeated_packets_are_redacted_equally(
+    seed: int, run: Run, key: Path, tmp_path: Path
+) -> None:
     chance = Random(seed)
     head, recorded = mutations.packets_of(chance.choice(SMALL))
     damage = (mutations.repeat, mutations.swap)[seed % 2]
@@ -163,7 +169,7 @@ def shop(folder: Path) -> Path:
     return path
 
 
-def test_a_filter_chooses_and_the_rest_is_left_out(run: Run, key: Path, tmp_path: Path) -> None:
+def test_a_filter_selects_the_redacted_packets(run: Run, key: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     names = redacted(run, shop(tmp_path), out, key, "-Y", "api == Fetch")
     assert [row["topics"] for row in run("pairs", out, "-T", "ndjson", "-Y", "api == Fetch").rows]
@@ -180,8 +186,8 @@ def test_the_same_key_gives_the_same_names(run: Run, key: Path, tmp_path: Path) 
     assert redacted(run, shop(tmp_path), tmp_path / "3.pcapng", key)["orders"] != first["orders"]
 
 
-def test_addresses_are_those_in_messages(run: Run, key: Path, tmp_path: Path) -> None:
-    """A broker's host in Metadata becomes what its packets have."""
+def test_addresses_in_packets_and_messages_agree(run: Run, key: Path, tmp_path: Path) -> None:
+    """The host of a broker in Metadata becomes the address in its packets."""
     wire, capture, out = tcp_captures.Wire(), tmp_path / "a.pcap", tmp_path / "out.pcapng"
     connection = wire.connect(hosts=("10.4.5.6", "192.168.7.8")).syn()
     brokers = [{"node_id": 1, "host": "192.168.7.8", "port": 9092}]
@@ -200,7 +206,7 @@ def test_addresses_are_those_in_messages(run: Run, key: Path, tmp_path: Path) ->
 
 
 def test_several_captures(run: Run, key: Path, tmp_path: Path) -> None:
-    """Each is a section; a name is the same in all."""
+    """Each is a section; pseudonyms are the same in all."""
     later, out = tmp_path / "later.pcapng", tmp_path / "out.pcapng"
     wire = tcp_captures.Wire(now_ns=tcp_captures.START_NS + 10**12)
     group = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 9, group_id="g", member_id="m")
@@ -218,7 +224,7 @@ def test_several_captures(run: Run, key: Path, tmp_path: Path) -> None:
     assert {first["correlation_id"], second["correlation_id"]} == {7, 9}
 
 
-def test_names_of_a_kept_kind_stay(run: Run, key: Path, tmp_path: Path) -> None:
+def test_kept_kinds_of_names_are_unchanged(run: Run, key: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     names = redacted(run, shop(tmp_path), out, key, "--keep", "topic, client_id")
     assert "orders" not in names
@@ -262,7 +268,7 @@ def test_fragments_become_whole_packets(run: Run, key: Path, tmp_path: Path) -> 
     assert rows(run, out, "pairs") == rows(run, capture, "pairs", names)
 
 
-def test_without_decrypt_tls_is_left_out(run: Run, key: Path, tmp_path: Path) -> None:
+def test_tls_connections_are_omitted_without_decrypt(run: Run, key: Path, tmp_path: Path) -> None:
     capture = next(path for path in CAPTURES if path.name == "kafka4-java-tls13.pcap.gz")
     out = tmp_path / "out.pcapng"
     done = run("export", capture, "--redact", "--key", key, "-o", out, *keys_of(capture))
@@ -270,7 +276,7 @@ def test_without_decrypt_tls_is_left_out(run: Run, key: Path, tmp_path: Path) ->
     assert run("pairs", out, "-T", "ndjson").rows == []
 
 
-def test_the_map_is_for_its_owner(run: Run, key: Path, tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_map(run: Run, key: Path, tmp_path: Path) -> None:
     listed = tmp_path / "out.map"
     listed.write_text("old")
     redacted(run, shop(tmp_path), tmp_path / "out.pcapng", key)
@@ -289,7 +295,7 @@ def test_the_map_is_for_its_owner(run: Run, key: Path, tmp_path: Path) -> None:
         ("--redact --key short", "a key has 16 bytes or more, this one 5"),
     ],
 )
-def test_what_is_refused(
+def test_invalid_options(
     words: str, message: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Commands that capture by themselves, and traffic on loopback for them."""
+"""Commands with live capture, and traffic on loopback for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAMS = ("dumpcap", "tcpdump")
 
 
 @cache
-def missing(program: str) -> str:
+def why_unavailable(program: str) -> str:
     """Return why a program can't capture on loopback here; empty if it can."""
     path = shutil.which(program)
     if path is None:
@@ -28,13 +28,13 @@ def missing(program: str) -> str:
     words = [path, "-i", "lo", "-w", os.devnull]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        # Both name the interface once they have opened it.
+        # Both print the interface once it is open.
         has_begun = any(re.search("listening on|^File: ", line) for line in process.stderr)
         process.kill()
     return "" if has_begun else f"{program} has no right to capture on lo"
 
 
-class Talk:
+class LoopbackTraffic:
     """A client and a broker on loopback."""
 
     def __init__(self) -> None:
@@ -70,14 +70,14 @@ class Talk:
 
 
 class Sniffer:
-    """A command that captures on loopback with one of the programs."""
+    """A command with live capture on loopback by one of the programs."""
 
     def __init__(self, folder: Path, program: str, *words: str | Path) -> None:
         bin_folder = folder / f"only-{Path(program).name}"
         bin_folder.mkdir(exist_ok=True)
         for name, path in (("sh", "/bin/sh"), ("cat", shutil.which("cat"))):
             _link(bin_folder / name, str(path))
-        # A file is a program of the test's own.
+        # A path is a test's own program.
         _link(bin_folder / Path(program).name, shutil.which(program) or program)
         self.process = started(*words, env={**os.environ, "PATH": str(bin_folder)})
         assert self.process.stdout is not None

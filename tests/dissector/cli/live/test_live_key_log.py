@@ -1,4 +1,4 @@
-"""A live capture of TLS, whose key log is written while it goes on."""
+"""Live captures of TLS with a growing key log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.default_frames import request, response
-from tests.dissector.cli.live.sniffing import Sniffer, missing, wait_until
+from tests.dissector.cli.live.sniffing import Sniffer, wait_until, why_unavailable
 from tools.record.tls_writer import TlsWriter
 
-pytestmark = pytest.mark.skipif(bool(missing("dumpcap")), reason="needs dumpcap and its rights")
+pytestmark = pytest.mark.skipif(
+    bool(why_unavailable("dumpcap")), reason="needs dumpcap and its rights"
+)
 
 
-def test_lines_come_after_their_packets(tmp_path: Path) -> None:
-    """The first row comes as soon as the key log has its lines: no other packet is needed."""
+def test_packets_are_decrypted_once_their_secrets_are_logged(tmp_path: Path) -> None:
+    """The first row appears as soon as the key log has its lines, without another packet."""
     keylog, kept, writer = tmp_path / "keys.log", tmp_path / "kept.pcapng", TlsWriter(0)
     keylog.touch()
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -1,4 +1,4 @@
-"""Captures that come by a pipe, Ctrl-C, and terminals."""
+"""Captures from a pipe, Ctrl-C, and terminals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADER_BYTES = len(tcp_captures.pcap_file([]))
 
 
 class Live:
-    """A command that reads what is captured while it runs."""
+    """A command with a growing capture as standard input."""
 
     def __init__(self, *words: str) -> None:
         self.process = started(*words, stdin=subprocess.PIPE)
@@ -41,7 +41,7 @@ class Live:
         self.connection.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, number))
 
     def capture(self) -> None:
-        """Write the packets that are new."""
+        """Write the new packets."""
         data = tcp_captures.pcap_file(self.wire.packets)
         assert self.process.stdin is not None
         self.process.stdin.write(data[self._sent :])
@@ -53,7 +53,7 @@ class Live:
         return self.process.stdout.readline().decode()
 
     def end(self, number: int | None = None) -> tuple[int, str, str]:
-        """End the input, or send a signal while it goes on; return status and output."""
+        """End the input, or send a signal; return status and output."""
         if number is None:
             out, err = self.process.communicate(timeout=PATIENCE_S)
         else:
@@ -70,8 +70,8 @@ class Live:
 
 @pytest.mark.parametrize("command", ["pairs", "records"])
 @pytest.mark.parametrize("form", ["table", "csv", "ndjson"])
-def test_rows_of_a_pipe_come_at_once(command: str, form: str) -> None:
-    """Each line is read before the next packet is captured: none waits for what comes after it."""
+def test_rows_of_a_pipe_appear_immediately(command: str, form: str) -> None:
+    """Each line is read before the next packet is written: none waits for later packets."""
     live = Live(command, "-", "-T", form)
     data = [{"name": "orders", "partition_data": [{"index": 3, "records": cli_traffic.PRODUCED}]}]
     for number in range(3):
@@ -90,11 +90,11 @@ def test_rows_of_a_pipe_come_at_once(command: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "ndjson", "fields"])
-def test_a_request_is_shown_before_its_answer(form: str) -> None:
+def test_a_request_is_shown_before_its_response(form: str) -> None:
     fields = ["-e", "correlation_id", "-e", "status"] if form == "fields" else []
     live = Live("dissect", "-", "-T", form, *fields)
     shown = []
-    for number in (1, 2):  # the first one stays unanswered for long
+    for number in (1, 2):  # a long wait for the first response
         live.ask(number)
         live.capture()
         shown.append(live.line())
@@ -126,7 +126,7 @@ def test_a_request_is_shown_before_its_answer(form: str) -> None:
     assert live.end() == (0, "", "")
 
 
-def test_a_filter_that_asks_for_the_answer_shows_both_when_it_comes() -> None:
+def test_a_filter_on_the_response_shows_both_when_it_arrives() -> None:
     live = Live("dissect", "-", "-T", "ndjson", "-Y", "latency_ms >= 0 or correlation_id == 9")
     live.ask(1)
     live.ask(9)
@@ -148,12 +148,12 @@ def test_a_filter_that_asks_for_the_answer_shows_both_when_it_comes() -> None:
         ("records", ""),
     ],
 )
-def test_ctrl_c_prints_what_there_is(command: str, shown: str) -> None:
+def test_ctrl_c_prints_the_rows_so_far(command: str, shown: str) -> None:
     live = Live(*command.split(), "-")
     live.ask(1)
     live.answer(1)
     live.capture()
-    # Nothing is printed before the end that would say that the capture was read.
+    # No output before the end shows that the capture was read.
     reached(live.process.pid)
     status, out, err = live.end(signal.SIGINT)
     assert (status, err) == (130, "")
@@ -161,7 +161,7 @@ def test_ctrl_c_prints_what_there_is(command: str, shown: str) -> None:
 
 
 def reached(pid: int) -> None:
-    """Wait until a process has read all that was written to its standard input."""
+    """Wait until a process has read all of its standard input."""
     waiting, path = threading.Event(), f"/proc/{pid}/fd/0"
     with Path(path).open("rb", buffering=0) as pipe:
         while select.select([pipe], [], [], 0)[0]:
@@ -169,7 +169,7 @@ def reached(pid: int) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd/0").exists(), reason="looks into the pipe by /proc")
-def test_ctrl_c_leaves_a_whole_parquet_file(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_a_complete_parquet_file(tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     live = Live("pairs", "-", "-T", "parquet", "-o", str(file))
     live.ask(1)
@@ -183,7 +183,7 @@ def test_ctrl_c_leaves_a_whole_parquet_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["pairs", "dissect"])
-def test_ctrl_c_ends_a_parquet_file_that_is_being_written(tmp_path: Path, command: str) -> None:
+def test_ctrl_c_completes_a_parquet_file_in_progress(tmp_path: Path, command: str) -> None:
     """The writer has the first rows, and waits for more."""
     file = tmp_path / "a.parquet"
     live = Live(command, "-", "-T", "parquet", "-o", str(file))
@@ -204,7 +204,7 @@ def test_ctrl_c_ends_a_parquet_file_that_is_being_written(tmp_path: Path, comman
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what is loaded")
 @pytest.mark.parametrize("library", ["numpy", "zstandard"])
 def test_ctrl_c_while_a_library_is_loaded_is_silent(tmp_path: Path, library: str) -> None:
-    """Neither a traceback nor a half file."""
+    """Without a traceback or an incomplete file."""
     capture, file = many(tmp_path / "many.pcap"), tmp_path / "a.parquet"
     process = started("pairs", capture, "-T", "parquet", "-o", file)
     waiting, maps = threading.Event(), Path(f"/proc/{process.pid}/maps")
@@ -228,7 +228,7 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 def test_progress_is_never_among_the_rows(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    """On a terminal that shows both, each row begins a line of its own."""
+    """On a terminal with both, each row begins on its own line."""
     ours, theirs = terminal
     capture = many(tmp_path / "many.pcap")
     words = ["pairs", str(capture), "-T", "csv"]
@@ -260,5 +260,5 @@ def test_progress_is_never_among_the_rows(tmp_path: Path, terminal: tuple[int, i
     for row in rows:
         before, _, _ = row.rpartition(b"\x1b[K")
         assert b"Heartbeat" not in before
-        # What stood in the line was taken away before the row was written.
+        # The progress line was erased before the row was written.
         assert before == b"" or row.count(b"\x1b[K") >= 2

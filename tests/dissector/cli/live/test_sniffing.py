@@ -17,7 +17,13 @@ import polars
 import pytest
 
 from tests.dissector.cli.conftest import Run
-from tests.dissector.cli.live.sniffing import PROGRAMS, Sniffer, Talk, missing, wait_until
+from tests.dissector.cli.live.sniffing import (
+    PROGRAMS,
+    LoopbackTraffic,
+    Sniffer,
+    wait_until,
+    why_unavailable,
+)
 from tests.dissector.cli.test_process import ended
 
 with_dumpcap = pytest.mark.usefixtures("_dumpcap")
@@ -27,7 +33,7 @@ Sniff = Callable[..., Sniffer]
 
 @pytest.fixture(params=PROGRAMS)
 def program(request: pytest.FixtureRequest) -> str:
-    """The name of each program that captures."""
+    """The name of each capture program."""
     return _or_skip(request.param)
 
 
@@ -37,36 +43,38 @@ def _dumpcap() -> None:
 
 
 def _or_skip(program: str) -> str:
-    if why := missing(program):
+    if why := why_unavailable(program):
         pytest.skip(why)
     return program
 
 
 @pytest.fixture
-def talk() -> Iterator[Talk]:
-    talk = Talk()
-    yield talk
-    talk.close()
+def traffic() -> Iterator[LoopbackTraffic]:
+    traffic = LoopbackTraffic()
+    yield traffic
+    traffic.close()
 
 
 @pytest.fixture
-def sniff(talk: Talk, tmp_path: Path) -> Sniff:
-    """Start a command that captures the talk."""
+def sniff(traffic: LoopbackTraffic, tmp_path: Path) -> Sniff:
+    """Start a command that captures the traffic."""
 
     def start(program: str, *words: str | Path) -> Sniffer:
-        sniffer = Sniffer(tmp_path, program, *words, "-i", "lo", "-f", talk.capture_filter)
+        sniffer = Sniffer(tmp_path, program, *words, "-i", "lo", "-f", traffic.capture_filter)
         assert sniffer.begun == f"kafkashark: capturing on lo with {program}\n"
-        talk.connect()
+        traffic.connect()
         return sniffer
 
     return start
 
 
-def test_rows_come_while_the_capture_goes_on(program: str, sniff: Sniff, talk: Talk) -> None:
+def test_rows_appear_during_the_capture(
+    program: str, sniff: Sniff, traffic: LoopbackTraffic
+) -> None:
     sniffer = sniff(program, "pairs")
     for number in range(2):
-        talk.ask(number)
-        talk.answer(number)
+        traffic.ask(number)
+        traffic.answer(number)
         if number == 0:
             assert {"connection", "api"} <= set(sniffer.line().split())
         assert {"Heartbeat", str(number), "answered"} <= set(sniffer.line().split())
@@ -74,25 +82,25 @@ def test_rows_come_while_the_capture_goes_on(program: str, sniff: Sniff, talk: T
 
 
 @with_dumpcap
-def test_a_request_is_shown_at_once(sniff: Sniff, talk: Talk) -> None:
+def test_a_request_is_shown_immediately(sniff: Sniff, traffic: LoopbackTraffic) -> None:
     sniffer = sniff("dumpcap", "dissect")
-    talk.ask(7)
+    traffic.ask(7)
     line = sniffer.line()
     assert "Heartbeat v4 request" in line
     assert "waiting" not in line
-    talk.answer(7)
+    traffic.answer(7)
     assert "Heartbeat v4 response" in sniffer.line()
     assert sniffer.end() == (0, "", "")
 
 
 @with_dumpcap
-def test_pending_requests_are_shown_once_as_they_wait(sniff: Sniff, talk: Talk) -> None:
+def test_pending_requests_are_shown_once(sniff: Sniff, traffic: LoopbackTraffic) -> None:
     sniffer = sniff("dumpcap", "pairs", "--pending", "-T", "ndjson")
-    talk.ask(7)
+    traffic.ask(7)
     row = json.loads(sniffer.line())
     assert (row["correlation_id"], row["status"], row["latency_ms"]) == (7, "waiting", None)
-    talk.answer(7)
-    talk.ask(8)
+    traffic.answer(7)
+    traffic.ask(8)
     assert json.loads(sniffer.line())["correlation_id"] == 8
     assert sniffer.end() == (0, "", "")
 
@@ -106,12 +114,14 @@ def test_pending_requests_of_a_file_are_the_unanswered(good: Run, shop: Path) ->
     assert good("pairs", shop, "--pending", "-T", "ndjson", *where).rows == unanswered
 
 
-def test_the_packets_are_kept(program: str, sniff: Sniff, talk: Talk, tmp_path: Path) -> None:
+def test_packets_are_written_to_a_file(
+    program: str, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
+) -> None:
     kept = tmp_path / "kept.pcapng"
     sniffer = sniff(program, "pairs", "-w", kept, "-T", "ndjson")
     for number in range(20):
-        talk.ask(number)
-        talk.answer(number)
+        traffic.ask(number)
+        traffic.answer(number)
     lines = [sniffer.line() for _ in range(20)]
     assert sniffer.end() == (0, "", "")
     status, again, _ = ended("pairs", kept, "-T", "ndjson")
@@ -120,16 +130,16 @@ def test_the_packets_are_kept(program: str, sniff: Sniff, talk: Talk, tmp_path: 
 
 
 @with_dumpcap
-def test_the_packets_are_kept_while_reading_is_behind(
-    sniff: Sniff, talk: Talk, tmp_path: Path
+def test_packets_are_written_while_reading_lags(
+    sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:
     kept = tmp_path / "kept.pcapng"
     sniffer = sniff("dumpcap", "pairs", "-w", kept, "-T", "ndjson")
     sniffer.process.send_signal(signal.SIGSTOP)
     for number in range(30):
-        talk.ask(number, "g" * 20_000)
-        talk.answer(number)
-    talk.ask(30, "the last one")
+        traffic.ask(number, "g" * 20_000)
+        traffic.answer(number)
+    traffic.ask(30, "the last one")
     wait_until(lambda: b"the last one" in kept.read_bytes())
     sniffer.process.send_signal(signal.SIGCONT)
     lines = [json.loads(sniffer.line()) for _ in range(30)]
@@ -138,17 +148,17 @@ def test_the_packets_are_kept_while_reading_is_behind(
     assert (status, json.loads(out)["status"], err) == (0, "unanswered", "")
 
 
-def test_a_ring_keeps_the_last_files(
-    program: str, sniff: Sniff, talk: Talk, tmp_path: Path
+def test_a_ring_keeps_the_newest_files(
+    program: str, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:
-    """All packets are read, also those of files that are gone."""
+    """All packets are read, also those of deleted files."""
     # The smallest files of tcpdump have a million bytes.
     size, length = (100, 30_000) if program == "dumpcap" else (1000, 300_000)
     words = ["pairs", "-T", "ndjson", "--ring", f"files:2,filesize:{size}"]
     sniffer = sniff(program, *words, "-w", tmp_path / "kept.pcapng")
     for number in range(11):
-        talk.ask(number, "g" * length if number else "g")
-        talk.answer(number)
+        traffic.ask(number, "g" * length if number else "g")
+        traffic.answer(number)
         assert json.loads(sniffer.line())["correlation_id"] == number
     assert _newest(tmp_path) >= 3
     assert sniffer.end() == (0, "", "")
@@ -156,32 +166,34 @@ def test_a_ring_keeps_the_last_files(
 
 
 def _newest(folder: Path) -> int:
-    """Return how many files of the ring were begun."""
+    """Return the number of the newest file of the ring."""
     names = [each.name for each in folder.glob("kept_*")]
     of_dumpcap = [int(name.split("_")[1]) for name in names if name.count("_") == 2]
     of_tcpdump = [int(name.partition(".pcapng")[2] or 0) + 1 for name in names]
     return max(of_dumpcap or of_tcpdump, default=0)
 
 
-def test_several_interfaces(program: str, talk: Talk, tmp_path: Path) -> None:
+def test_several_interfaces(program: str, traffic: LoopbackTraffic, tmp_path: Path) -> None:
     others = sorted(each.name for each in Path("/sys/class/net").iterdir() if each.name != "lo")
     if not others:
         pytest.skip("there is one interface")
-    words = ["pairs", "-T", "ndjson", "-i", "lo", "-i", others[0], "-f", talk.capture_filter]
+    words = ["pairs", "-T", "ndjson", "-i", "lo", "-i", others[0], "-f", traffic.capture_filter]
     sniffer = Sniffer(tmp_path, program, *words)
-    talk.connect()
-    talk.ask(1)
-    talk.answer(1)
+    traffic.connect()
+    traffic.ask(1)
+    traffic.answer(1)
     assert json.loads(sniffer.line())["correlation_id"] == 1
     assert sniffer.end() == (0, "", "")
 
 
 @pytest.mark.parametrize("limit", ["packets:12", "filesize:1", "duration:1"])
-def test_the_capture_ends_by_itself(program: str, limit: str, sniff: Sniff, talk: Talk) -> None:
+def test_the_capture_ends_at_its_limit(
+    program: str, limit: str, sniff: Sniff, traffic: LoopbackTraffic
+) -> None:
     sniffer = sniff(program, "streams", "-T", "ndjson", "-a", limit)
     for number in range(20):
-        talk.ask(number)
-        talk.answer(number)
+        traffic.ask(number)
+        traffic.answer(number)
     status, out, err = sniffer.end(None)
     assert (status, err) == (0, "")
     row = json.loads(out)
@@ -192,15 +204,15 @@ def test_the_capture_ends_by_itself(program: str, limit: str, sniff: Sniff, talk
 
 @with_dumpcap
 @pytest.mark.parametrize("command", ["stats", "conform", "records", "pairs -T parquet -o"])
-def test_ctrl_c_ends_the_input_and_not_the_output(
-    command: str, sniff: Sniff, talk: Talk, tmp_path: Path
+def test_ctrl_c_ends_the_input_but_not_the_output(
+    command: str, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:
     file, kept = tmp_path / "a.parquet", tmp_path / "kept.pcapng"
     files = [file] if command.endswith("-o") else []
     sniffer = sniff("dumpcap", *command.split(), *files, "-w", kept)
-    talk.ask(1)
-    talk.answer(1)
-    talk.close()
+    traffic.ask(1)
+    traffic.answer(1)
+    traffic.close()
     wait_until(lambda: b"\x02g" in kept.read_bytes())
     status, out, err = sniffer.end()
     assert (status, err) == (0, "")
@@ -212,7 +224,7 @@ def test_ctrl_c_ends_the_input_and_not_the_output(
 
 @with_dumpcap
 @pytest.mark.parametrize("command", ["conform", "pairs -T parquet -o"])
-def test_ctrl_c_as_soon_as_the_capture_runs(command: str, sniff: Sniff, tmp_path: Path) -> None:
+def test_ctrl_c_right_after_the_start(command: str, sniff: Sniff, tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     sniffer = sniff("dumpcap", *command.split(), *[file] * command.endswith("-o"))
     status, out, err = sniffer.end()
@@ -226,7 +238,7 @@ def test_ctrl_c_as_soon_as_the_capture_runs(command: str, sniff: Sniff, tmp_path
 
 @with_dumpcap
 def test_the_capture_ends_when_the_command_is_killed(
-    sniff: Sniff, talk: Talk, tmp_path: Path
+    sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:
     kept = tmp_path / "kept.pcapng"
     sniffer = sniff("dumpcap", "pairs", "-w", kept)
@@ -250,9 +262,9 @@ def _writers(kept: Path) -> list[str]:
 
 @with_dumpcap
 @pytest.mark.parametrize("width", ["75", "200"])
-def test_statistics_are_refreshed_in_place(talk: Talk, width: str) -> None:
+def test_statistics_are_refreshed_in_place(traffic: LoopbackTraffic, width: str) -> None:
     ours, theirs = pty.openpty()
-    words = [sys.executable, "-m", "dissector", "stats", "-i", "lo", "-f", talk.capture_filter]
+    words = [sys.executable, "-m", "dissector", "stats", "-i", "lo", "-f", traffic.capture_filter]
     process = subprocess.Popen(
         [*words, "--interval", "0.1", "--top", "1"],
         stdout=theirs,
@@ -262,11 +274,11 @@ def test_statistics_are_refreshed_in_place(talk: Talk, width: str) -> None:
     )
     assert process.stderr is not None
     assert b"capturing" in process.stderr.readline()
-    talk.connect()
+    traffic.connect()
     seen = bytearray()
     for number in range(2):
-        talk.ask(number)
-        talk.answer(number)
+        traffic.ask(number)
+        traffic.answer(number)
         shown = f"Heartbeat {number + 1:>6}".encode()
         while shown not in seen:
             seen += os.read(ours, 1 << 16)
@@ -287,7 +299,7 @@ def test_statistics_are_refreshed_in_place(talk: Talk, width: str) -> None:
 
 
 def program_of(folder: Path, script: str) -> str:
-    """Write a program that stands for dumpcap."""
+    """Write a substitute for dumpcap."""
     path = folder / "dumpcap"
     path.write_text(f"#!/bin/sh\n{script}")
     path.chmod(0o755)
@@ -306,7 +318,7 @@ def test_dropped_packets_are_reported(tmp_path: Path, shop: Path) -> None:
     )
 
 
-def test_a_capture_that_fails_later_prints_its_rows(tmp_path: Path, shop: Path) -> None:
+def test_a_capture_with_a_late_failure_prints_its_rows(tmp_path: Path, shop: Path) -> None:
     why = "dumpcap: The network adapter is no longer running."
     program = program_of(tmp_path, f"cat {shop}\necho '{why}' >&2\nexit 2\n")
     sniffer = Sniffer(tmp_path, program, "pairs", "-i", "lo", "-T", "ndjson")
@@ -317,7 +329,7 @@ def test_a_capture_that_fails_later_prints_its_rows(tmp_path: Path, shop: Path) 
     )
 
 
-def test_without_rights_the_error_names_the_remedies(tmp_path: Path) -> None:
+def test_the_error_without_rights_names_the_remedies(tmp_path: Path) -> None:
     why = 'dumpcap: You do not have permission to capture on device "lo".'
     program = program_of(tmp_path, f"echo '{why}' >&2\nexit 1\n")
     sniffer = Sniffer(tmp_path, program, "stats", "-i", "lo")
@@ -360,7 +372,7 @@ def test_without_rights_on_loopback(program: str, tmp_path: Path) -> None:
         ("-i lo -w x -o x", "x can't be both -w and -o"),
     ],
 )
-def test_options_that_do_not_fit(run: Run, words: str, message: str) -> None:
+def test_invalid_combinations_of_options(run: Run, words: str, message: str) -> None:
     status, out, err = run("pairs", *words.split())
     assert (status, out) == (2, "")
     assert message in err

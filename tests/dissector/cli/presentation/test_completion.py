@@ -40,7 +40,7 @@ DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_the_words_that_fit(
+def test_words_are_completed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     shell: str,
@@ -78,14 +78,14 @@ def test_the_last_word_of_a_filter_is_completed(written: str, offered: list[str]
     assert found[:1] == offered
 
 
-def test_a_command_counts_once_its_name_is_whole() -> None:
+def test_a_command_is_recognised_once_its_name_is_complete() -> None:
     assert typed_words({"COMP_WORDS": "kafkashark pairs"}) == []
     assert typed_words({"COMP_WORDS": "kafkashark pairs -T"}) == ["pairs", "-T"]
     assert typed_words({"_TYPER_COMPLETE_ARGS": "kafkashark pairs "}) == ["pairs"]
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
-def test_each_help_has_its_examples(good: Run, command: str) -> None:
+def test_each_help_has_examples(good: Run, command: str) -> None:
     shown = good(command, "--help").out
     assert all(f"    kafkashark {each}\n" in shown for each in EXAMPLES[command])
 

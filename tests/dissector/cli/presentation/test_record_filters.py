@@ -1,4 +1,4 @@
-"""Filters of records: their rows are the records that pass, in columns as one by one."""
+"""Filters of records give the same rows from columns and one by one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TESTS = {
 
 
 @pytest.mark.parametrize("text", TESTS)
-def test_rows_are_the_records_that_pass(
+def test_rows_are_the_matching_records(
     good: Run, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = good("records", DEMO, "-T", "ndjson").rows
@@ -46,7 +46,7 @@ def test_rows_are_the_records_that_pass(
 
 
 @pytest.mark.parametrize("least", [1, 10**9])
-def test_only_a_refused_record_has_an_error(
+def test_only_refused_records_have_an_error(
     good: Run, monkeypatch: pytest.MonkeyPatch, least: int
 ) -> None:
     monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", least)
@@ -62,14 +62,14 @@ def test_only_a_refused_record_has_an_error(
     assert len(errors("not error")) == 11
 
 
-def test_a_test_of_a_body_leaves_the_columns(good: Run) -> None:
+def test_a_test_of_a_body_field_needs_exchange_objects(good: Run) -> None:
     text = "request.acks == -1 and partition == 1"
     rows = good("records", DEMO, "-T", "ndjson", "-Y", text).rows
     assert rows
     assert {(row["api"], row["partition"]) for row in rows} == {("Produce", 1)}
 
 
-def test_compressed_bytes_are_searched_where_pairs_are_filtered(good: Run) -> None:
+def test_filters_of_pairs_search_compressed_bytes(good: Run) -> None:
     field = "request.topic_data.partition_data.records"
     found = good("pairs", DEMO, "-T", "ndjson", "-Y", f'{field} contains "lamp"').rows
     same = good("pairs", DEMO, "-T", "ndjson", "-Y", 'kafka.message_value contains "lamp"').rows

@@ -29,7 +29,7 @@ from tests.dissector.cli.conftest import Run
 DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
 
 
-def test_any_column_and_any_field_is_a_column(good: Run) -> None:
+def test_columns_and_fields_can_be_chosen(good: Run) -> None:
     chosen = "api,latency_ms,request.acks,request.topic_data.name,len(client_id),frame.number"
     words = ("pairs", DEMO, "-Y", "api == Produce", "--columns", chosen)
     every = good("pairs", DEMO, "-T", "ndjson", "-Y", "api == Produce", "--bodies").rows
@@ -98,7 +98,7 @@ def test_secrets_of_records_stay_masked_in_columns(good: Run) -> None:
     )
 
 
-def test_times_of_names_in_filters_are_times(good: Run) -> None:
+def test_time_fields_are_shown_as_times(good: Run) -> None:
     for command, name in (("pairs", "request_time_ns"), ("records", "time_ns")):
         for form in ("table", "csv"):
             words = (command, DEMO, "-c", "3", "-T", form, "-t", "u")
@@ -154,7 +154,7 @@ def test_a_limit_gives_the_first_rows(good: Run, command: str) -> None:
     assert good(command, DEMO, "-T", "ndjson", "-c", "7").rows == every[:7]
 
 
-def test_times_as_tshark_shows_them(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_have_the_formats_of_tshark(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     time.tzset()
     try:
@@ -209,13 +209,13 @@ def test_colour_marks_errors(good: Run) -> None:
 
 
 def on_terminal(width: int, *words: str | Path, no_color: bool = True) -> tuple[list[str], str]:
-    """Run a command on a pseudo-terminal; return the lines that it shows, and what it reports."""
+    """Run a command on a pseudo-terminal; return its lines and its messages."""
     import pty
 
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1" if no_color else ""}
-    environment.pop("COLUMNS", None)  # it would stand for the width of the terminal
+    environment.pop("COLUMNS", None)  # it would replace the width of the terminal
     command = [sys.executable, "-m", "dissector", *map(str, words)]
     with subprocess.Popen(
         command, stdout=terminal, stderr=subprocess.PIPE, env=environment
@@ -253,7 +253,7 @@ def test_a_table_fits_its_terminal(command: str, width: int) -> None:
         assert "--columns chooses columns" in report
 
 
-def test_what_is_known_about_tls_has_room() -> None:
+def test_tls_columns_fit_the_terminal() -> None:
     capture = DEMO.with_name("kafka4-java-tls13.pcap.gz")
     keylog = capture.with_name("kafka4-java-tls13.keylog")
     assert "tls_version" not in on_terminal(80, "streams", DEMO)[0][0].split()
@@ -265,14 +265,14 @@ def test_what_is_known_about_tls_has_room() -> None:
     assert lines[2].endswith("CN=orde…Orders")
 
 
-def test_chosen_columns_all_stay(good: Run) -> None:
+def test_all_chosen_columns_are_shown(good: Run) -> None:
     lines, report = on_terminal(
         80, "pairs", DEMO, "--columns", "request_packet,client,api,topics", "-c", "5"
     )
     assert (len(lines[0].split()), report) == (4, "")
 
 
-def test_a_terminal_has_colour() -> None:
+def test_a_terminal_gets_colours() -> None:
     words = ("pairs", DEMO, "-Y", "error", "-c", "1")
     assert "\x1b[31m" in "".join(on_terminal(120, *words, no_color=False)[0])
     assert "\x1b" not in "".join(on_terminal(120, *words)[0])
@@ -291,7 +291,7 @@ def test_null_and_empty_differ(good: Run, shop: Path) -> None:
 @pytest.mark.parametrize(
     "command", ["dissect", "pairs", "records", "streams", "stats", "groups", "upgrade"]
 )
-def test_columns_and_names_are_listed(good: Run, command: str) -> None:
+def test_columns_and_fields_are_listed(good: Run, command: str) -> None:
     names = [line.split()[0] for line in good(command, "--list-columns").lines]
     assert len(set(names)) == len(names) > 10
     if command in ("pairs", "records", "streams"):
@@ -301,7 +301,7 @@ def test_columns_and_names_are_listed(good: Run, command: str) -> None:
     assert ("header.NAME" in fields) == (command == "records")
 
 
-def test_the_listed_columns_are_those_of_all_sections() -> None:
+def test_all_sections_are_in_the_list_of_columns() -> None:
     groupings = (Grouping(tuple(KEYS), tuple(MEASURES)), *GROUPS.values())
     of_stats = {name for grouping in groupings for name in grouping.columns}
     of_stats |= {name for _, grouping in NAMED.values() for name in grouping.columns}

@@ -44,7 +44,7 @@ REQUEST = frame(1, request(HEARTBEAT, 4, 7, "me", group_id="g")[4:], 3)
 RESPONSE = frame(0, response(HEARTBEAT, 4, 7, error_code=25)[4:], 5)
 
 
-def test_answered() -> None:
+def test_answered_exchange() -> None:
     it = exchange(ExchangeRow(2, ANSWERED, 1, REQUEST, RESPONSE))
     assert it.row() == {
         "capture": "a.pcap",
@@ -84,7 +84,7 @@ def test_unanswered_has_no_response() -> None:
     assert it.messages == [it.request]
 
 
-def test_orphan_knows_its_id_alone() -> None:
+def test_orphan_has_its_correlation_id_only() -> None:
     it = exchange(ExchangeRow(0, ORPHAN, 1, None, RESPONSE, answers_acks_0=True))
     assert (it.api, it.api_key, it.api_version, it.client_id) == (None, None, None, None)
     assert it.correlation_id == 7
@@ -92,7 +92,7 @@ def test_orphan_knows_its_id_alone() -> None:
     assert "acks = 0" in str(it.problems[0])
 
 
-def test_tokens_are_no_api() -> None:
+def test_sasl_tokens_have_no_api() -> None:
     it = exchange(
         ExchangeRow(0, ANSWERED, 1, frame(1, b"\0user\0pass", 1), frame(0, b"", 2), token=True)
     )
@@ -101,7 +101,7 @@ def test_tokens_are_no_api() -> None:
     assert it.problems == []
 
 
-def test_cut_frame_keeps_its_size_and_says_so() -> None:
+def test_truncated_frame_keeps_its_size_and_has_a_problem() -> None:
     it = exchange(
         ExchangeRow(0, NO_RESPONSE, 1, frame(1, REQUEST.data[:14], 1, len(REQUEST.data)), None)
     )
@@ -140,12 +140,12 @@ def test_retained_exchanges_have_their_own_bytes() -> None:
     assert kept.request.frame == REQUEST.data
 
 
-def test_names_in_a_capture_that_comes_once_depend_on_no_window() -> None:
+def test_names_on_standard_input_do_not_depend_on_windows() -> None:
     content = (CAPTURES / "kafka39-three-nodes.pcap").read_bytes()
 
     def topics(window_bytes: int) -> list[list[str]]:
         options = Options(window_bytes=window_bytes, stdin=BytesIO(content))
-        # All are asked at the end, when all names are known.
+        # Rows are requested at the end, when all names are known.
         return [each.topics for each in list(Capture(["-"], options))]
 
     whole = topics(1 << 20)

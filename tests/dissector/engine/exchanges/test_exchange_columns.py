@@ -1,4 +1,4 @@
-"""The columns of a whole window are the rows of its exchanges, asked one by one."""
+"""The columns of a window equal the rows of its exchange objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def windows(*paths: Path) -> Any:
 
 
 @each_capture("pairs")
-def test_real_traffic(path: Path) -> None:
+def test_columns_of_captures(path: Path) -> None:
     for columns, rows in windows(path):
         assert tuple(columns) == COLUMNS
         assert {len(column) for column in columns.values()} == {len(rows)}
@@ -35,7 +35,7 @@ def test_real_traffic(path: Path) -> None:
         assert frame(columns, exchange_schema()).to_dicts() == rows
 
 
-def test_rows_know_their_files() -> None:
+def test_rows_have_their_files() -> None:
     captures = [columns["capture"] for columns, _ in windows(*CAPTURES[:3])]
     rows = [row["capture"] for _, rows in windows(*CAPTURES[:3]) for row in rows]
     assert [each.value(row) for each in captures for row in range(len(each))] == rows

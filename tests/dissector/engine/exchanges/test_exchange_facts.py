@@ -1,4 +1,4 @@
-"""What is read off the tape for a whole window is what the codecs say, exchange by exchange."""
+"""Facts extracted for a whole window equal those of the codecs, exchange by exchange."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ORDERS, PAYMENTS = UUID(int=3), UUID(int=2)
 def row(
     status: int, request_frame: bytes | None, answer: bytes | None = None, **more: bool
 ) -> ExchangeRow:
-    """Return an exchange of frames with their sizes in front, of which the end may be missing."""
+    """Return an exchange of frames with size prefixes; their ends may be missing."""
 
     def frame(data: bytes | None) -> Frame | None:
         size = int.from_bytes((data or b"")[:4], "big")
@@ -64,7 +64,7 @@ def row(
 
 
 def split(table: Exchanges, at: int) -> Exchanges:
-    """Let some of a table's bytes lie in `data`, the rest in `carry_over`."""
+    """Split a table's bytes between `data` and `carry_over`."""
     starts = np.concatenate((table.request.start, table.response.start))
     at = int(min((s for s in starts.tolist() if s >= at), default=len(table.carry_over)))
     return replace(
@@ -96,19 +96,19 @@ def exchange(
     return Exchange(table, at, capture="", client="", broker="", names=names, summaries=known)
 
 
-def left(table: Exchanges) -> list[int]:
+def rows_for_codecs(table: Exchanges) -> list[int]:
     """Return the rows that the loop leaves to the codecs."""
     return np.flatnonzero(extract_facts(table).state == NEEDS_CODEC).tolist()
 
 
 @pytest.fixture(autouse=True)
-def _always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read also small windows off the tape."""
+def _any_window_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the tape for small windows too."""
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 1)
 
 
 @each_capture("knowledge")
-def test_same_rows_as_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_equal_those_of_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_tape = [exchange.row() for exchange in open_capture(path)]
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 10**9)
     assert by_tape == [exchange.row() for exchange in open_capture(path)]
@@ -118,7 +118,7 @@ def test_same_rows_as_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
 @pytest.mark.parametrize("mode", MODES)
 def test_every_message(mode: str, chosen: list[tuple[int, int]], source: Source) -> None:
-    """Exchanges of all APIs and versions, right and damaged, are what the codecs say."""
+    """Exchanges of all APIs and versions, valid and damaged."""
     with running(mode, read_facts):
         check(
             to_exchange_table([some_exchange(key, version, source) for key, version in chosen]),
@@ -145,7 +145,7 @@ def check(table: Exchanges, source: Source) -> None:
 
 
 def some_exchange(key: int, version: int, source: Source) -> ExchangeRow:
-    """Make an exchange, right or damaged."""
+    """Make a valid or damaged exchange."""
     found, chance = api(key), source.chance
     assert found is not None
     values = source.value(found.request, version)
@@ -168,12 +168,12 @@ def some_exchange(key: int, version: int, source: Source) -> ExchangeRow:
 
 
 def of_version(frame: bytes, version: int) -> bytes:
-    """Return a request with another version in its header, and with nothing else changed."""
+    """Return a request with another version in its header only."""
     return frame[:6] + version.to_bytes(2, "big") + frame[8:]
 
 
 def _damaged(frame: bytes, source: Source) -> bytes:
-    """Return a frame as it was, shorter, longer, changed, or with its end not captured."""
+    """Return a frame unchanged, shorter, longer, changed, or with an uncaptured end."""
     if source.chance.randrange(6) == 0:
         return frame[: source.chance.randint(4, len(frame))]
     if source.chance.randrange(3) == 0:
@@ -185,7 +185,7 @@ def _damaged(frame: bytes, source: Source) -> bytes:
 def test_most_exchanges_are_known() -> None:
     capture = open_capture(next(path for path in CAPTURES if path.name == "demo.pcap"))
     tables = [window.exchanges for window in capture.windows()]
-    assert sum(len(left(table)) for table in tables) < sum(map(len, tables)) / 4
+    assert sum(len(rows_for_codecs(table)) for table in tables) < sum(map(len, tables)) / 4
 
 
 def test_a_known_exchange() -> None:
@@ -219,7 +219,7 @@ def test_a_known_exchange() -> None:
     ],
 )
 def test_read_by_the_loop(exchange: ExchangeRow) -> None:
-    assert left(to_exchange_table([exchange])) == []
+    assert rows_for_codecs(to_exchange_table([exchange])) == []
 
 
 def test_left_to_the_codecs() -> None:
@@ -233,11 +233,11 @@ def test_left_to_the_codecs() -> None:
         row(UNANSWERED, heartbeat[:4] + b"\x00\x0c\0\x63" + heartbeat[8:]),
         row(ORPHAN, None, answer, answers_acks_0=True),
     ]
-    assert left(to_exchange_table([good, *others, good])) == [1, 2, 3, 4, 5, 6]
+    assert rows_for_codecs(to_exchange_table([good, *others, good])) == [1, 2, 3, 4, 5, 6]
     assert all(problems for *_, problems in by_columns(to_exchange_table(others)))
 
 
-def test_records_that_are_not_right_are_left_to_the_codecs() -> None:
+def test_invalid_records_are_left_to_the_codecs() -> None:
     data = new_batch([Record(value=b"v")]).to_bytes()
     wrong = data[:-1] + bytes((data[-1] ^ 1,))
     rows = []
@@ -278,7 +278,7 @@ NAMING = [
 ]
 
 
-def test_names_are_of_the_past_where_no_more_are_to_come() -> None:
+def test_names_come_from_the_past_on_standard_input() -> None:
     names = TopicNames()
     known = read_summaries(to_exchange_table(NAMING), names)
     assert [known.topic_lists[at] for at in known.topics.tolist()] == [
@@ -294,14 +294,14 @@ def test_names_are_of_the_past_where_no_more_are_to_come() -> None:
     assert by_columns(to_exchange_table(NAMING)) == by_codecs(to_exchange_table(NAMING))
 
 
-def test_ids_stay_where_names_may_still_come() -> None:
+def test_ids_are_kept_while_names_may_follow() -> None:
     names = TopicNames(lambda: {PAYMENTS: "asked"})
     known = read_summaries(to_exchange_table(NAMING[:2]), names)
     assert known.topic_lists[int(known.topics[0])] == (ORDERS, PAYMENTS)
     assert names.by_id == TopicNames().by_id | {ORDERS: "orders"}
 
 
-def test_names_alone() -> None:
+def test_extraction_of_names_only() -> None:
     over = response(3, 12, 1, topics=[])
     more = row(ANSWERED, request(3, 12, 1, topics=[]), over[:3] + bytes((over[3] + 1,)) + over[4:])
     assert read_topic_names(to_exchange_table([*NAMING, more])) == {
@@ -312,8 +312,8 @@ def test_names_alone() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_room_grows(mode: str) -> None:
-    """More texts, lists, topics, names and records than there is room for at first."""
+def test_capacity_grows(mode: str) -> None:
+    """More texts, lists, topics, names and records than the initial capacity."""
     partitions = [{"index": n, "records": b""} for n in range(5000)]
     topic = {"name": "t", "partition_data": [p | {"records": b"\0"} for p in partitions]}
     many = [
@@ -340,7 +340,7 @@ def test_room_grows(mode: str) -> None:
         assert by_columns(table) == by_codecs(table)
 
 
-def test_few_exchanges_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bulk_extraction_needs_a_minimum_of_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
     table = to_exchange_table([row(ANSWERED, request(12, 4, 2), response(12, 4, 2))])
     assert is_bulk_worthwhile(table)
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 2)
@@ -352,7 +352,7 @@ def test_no_exchanges() -> None:
 
 
 @pytest.mark.parametrize("worthwhile", [1, 10**9])
-def test_names_that_contradict_give_the_same_rows_on_both_paths(
+def test_contradictory_names_give_the_same_rows_on_both_paths(
     worthwhile: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", worthwhile)

@@ -75,7 +75,7 @@ def test_rows_of_produce_and_fetch_in_wire_order() -> None:
     assert third["time_ns"] == fetch.response_time_ns
 
 
-def test_other_messages_have_none() -> None:
+def test_other_messages_have_no_records() -> None:
     wire = Wire()
     wire.connect().syn().client(request(12, 4, 1, group_id="g")).broker(response(12, 4, 1))
     (exchange,) = open_capture("-", stdin=io.BytesIO(pcap_file(wire.packets)))

@@ -6,7 +6,7 @@ from dissector.engine.exchanges.packet_columns import PacketLengths
 from dissector.engine.tables.exchange_table import NONE
 
 
-def test_lengths_are_kept_until_no_message_can_end_there() -> None:
+def test_packet_lengths_are_kept_while_messages_may_end_there() -> None:
     lengths = PacketLengths()
     lengths.add(0, np.array([60, 70, 80]))
     lengths.add(3, np.array([90]))

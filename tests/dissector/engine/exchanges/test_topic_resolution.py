@@ -1,4 +1,4 @@
-"""Rows that wait for the names of their topics, and how many may wait."""
+"""Rows waiting for names of topics, and their limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _id(number: int) -> UUID:
 
 
 def part(topics: set[int]) -> Columns:
-    """Return a row with some topics, of which only the ids are known."""
+    """Return a row with topics known by id only."""
     ids = tuple(_id(topic) for topic in topics)
     return {"connection": Integers(ZERO), "topics": Coded(ZERO, [ids])}
 
@@ -47,7 +47,7 @@ def topics_of(columns: Columns) -> list[str]:
 
 
 def asked_at(windows: list[Window], most_rows: int) -> list[int]:
-    """Return after how many windows too many wait; none if that never is."""
+    """Return the number of windows until too many rows wait; empty if never."""
     known: set[int] = set()
     waiting: list[set[int]] = []
     for count, (topics, defined) in enumerate(windows, 1):
@@ -89,7 +89,7 @@ def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_row
     assert not names.can_read_ahead
 
 
-def test_nothing_waits_where_nothing_can_be_asked() -> None:
+def test_no_row_waits_without_a_source_of_names() -> None:
     parts = iter([part({1}), part({2})])
     each = resolve_late_names(parts, TopicNames())
     assert topics_of(next(each)) == [str(_id(1))]
@@ -120,7 +120,7 @@ def test_a_capture_is_read_once_or_twice_for_the_same_rows(
     assert once.equals(twice)
 
 
-def test_rows_that_wait_have_let_go_of_their_window() -> None:
+def test_waiting_rows_do_not_keep_their_window_in_memory() -> None:
     window = np.arange(9)
     waits, defines = part({1}), part(set())
     waits["connection"] = Integers(window[:1])
@@ -152,7 +152,7 @@ NUMBERS = st.one_of(
 
 
 @given(numbers=st.lists(NUMBERS))
-def test_numbers_that_wait_are_the_same_afterwards(numbers: list[int]) -> None:
+def test_integers_of_waiting_rows_are_unchanged(numbers: list[int]) -> None:
     columns: Columns = {"connection": Integers(np.array(numbers, np.int64))}
     kept = topic_resolution.unpack_columns(topic_resolution.pack_columns(columns))["connection"]
     assert isinstance(kept, Integers)

@@ -20,18 +20,18 @@ CLIENT = 0
 
 
 def add_range(ranges: StreamRanges, connection: int, side: int, start: int, end: int) -> None:
-    """Add a frame of these bytes, the four of its size included."""
+    """Add a frame of these bytes, including its size prefix."""
     columns = [np.array([each]) for each in (0, 0, end - start - 4, 0, 0, start)]
     ranges.add_frames(np.array([connection]), np.array([side]), Frames(*columns))
 
 
-def passing(
+def passed_packets(
     folder: Path,
     wire: tcp_captures.Wire,
     ranges: Iterable[tuple[int, int, int, int]],
     whole: Iterable[int] = (),
 ) -> list[int]:
-    """Return the packets that pass for these ranges: connection, side, start, end."""
+    """Return the packets that pass for ranges of connection, side, start, end."""
     file = folder / "a.pcap"
     tcp_captures.write(file, wire.packets)
     streams, layers = Streams(), Layers()
@@ -69,18 +69,18 @@ HANDSHAKE, END = {0, 1, 2}, {15, 16, 17}
 def test_bytes_of_the_client(
     start: int, end: int, data: set[int], wire: tcp_captures.Wire, tmp_path: Path
 ) -> None:
-    found = set(passing(tmp_path, wire, [(0, CLIENT, start, end)]))
+    found = set(passed_packets(tmp_path, wire, [(0, CLIENT, start, end)]))
     acknowledgements = {at + 1 for at in data}
     assert found == HANDSHAKE | data | acknowledgements | END
 
 
-def test_sequence_numbers_that_wrap(tmp_path: Path) -> None:
+def test_wrapped_sequence_numbers(tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     connection = wire.connect(isn=(2**32 - 16, 7)).syn()
     for _ in range(4):
         connection.client(b"0123456789")
     for start in range(40):
-        found = passing(tmp_path, wire, [(0, CLIENT, start, start + 1)])
+        found = passed_packets(tmp_path, wire, [(0, CLIENT, start, start + 1)])
         assert [at for at in found if wire.packets[at].payload] == [3 + start // 10 * 2]
 
 
@@ -88,12 +88,12 @@ def test_whole_connections(wire: tcp_captures.Wire, tmp_path: Path) -> None:
     other = wire.connect(50001).syn()
     other.client(b"not this")
     first = [at for at, each in enumerate(wire.packets) if each.connection == 0]
-    assert passing(tmp_path, wire, [], whole=[0]) == first
-    assert passing(tmp_path, wire, [(0, CLIENT, 3, 4)], whole=[0]) == first
+    assert passed_packets(tmp_path, wire, [], whole=[0]) == first
+    assert passed_packets(tmp_path, wire, [(0, CLIENT, 3, 4)], whole=[0]) == first
 
 
 def test_nothing_passes_without_ranges(wire: tcp_captures.Wire, tmp_path: Path) -> None:
-    assert passing(tmp_path, wire, []) == []
+    assert passed_packets(tmp_path, wire, []) == []
 
 
 def test_ranges_are_merged() -> None:

@@ -1,4 +1,4 @@
-"""Numbers for what repeats: the same content has the same number, whatever else is in the table."""
+"""Interning: equal contents have equal numbers, whatever else is in the table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def number(table: InternTable, content: bytes | list[int], kind: int = 0) -> int
 
 
 def entry(table: InternTable, content: bytes | list[int], kind: int = 0) -> int:
-    """Return the entry of some content; the table grows as it must."""
+    """Return the entry of some content; the table grows if needed."""
     while (found := number(table, content, kind)) == FULL:
         table.grow()
     return found
@@ -65,7 +65,7 @@ def test_lists(drawn: list[list[int]]) -> None:
     ]
 
 
-def test_entries_beyond_the_room_are_refused_until_it_grows() -> None:
+def test_entries_beyond_the_capacity_are_refused_until_it_grows() -> None:
     table = InternTable.of(np.uint8, entries=2, pool=4)
     assert [number(table, content) for content in (b"abc", b"de", b"d")] == [0, FULL, 1]
     assert number(table, b"") == FULL
@@ -73,11 +73,11 @@ def test_entries_beyond_the_room_are_refused_until_it_grows() -> None:
     assert [number(table, content) for content in (b"abc", b"d", b"")] == [0, 1, 2]
 
 
-def test_crowded_after_so_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_crowded_after_many_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     table = InternTable.of(np.uint8, entries=4)
     for content in (b"a", b"b", b"c"):
         assert number(table, content) >= 0
     monkeypatch.setattr(interning, "MAX_PROBES", 2)
-    # Every slot is taken, by entries that are none of the content.
+    # Every slot is taken by other contents.
     table.slots[:] = [1, 2] * 4
     assert number(table, b"other") == TOO_MANY_COLLISIONS

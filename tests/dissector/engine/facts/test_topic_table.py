@@ -28,7 +28,7 @@ PARTITION = {
 
 
 def fetched(connection: WireConnection, n: int, topic_id: UUID) -> WireConnection:
-    """Fetch one record of a topic that is named by its id alone."""
+    """Fetch one record of a topic given by its id only."""
     batch = new_batch([Record(0, 0, 0, b"key", b"value", (), 7, 1000)], base_offset=7)
     partition = PARTITION | {"records": batch.to_bytes(fix_crc=True)}
     topic = {"topic_id": topic_id, "partitions": [partition]}
@@ -37,7 +37,7 @@ def fetched(connection: WireConnection, n: int, topic_id: UUID) -> WireConnectio
 
 
 def named(connection: WireConnection, n: int) -> WireConnection:
-    """Ask for the names of topics."""
+    """Request the names of topics."""
     topic = {
         "error_code": 0,
         "name": "orders",
@@ -54,7 +54,7 @@ def stdin(packets: list[Packet]) -> Capture:
     return open_capture("-", stdin=io.BytesIO(pcap_file(packets)))
 
 
-def test_topic_id_is_named_by_metadata_before_after_and_in_a_later_file(tmp_path: Path) -> None:
+def test_topic_names_from_metadata_before_after_and_in_a_later_file(tmp_path: Path) -> None:
     early, late, first, second = Wire(), Wire(), Wire(), Wire()
     fetched(named(early.connect().syn(), 1), 2, ORDERS)
     named(fetched(late.connect().syn(), 1, ORDERS), 2)
@@ -76,7 +76,7 @@ def test_topic_id_is_named_by_metadata_before_after_and_in_a_later_file(tmp_path
     assert stdin(early.packets).records()["topic"].to_list() == ["orders"]
 
 
-def test_topic_id_without_a_name_shows_as_its_text(tmp_path: Path) -> None:
+def test_topic_id_without_a_name_is_shown_as_text(tmp_path: Path) -> None:
     wire = Wire()
     named(fetched(wire.connect().syn(), 1, NAMELESS), 2)
     capture = open_capture(write(tmp_path / "a.pcap", wire.packets))
@@ -85,7 +85,7 @@ def test_topic_id_without_a_name_shows_as_its_text(tmp_path: Path) -> None:
     assert (record["topic"], record["topic_id"]) == (None, str(NAMELESS))
 
 
-def test_standard_input_names_topics_by_what_came_before() -> None:
+def test_topic_names_on_standard_input_come_from_earlier_messages() -> None:
     wire = Wire()
     connection = fetched(wire.connect().syn(), 1, ORDERS)
     fetched(named(connection, 2), 3, ORDERS)
@@ -93,7 +93,7 @@ def test_standard_input_names_topics_by_what_came_before() -> None:
     assert stdin(wire.packets).records()["topic"].to_list() == [None, "orders"]
 
 
-def test_produce_v13_names_topics_too(tmp_path: Path) -> None:
+def test_produce_v13_has_topic_names(tmp_path: Path) -> None:
     wire = Wire()
     data: list[dict[str, Any]] = [{"topic_id": ORDERS, "partition_data": []}]
     connection = wire.connect().syn().client(request(PRODUCE, 13, 1, acks=1, topic_data=data))
@@ -102,7 +102,7 @@ def test_produce_v13_names_topics_too(tmp_path: Path) -> None:
     assert produce.topics == ["orders"]
 
 
-def test_rest_of_the_capture_is_asked_once_and_only_for_what_is_not_known() -> None:
+def test_rest_of_the_capture_is_searched_once_for_unknown_ids_only() -> None:
     requested = []
 
     def ask() -> dict[UUID, str]:
@@ -126,4 +126,4 @@ def test_messages_that_may_define_topic_names() -> None:
     assert versions[0] == 10, "KIP-516: since Metadata v10"
     assert not any(may_define_names(FETCH, v) for v in range(20))
     assert not may_define_names(999, 0)
-    assert may_define_names(METADATA, 99), "read as the newest that is known"
+    assert may_define_names(METADATA, 99), "read as the newest known version"

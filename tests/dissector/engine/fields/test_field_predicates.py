@@ -1,4 +1,4 @@
-"""Values of body fields off the tape, against the decoded bodies."""
+"""Values of body fields from the tape, compared with decoded bodies."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check(table: Exchanges, side: Kind, path: tuple[str, ...]) -> int:
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), source=sources())
 def test_every_message(data: st.DataObject, source: Source) -> None:
-    """Any field of any API, in exchanges of that and of others, right and damaged."""
+    """Any field of any API, in exchanges of this and other APIs, valid and damaged."""
     key, _ = data.draw(st.sampled_from(MESSAGES))
     found = api(key)
     assert found is not None
@@ -99,16 +99,16 @@ def produced(version: int = 9) -> ExchangeRow:
         ("request", ("topic_data", "name"), 0),
         ("request", ("topic_data", "partition_data", "records"), 0),
         ("response", ("throttle_time_ms",), 0),
-        # A tagged field, which is there at its default where it is absent.
+        # A tagged field, at its default where absent.
         ("response", ("node_endpoints",), 1),
     ],
 )
-def test_rows_a_predicate_leaves_undecided(side: Kind, path: tuple[str, ...], unknown: int) -> None:
+def test_number_of_undecided_rows(side: Kind, path: tuple[str, ...], unknown: int) -> None:
     exchanges = [produced(), produced(10), row(ANSWERED, request(12, 4, 1), response(12, 4, 1))]
     assert check(to_exchange_table(exchanges), side, path) == unknown
 
 
-def test_refused_versions_are_for_the_codecs() -> None:
+def test_refused_versions_are_left_to_the_codecs() -> None:
     refused = row(ANSWERED, request(18, 3, 1), response(18, 0, 1, error_code=35))
     answered = row(ANSWERED, request(18, 3, 1), response(18, 3, 1))
     newest = request(18, 4, 1)

@@ -1,4 +1,4 @@
-"""The fields of messages as tables: off the tape the same rows as from the codecs' spans."""
+"""Fields of messages as tables: the tape gives the same rows as the spans of the codecs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SHORT = Path(__file__).parents[4] / "captures" / "kafka4-denied.pcap"
 mode = both(field_columns, tape)
 
 
-class ByCodecs(FieldReader):
+class CodecsOnly(FieldReader):
     """Leaves every message to the codecs."""
 
     def _steps(self, table: Exchanges, messages: MessageColumns) -> Any:
@@ -68,7 +68,7 @@ class ByCodecs(FieldReader):
 
 
 def capture_of(table: Exchanges) -> Any:
-    """Return what stands for the capture of a table that was made by hand."""
+    """Return a substitute for the capture of an artificial table."""
     return SimpleNamespace(
         names=TopicNames(),
         reading=SimpleNamespace(
@@ -97,7 +97,7 @@ def frames(path: Path, kind: type[FieldReader], show_secrets: bool) -> Iterator[
         yield whole(fields, window.exchanges)
 
 
-def same(left: polars.DataFrame, right: polars.DataFrame) -> None:
+def assert_same(left: polars.DataFrame, right: polars.DataFrame) -> None:
     for name in field_schema():
         assert left[name].equals(right[name], null_equal=True), (name, differing(left, right, name))
     assert left.schema == right.schema == field_schema()
@@ -111,11 +111,11 @@ def differing(left: polars.DataFrame, right: polars.DataFrame, name: str) -> Any
 
 
 @each_capture("fields", show_secrets=[False, True])
-def test_same_rows_as_the_codecs(path: Path, show_secrets: bool) -> None:
+def test_rows_equal_those_of_the_codecs(path: Path, show_secrets: bool) -> None:
     for ours, theirs in zip(
-        frames(path, FieldReader, show_secrets), frames(path, ByCodecs, show_secrets), strict=True
+        frames(path, FieldReader, show_secrets), frames(path, CodecsOnly, show_secrets), strict=True
     ):
-        same(ours, theirs)
+        assert_same(ours, theirs)
 
 
 MESSAGES = [(found.key, version) for found in all_apis() for version in found.request.versions]
@@ -125,13 +125,15 @@ def check(rows: list[ExchangeRow], source: Source) -> None:
     table = to_exchange_table(rows)
     table = split(table, source.chance.randint(0, len(table.carry_over)))
     show_secrets = source.chance.random() < 0.5
-    same(*(whole(kind(capture_of(table), show_secrets), table) for kind in (FieldReader, ByCodecs)))
+    assert_same(
+        *(whole(kind(capture_of(table), show_secrets), table) for kind in (FieldReader, CodecsOnly))
+    )
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
 def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
-    """Exchanges of all APIs and versions, right and damaged."""
+    """Exchanges of all APIs and versions, valid and damaged."""
     check([some_exchange(key, version, source) for key, version in chosen], source)
 
 
@@ -222,7 +224,7 @@ def test_values_as_text() -> None:
     ]
 
 
-def test_nothing_is_lost_of_what_does_not_fit() -> None:
+def test_undecodable_messages_keep_all_bytes() -> None:
     good = request(12, 4, 1, group_id="g", member_id="m")
     cut = row(UNANSWERED, (len(good) - 4 - 2).to_bytes(4, "big") + good[4:-2])
     frame = frame_of([cut, row(ANSWERED, good, response(12, 4, 1))])
@@ -242,7 +244,7 @@ def test_nothing_is_lost_of_what_does_not_fit() -> None:
 
 
 @pytest.mark.parametrize("window_bytes", [1, 3000, 1 << 20])
-def test_each_message_has_a_number_wherever_windows_are_cut(window_bytes: int) -> None:
+def test_message_numbers_do_not_depend_on_windows(window_bytes: int) -> None:
     def numbers(window_bytes: int) -> list[tuple[int, int, str, int | None]]:
         capture = Capture([SHORT], Options(window_bytes=window_bytes))
         fields = FieldReader(capture, False)
@@ -265,7 +267,7 @@ def test_numbers_of_messages() -> None:
 
 
 @pytest.mark.parametrize("most_rows", [1, 50, 1000])
-def test_tables_have_whole_messages_and_no_more_rows_than_wanted(most_rows: int) -> None:
+def test_tables_have_whole_messages_and_bounded_rows(most_rows: int) -> None:
     (window, *_) = list(open_capture(SHORT).windows())
     table = window.exchanges
     fields = FieldReader(capture_of(table), False)
@@ -273,14 +275,14 @@ def test_tables_have_whole_messages_and_no_more_rows_than_wanted(most_rows: int)
     for each in tables:
         assert len(each) <= most_rows or each["message"].n_unique() == 1
     assert sum(each["message"].n_unique() for each in tables) == messages_of(tables)
-    same(polars.concat(tables), whole(fields, table))
+    assert_same(polars.concat(tables), whole(fields, table))
 
 
 def messages_of(tables: list[polars.DataFrame]) -> int:
     return polars.concat(tables)["message"].n_unique()
 
 
-def test_nothing_of_a_table_is_held_when_the_next_ones_are_made() -> None:
+def test_tables_are_released_before_the_next_ones() -> None:
     (window, *_) = list(open_capture(SHORT).windows())
     table = window.exchanges
     held = []
@@ -314,7 +316,7 @@ def test_a_file_has_the_rows_of_the_table(path: Path) -> None:
     )
     file = io.BytesIO()
     write_groups(groups, FIELD_TYPES, file, {"ARROW:schema": ARROW_SCHEMA}, workers=1)
-    same(polars.read_parquet(file.getvalue()), capture.fields())
+    assert_same(polars.read_parquet(file.getvalue()), capture.fields())
 
 
 def test_a_file_has_the_schema_of_the_table() -> None:
@@ -378,7 +380,7 @@ def test_secrets_of_configuration_entries() -> None:
 
 
 def _fitting(values: Any, fields: Any, version: int) -> Any:
-    """Return values as a version has them; what is not given is at its zero."""
+    """Return the values of a version; missing fields are zero."""
     by_name = {field.name: field for field in fields if version in field.versions}
 
     def fit(value: Any, inner: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a filter chooses from the columns of a window is what it lets pass one by one."""
+"""A filter selects the same rows from the columns of a window and from objects."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ FILTERS = [
 
 
 @each_capture("selection")
-def test_same_rows_as_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_and_objects_pass_the_same_rows(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     capture = open_capture(path)
     capture.options.packet_lengths = True
     for window in capture.windows():
@@ -71,8 +73,7 @@ def by_objects(selection: WindowQuery, chosen: Filter) -> list[int]:
     return [row for row in range(len(selection)) if chosen.matches(selection.exchange(row))]
 
 
-def test_some_rows_pass_some_do_not() -> None:
-    """So that the test above can fail."""
+def test_each_filter_passes_some_rows_only() -> None:
     capture = open_capture(next(path for path in CAPTURES if path.name == "demo.pcap"))
     capture.options.packet_lengths = True
     for window in capture.windows():

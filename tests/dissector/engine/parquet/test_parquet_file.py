@@ -91,7 +91,7 @@ def rows_of(file: bytes) -> dict[str, list[Any]]:
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[RowGroup, dict[str, list[Any]]]:
-    """Draw columns, each row of which stands for some rows of the file, and those rows."""
+    """Draw columns with repeated rows, and the rows of the file."""
     repeats = draw(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 90)), max_size=30))
     total = sum(repeats)
     wide = draw(st.booleans())
@@ -131,7 +131,7 @@ def spread(values: list[Any], repeats: list[int]) -> list[Any]:
 
 @given(st.lists(tables(), max_size=3))
 @settings(max_examples=examples(60))
-def test_readers_find_what_was_written(drawn: list[tuple[RowGroup, dict[str, list[Any]]]]) -> None:
+def test_readers_find_the_written_rows(drawn: list[tuple[RowGroup, dict[str, list[Any]]]]) -> None:
     file = written([group for group, _ in drawn], KINDS)
     assert rows_of(file) == {
         name: [value for _, rows in drawn for value in rows[name]] for name in KINDS
@@ -172,7 +172,7 @@ def test_without_rows() -> None:
     }
 
 
-def test_small_groups_are_joined_and_large_ones_are_not(tmp_path: Path) -> None:
+def test_only_small_groups_are_joined(tmp_path: Path) -> None:
     sizes = [10, 20, LEAST_ROWS, LEAST_ROWS, 5, 6]
     groups = [RowGroup(rows, {"n": Numbers(np.arange(rows))}) for rows in sizes]
     path = tmp_path / "rows.parquet"
@@ -184,7 +184,7 @@ def test_small_groups_are_joined_and_large_ones_are_not(tmp_path: Path) -> None:
     assert counts == [LEAST_ROWS + 30, LEAST_ROWS, 11]
 
 
-def test_bounds_let_readers_pass_over_groups() -> None:
+def test_bounds_let_readers_skip_groups() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     from pyarrow import BufferReader
 

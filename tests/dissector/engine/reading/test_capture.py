@@ -1,4 +1,4 @@
-"""Whole captures: files, windows, options, and what Python users get."""
+"""Whole captures: files, windows, options and results in Python."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def answered(capture: Capture) -> list[int | None]:
 
 
 def crossing() -> list[Packet]:
-    """Two connections whose exchanges cross any place where files are cut."""
+    """Two connections with exchanges across every cut between files."""
     wire = Wire()
     first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     for n in range(8):
@@ -85,7 +85,7 @@ def test_three_files_of_different_kinds_are_one_capture(cut: int, tmp_path: Path
         assert part | {"capture": one} == row
 
 
-def test_ports_choose_connections_and_say_who_is_the_broker() -> None:
+def test_ports_select_connections_and_identify_the_broker() -> None:
     wire = Wire()
     beats(wire.connect(50000, broker_port=9092).syn(), 1)
     beats(wire.connect(50001, broker_port=9999).syn(), 2)
@@ -94,7 +94,7 @@ def test_ports_choose_connections_and_say_who_is_the_broker() -> None:
         assert answered(open_capture("-", ports=ports, stdin=io.BytesIO(file))) == found
 
 
-def test_ports_take_a_connection_for_kafka_that_shows_only_responses() -> None:
+def test_ports_identify_connections_with_responses_only() -> None:
     wire = Wire()
     beats(wire.connect().syn(), *range(7, 12))
     responses = [p for p in wire.packets[3:] if p.side == 1]
@@ -104,7 +104,7 @@ def test_ports_take_a_connection_for_kafka_that_shows_only_responses() -> None:
         assert rows == [("orphan", n, "10.0.0.2:9092") for n in range(7, 12)]
 
 
-def test_tls_is_named_and_not_read() -> None:
+def test_tls_is_recognised_and_not_read() -> None:
     wire = Wire()
     hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(506)
     wire.connect().syn().client(hello).broker(b"\x16\x03\x03\x00\x7a" + bytes(122)).client(
@@ -115,7 +115,7 @@ def test_tls_is_named_and_not_read() -> None:
     assert [connection.speaks for connection in capture.reading.correlator] == ["tls"]
 
 
-def test_tls_alert_to_a_kafka_client_is_no_response() -> None:
+def test_a_tls_alert_to_a_kafka_client_is_not_a_response() -> None:
     wire = Wire()
     wire.connect().syn().client(heartbeat(1)).broker(b"\x15\x03\x03\x00\x02\x02\x50").fin()
     capture = stdin(wire.packets)
@@ -137,7 +137,7 @@ def test_same_addresses_and_ports_in_two_vlans_are_two_connections() -> None:
     ]
 
 
-def test_ipv6_sides_stand_in_brackets() -> None:
+def test_ipv6_addresses_are_in_brackets() -> None:
     wire = Wire()
     beats(wire.connect(hosts=("fd00::1", "fd00::2")).syn(), 1)
     (exchange,) = stdin(wire.packets)
@@ -158,7 +158,7 @@ def test_frame_above_the_limit_is_a_problem_and_the_next_is_read() -> None:
     assert second.problems == []
 
 
-def test_rows_come_as_exchanges_end_and_the_unanswered_with_their_connection() -> None:
+def test_rows_come_at_the_end_of_exchanges_or_of_their_connection() -> None:
     wire = Wire()
     first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     first.client(heartbeat(1), heartbeat(2))
@@ -198,7 +198,7 @@ def test_tables_have_the_columns_of_pairs_and_records(tmp_path: Path) -> None:
     assert {kinds[n] for n in ("request_time_ns", "response_bytes", "connection")} == {"Int64"}
     assert (kinds["api_key"], kinds["latency_ms"]) == ("Int16", "Float64")
     assert {kinds[n] for n in ("errors", "topics", "problems")} == {"List(String)"}
-    assert [len(part) for part in open_capture(file).batches()] == [2, 1]  # one is never answered
+    assert [len(part) for part in open_capture(file).batches()] == [2, 1]  # one stays unanswered
     records = open_capture(file).records()
     assert tuple(records.columns) == RECORD_COLUMNS
     assert records.row(0, named=True)["value"] == b"value"
@@ -211,7 +211,7 @@ def test_capture_without_kafka_gives_empty_tables_with_columns() -> None:
     assert (table.height, tuple(table.columns)) == (0, COLUMNS)
 
 
-def test_text_that_is_no_utf8_survives() -> None:
+def test_invalid_utf8_is_preserved() -> None:
     wire = Wire()
     wire.connect().syn().client(
         heartbeat(1), request(HEARTBEAT, 4, 2, "caf\udce9", group_id="\udcff")
@@ -232,7 +232,7 @@ def test_a_damaged_file_gives_its_problem_and_the_exchanges_before_it(tmp_path: 
     assert len(list(open_capture(file))) == 17
 
 
-def test_a_file_that_is_no_capture_is_an_error_before_reading(tmp_path: Path) -> None:
+def test_a_file_other_than_a_capture_is_an_error_before_reading(tmp_path: Path) -> None:
     good = write(tmp_path / "a.pcap", crossing())
     (tmp_path / "b.pcap").write_text("no capture")
     with pytest.raises(CaptureError, match=r"b\.pcap: not a capture: text"):
@@ -240,7 +240,7 @@ def test_a_file_that_is_no_capture_is_an_error_before_reading(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("room", [0, 1 << 20])
-def test_doubt_waits_for_all_brokers_as_far_as_there_is_room(
+def test_doubtful_responses_are_kept_up_to_a_limit(
     room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wire = Wire()
@@ -265,7 +265,7 @@ def test_doubt_waits_for_all_brokers_as_far_as_there_is_room(
         ("", "{} bytes of the response were not captured"),
     ],
 )
-def test_a_message_that_a_connection_ended_within(
+def test_a_message_incomplete_at_the_end_of_its_connection(
     tmp_path: Path, how: str, expected: str, came: int
 ) -> None:
     """The capture is whole: only where it ends before the connection does bytes may lack."""

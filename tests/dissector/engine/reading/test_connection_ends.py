@@ -1,4 +1,4 @@
-"""Who closed a connection first: by the order of FINs, and by the sender of a reset."""
+"""The side that closed a connection first: by the order of FINs, or the sender of a RST."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_open_connection_has_no_end(tmp_path: Path) -> None:
     assert ends_of(tmp_path, wire) == []
 
 
-def test_reused_ports_close_nobody(tmp_path: Path) -> None:
+def test_reused_ports_do_not_close_a_connection(tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     wire.connect().syn().client(b"x")
     wire.connect(isn=(77_000, 5)).syn().client(b"x")

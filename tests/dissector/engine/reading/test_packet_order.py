@@ -1,4 +1,4 @@
-"""Messages in the order of the packets."""
+"""Messages in packet order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def response_frame(n: int) -> bytes:
 
 
 def capture() -> bytes:
-    """Return a capture in which requests wait long, on several connections."""
+    """Return a capture with slow responses on several connections."""
     wire = Wire()
     first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     first.client(beat(1), beat(2))
@@ -37,18 +37,18 @@ def capture() -> bytes:
 
 def order(window_bytes: int, jobs: int = 1) -> list[tuple[int, str, int]]:
     """Put the messages of a capture in order, releasing those ready after each window."""
-    made, heard = PacketOrder(), list[OrderedMessage]()
+    made, ordered = PacketOrder(), list[OrderedMessage]()
     it = Capture(["-"], Options(window_bytes=window_bytes, stdin=io.BytesIO(capture()), jobs=jobs))
     for window in it.windows():
         for exchange in it.exchanges_of(window):
-            heard += made.add(exchange)
-        heard += made.ready(window.low_watermark)
-    heard += made.drain()
-    return [(each.packet, each.message.kind, each.message.correlation_id) for each in heard]
+            ordered += made.add(exchange)
+        ordered += made.ready(window.low_watermark)
+    ordered += made.drain()
+    return [(each.packet, each.message.kind, each.message.correlation_id) for each in ordered]
 
 
 @given(st.integers(1, 300))
-def test_order_is_that_of_the_packets_whatever_the_windows(window_bytes: int) -> None:
+def test_order_does_not_depend_on_windows(window_bytes: int) -> None:
     ordered = order(window_bytes)
     assert [packet for packet, _, _ in ordered] == sorted(packet for packet, _, _ in ordered)
     assert ordered == order(1 << 20)
@@ -57,7 +57,7 @@ def test_order_is_that_of_the_packets_whatever_the_windows(window_bytes: int) ->
     assert [n for _, kind, n in ordered if kind == "response"] == [3, 2, 4, 1]
 
 
-def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_waiting_messages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packet_order, "MAX_WAITING", 3)
     made = PacketOrder()
     early = [

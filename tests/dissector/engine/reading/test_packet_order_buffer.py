@@ -1,4 +1,4 @@
-"""Messages in the order of packets, as numbers."""
+"""Messages in packet order, as numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def taken(rows: list[tuple[int | None, int | None]]) -> np.ndarray:
 
 
 @given(WINDOWS, st.integers(0, 30), st.integers(1, 4))
-def test_messages_come_in_the_order_of_packets(
+def test_messages_come_in_packet_order(
     windows: list[list[tuple[int | None, int | None]]], low_water: int, piece: int
 ) -> None:
     messages: list[Message] = [
@@ -57,7 +57,7 @@ def test_messages_come_in_the_order_of_packets(
     assert flat(made.drain()) == []
 
 
-def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_waiting_messages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packet_order_buffer, "MAX_WAITING", 3)
     made = PacketOrderBuffer[str]()
     assert flat(made.add("a", taken([(5, 9), (1, None)]))) == []
@@ -66,7 +66,7 @@ def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Window(str):
-    """A window that can be watched."""
+    """A window with weak references."""
 
 
 def test_windows_without_waiting_messages_are_released() -> None:

@@ -19,12 +19,12 @@ def filled(parts: list[list[int]]) -> Latencies:
 
 
 def nearest_rank(values: list[int], percent: int) -> int:
-    """Return the least value that so many percent do not exceed."""
+    """Return the percentile by the nearest-rank method."""
     return next(v for v in values if 100 * sum(w <= v for w in values) >= percent * len(values))
 
 
 @given(PARTS, st.integers(1, 100))
-def test_few_are_exact(parts: list[list[int]], percent: int) -> None:
+def test_few_values_are_exact(parts: list[list[int]], percent: int) -> None:
     values = sorted(value for part in parts for value in part)
     found = filled(parts)
     assert found.count == len(values)
@@ -34,7 +34,7 @@ def test_few_are_exact(parts: list[list[int]], percent: int) -> None:
 
 
 @given(PARTS, st.integers(1, 100))
-def test_many_are_right_to_half_a_thousandth(parts: list[list[int]], percent: int) -> None:
+def test_many_values_are_exact_to_half_a_thousandth(parts: list[list[int]], percent: int) -> None:
     values = sorted(value for part in parts for value in part)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MAX_EXACT_VALUES", 3)
@@ -62,7 +62,7 @@ def test_memory_is_bounded() -> None:
 
 @given(PARTS, PARTS, st.integers(1, 100))
 def test_histograms_add_up(parts: list[list[int]], others: list[list[int]], percent: int) -> None:
-    """Whether the durations are still exact or counted already."""
+    """With exact durations and with counted ones."""
     values = sorted(value for part in (*parts, *others) for value in part)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MAX_EXACT_VALUES", 40)

@@ -20,7 +20,7 @@ def test_items_come_in_their_order():
     assert list(prefetch([None, (), None])) == [None, (), None]
 
 
-def test_the_next_item_is_made_while_one_is_looked_at():
+def test_the_next_item_is_produced_while_one_is_consumed():
     made = threading.Event()
 
     def items() -> Iterator[int]:
@@ -29,11 +29,11 @@ def test_the_next_item_is_made_while_one_is_looked_at():
         yield 2
 
     for item in prefetch(items()):
-        # Would never come if the second item waited for the first to be done with.
+        # Never ends if the second item waits for the consumption of the first.
         assert item == 2 or made.wait(PATIENCE_S)
 
 
-def test_no_more_are_made_than_there_is_room_for():
+def test_number_of_prefetched_items_is_bounded():
     made: list[int] = []
     waited = threading.Event()
 
@@ -47,7 +47,7 @@ def test_no_more_are_made_than_there_is_room_for():
     stage = prefetch(items(), 2)
     assert next(stage) == 0
     assert waited.wait(PATIENCE_S)
-    # One was taken, so room is for two more.
+    # One was taken, which leaves room for two more.
     assert made == [0, 1, 2]
     assert list(stage) == list(range(1, 100))
 
@@ -85,12 +85,12 @@ def test_stages_can_be_chained():
     assert list(second) == [item * 2 for item in range(50)]
 
 
-def test_results_come_in_the_order_of_their_items_whatever_is_done_first():
+def test_results_keep_the_order_of_their_items():
     second = threading.Event()
 
     def work(item: int) -> int:
         if item == 0:
-            # Would never come if one worker did all.
+            # Never ends with a single worker.
             assert second.wait(PATIENCE_S)
         if item == 1:
             second.set()
@@ -101,13 +101,13 @@ def test_results_come_in_the_order_of_their_items_whatever_is_done_first():
 
 def test_one_item_is_drawn_at_a_time():
     def items() -> Iterator[int]:
-        yield from range(500)  # a generator that two threads enter raises ValueError
+        yield from range(500)  # a generator raises ValueError if entered by two threads
 
     assert list(map_in_threads(items(), abs, 8, 8)) == list(range(500))
     assert list(map_in_threads([], abs, 8, 8)) == []
 
 
-def test_work_that_goes_wrong_is_raised_in_its_turn():
+def test_errors_of_work_are_raised_in_order():
     def work(item: int) -> float:
         return 6 / item
 
@@ -118,14 +118,14 @@ def test_work_that_goes_wrong_is_raised_in_its_turn():
 
 
 def is_asleep(thread: int) -> bool:
-    """Look often: a thread that only waits for the interpreter's lock gets it between two looks."""
+    """Check repeatedly, as a thread waiting for the GIL gets it between two checks."""
     status = Path(f"/proc/self/task/{thread}/stat")
     return all(status.read_text().rpartition(")")[2].split()[0] == "S" for _ in range(50))
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at threads by /proc")
 def test_a_signal_is_handled_while_a_result_is_awaited() -> None:
-    """It reaches another thread, so it does not interrupt the wait of the main thread."""
+    """It is sent to another thread, so it does not interrupt the wait of the main thread."""
     main, handled = threading.get_native_id(), threading.Event()
 
     def items() -> Iterator[bool]:

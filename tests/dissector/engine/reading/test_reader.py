@@ -24,7 +24,7 @@ def test_windows_of_any_size_give_the_same_rows(window_bytes: int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("jobs", [2, 3, 4])
-def test_stages_side_by_side_give_the_same_windows(jobs: int, tmp_path: Path) -> None:
+def test_concurrent_stages_give_the_same_windows(jobs: int, tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
     for window_bytes in (1, 100, 10_000):
         one, more = (Capture([file], Options(window_bytes=window_bytes, jobs=n)) for n in (1, jobs))
@@ -34,8 +34,8 @@ def test_stages_side_by_side_give_the_same_windows(jobs: int, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("jobs", [2, 3])
-def test_windows_read_side_by_side_give_the_same_table(jobs: int) -> None:
-    """Names of topic ids too, defined in one window and used in others."""
+def test_windows_read_concurrently_give_the_same_table(jobs: int) -> None:
+    """Including names of topic ids from one window in others."""
     paths = [CAPTURES / "demo.pcap", CAPTURES / "kafka4-java-share-group.pcap"]
     one, more = (Capture(paths, Options(window_bytes=3000, jobs=n)).exchanges() for n in (1, jobs))
     assert more.equals(one)

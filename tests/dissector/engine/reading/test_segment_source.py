@@ -1,4 +1,4 @@
-"""Which file holds which packet, and segments from elsewhere than files."""
+"""Files by packet number, and segments from sources other than files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dissector.engine.reading.segment_source import FileNames, FileSource
 from tests.dissector.engine.reading.test_capture import crossing, write
 
 
-def test_packets_are_of_the_last_file_that_begins_before_them() -> None:
+def test_packets_belong_to_the_last_file_beginning_before_them() -> None:
     names = FileNames()
     for first, name in ((0, "a"), (0, "a"), (3, "a"), (5, "b"), (7, "c")):
         names.add(first, name)
@@ -21,7 +21,7 @@ def test_packets_are_of_the_last_file_that_begins_before_them() -> None:
     assert [columns.values[code] for code in columns.codes] == ["b", "a", "c"]
 
 
-def test_a_reading_goes_on_with_what_it_is_fed(tmp_path: Path) -> None:
+def test_a_reading_continues_with_fed_segments(tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
     feed = FileSource([file], window_bytes=100)
     reading = Reading([], Options(), source=feed)

@@ -32,17 +32,17 @@ def capture() -> Capture:
     return open_capture("-", stdin=io.BytesIO(pcap_file(wire.packets)))
 
 
-def statistics(it: Capture) -> dict[str, list[dict[str, Any]]]:
-    """Return the report of rows, which must be that of columns."""
+def statistics(source: Capture) -> dict[str, list[dict[str, Any]]]:
+    """Return the report of rows, checked against that of columns."""
     reports = Statistics(), Statistics()
-    for window in it.windows():
-        rows = [exchange.row() for exchange in it.exchanges_of(window)]
+    for window in source.windows():
+        rows = [exchange.row() for exchange in source.exchanges_of(window)]
         reports[0].add(rows)
-        known = read_summaries(window.exchanges, it.names)
-        assert it.reading is not None
-        files, ends = it.reading.files_of, it.reading.endpoints_of
+        known = read_summaries(window.exchanges, source.names)
+        assert source.reading is not None
+        files, ends = source.reading.files_of, source.reading.endpoints_of
         columns = exchange_columns(window.exchanges, known, files, ends)
-        reports[1].add(with_names(columns, it.names))
+        reports[1].add(with_names(columns, source.names))
     assert reports[0].sections() == reports[1].sections()
     assert reports[0].problems == reports[1].problems
     return reports[0].sections()
@@ -103,9 +103,9 @@ def test_capture_without_kafka_has_empty_sections() -> None:
 
 
 def test_health() -> None:
-    it = capture()
-    list(it)
-    counters = health(it.reading, problems=3)
+    source = capture()
+    list(source)
+    counters = health(source.reading, problems=3)
     assert (counters["packets"], counters["connections"], counters["kafka_connections"]) == (
         50,
         2,
@@ -115,11 +115,11 @@ def test_health() -> None:
     assert counters["problems"] == 3
 
 
-def test_health_counts_packets_passed_over() -> None:
+def test_health_counts_skipped_packets() -> None:
     wire = Wire()
     wire.connect().syn()
     arp = wire.packets[0].data[:12] + b"\x08\x06" + bytes(28)
     packets = [type(wire.packets[0])(1, arp), *wire.packets]
-    it = open_capture("-", stdin=io.BytesIO(pcap_file(packets)))
-    list(it)
-    assert health(it.reading, 0)["packets passed over: not IP"] == 1
+    source = open_capture("-", stdin=io.BytesIO(pcap_file(packets)))
+    list(source)
+    assert health(source.reading, 0)["packets passed over: not IP"] == 1

@@ -1,4 +1,4 @@
-"""A capture that was stopped, by Ctrl-C: what was read of it can still be shown."""
+"""Captures stopped by Ctrl-C: their rows so far can be shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.default_frames import request, response
 FETCH, TOPIC = 1, UUID(int=7)
 
 
-def test_topic_ids_keep_their_ids_where_the_rest_is_not_read_for_names(tmp_path: Path) -> None:
+def test_topic_ids_are_shown_when_the_rest_is_not_searched_for_names(tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     connection.client(request(FETCH, 13, 1, topics=[{"topic_id": TOPIC, "partitions": []}]))
@@ -25,7 +25,7 @@ def test_topic_ids_keep_their_ids_where_the_rest_is_not_read_for_names(tmp_path:
     assert exchange.topics == [str(TOPIC)]
 
 
-def test_a_capture_that_is_stopped_before_its_first_byte_is_empty(tmp_path: Path) -> None:
+def test_a_capture_stopped_before_its_first_byte_is_empty(tmp_path: Path) -> None:
     path = tcp_captures.write(tmp_path / "a.pcap", [])
     stop = StopSignal()
     stop.request()

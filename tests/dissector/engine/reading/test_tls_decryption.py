@@ -1,4 +1,4 @@
-"""TLS through the whole reading: the rows of the plaintext, whatever happens to the packets."""
+"""TLS from file to rows: the rows of the plaintext, also with damaged captures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def keylog(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @cache
 def packets(encrypted: bool) -> list[Packet]:
-    """Steady traffic; the first connection was open before the capture."""
+    """Steady traffic; the first connection is older than the capture."""
     return list(islice(traffic(CONNECTIONS, "kafka4-java-c*", encrypted=encrypted), PACKETS))
 
 
@@ -62,16 +62,16 @@ def counted(capture: Capture) -> Counter[str]:
     return Counter(map(repr, rows(capture, with_places=False)))
 
 
-def test_rows_are_those_of_the_plain_traffic(keylog: str) -> None:
+def test_rows_equal_those_of_the_plain_traffic(keylog: str) -> None:
     plain, decrypted = counted(read(packets(False))), counted(read(packets(True), keylog))
-    # The handshakes take packets, so the encrypted capture ends a little earlier.
+    # Handshakes take packets, so the encrypted capture ends a little earlier.
     done = Counter({row: n for row, n in decrypted.items() if "'answered'" in row})
     assert not done - plain
     assert done.total() > 0.95 * plain.total()
 
 
 @pytest.mark.parametrize("damage", ["", "lost", "reordered"])
-def test_windows_may_be_cut_anywhere(keylog: str, damage: str) -> None:
+def test_rows_do_not_depend_on_windows(keylog: str, damage: str) -> None:
     made = list(damaged(iter(packets(True)), damage)) if damage else packets(True)
     once = rows(read(made, keylog))
     assert once
@@ -111,7 +111,7 @@ def test_a_capture_cut_at_random(keylog: str, seed: int) -> None:
         assert done.total() > 0.8 * expected.total()
 
 
-def test_lines_missing(keylog: str, tmp_path: Path) -> None:
+def test_missing_lines_of_the_key_log(keylog: str, tmp_path: Path) -> None:
     lines = Path(keylog).read_text().splitlines()
     (tmp_path / "some.log").write_text("\n".join(lines[:4]))
     capture = read(packets(True), str(tmp_path / "some.log"))
@@ -125,7 +125,7 @@ def test_lines_missing(keylog: str, tmp_path: Path) -> None:
     assert ("tls", "no line for this connection in the key log") in states
 
 
-def talk_in_tls(wire: Wire, number: int, cut: int = 1448) -> WireConnection:
+def send_over_tls(wire: Wire, number: int, cut: int = 1448) -> WireConnection:
     """Send one exchange, in segments of that size."""
     connection, tls = wire.connect(40_000 + number).syn(), TlsWriter(number)
     flights = [
@@ -141,17 +141,17 @@ def talk_in_tls(wire: Wire, number: int, cut: int = 1448) -> WireConnection:
 @pytest.mark.parametrize("cut", [1, 3, 4, 5, 6, 50])
 def test_segments_of_few_bytes(keylog: str, cut: int) -> None:
     wire = Wire()
-    talk_in_tls(wire, 0, cut).fin()
+    send_over_tls(wire, 0, cut).fin()
     options = Options(stdin=io.BytesIO(pcap_file(wire.packets)), keylogs=(keylog,))
     (exchange,) = Capture(["-"], options)
     assert (exchange.api, exchange.status, exchange.problems) == ("Metadata", "answered", [])
     before = max(p.time_ns for p in wire.packets if p.side == 0 and p.payload)
-    assert exchange.request_time_ns == before, "the packet that completed the record"
+    assert exchange.request_time_ns == before, "packet of the end of the record"
 
 
 def test_secrets_behind_the_packets(keylog: str, tmp_path: Path) -> None:
     wire = Wire()
-    talk_in_tls(wire, 0).fin()
+    send_over_tls(wire, 0).fin()
     plain = pcap_file(wire.packets)
     (tmp_path / "a.pcap").write_bytes(plain)
     for number, lines in enumerate((b"# none\n", Path(keylog).read_bytes())):
@@ -160,9 +160,9 @@ def test_secrets_behind_the_packets(keylog: str, tmp_path: Path) -> None:
         assert len(list(Capture([tmp_path / "a.pcap", tmp_path / "b.pcapng"]))) == number
 
 
-def test_without_keys_all_stays_as_it_was() -> None:
+def test_without_keys_rows_are_unchanged() -> None:
     wire = Wire()
-    talk_in_tls(wire, 0).fin()
+    send_over_tls(wire, 0).fin()
     capture = Capture(["-"], Options(stdin=io.BytesIO(pcap_file(wire.packets))))
     taken: Counter[int] = Counter()
     capture.tap = lambda connection, side, data, length: taken.update({side: length})
@@ -179,7 +179,7 @@ def test_without_keys_all_stays_as_it_was() -> None:
 
 def test_the_tap_gets_the_plaintext(keylog: str) -> None:
     wire = Wire()
-    talk_in_tls(wire, 0)
+    send_over_tls(wire, 0)
     options = Options(
         stdin=io.BytesIO(pcap_file(wire.packets)), keylogs=(keylog,), window_bytes=300
     )
@@ -196,7 +196,7 @@ def test_the_tap_gets_the_plaintext(keylog: str) -> None:
     assert taken == {0: request(3, 1, 0), 1: response(3, 1, 0)}
 
 
-def test_a_beginning_inside_a_record(keylog: str) -> None:
+def test_a_capture_beginning_inside_a_record(keylog: str) -> None:
     wire, tls = Wire(), TlsWriter(0)
     connection = wire.connect()
     flights = list(tls.handshake())
@@ -213,10 +213,10 @@ def halves(data: bytes) -> tuple[bytes, bytes]:
     return data[: len(data) // 2], data[len(data) // 2 :]
 
 
-def test_a_state_without_secrets_goes_on(keylog: str) -> None:
-    """As the pipeline does between files."""
+def test_a_state_without_secrets_continues(keylog: str) -> None:
+    """As in the pipeline, between files."""
     wire = Wire()
-    talk_in_tls(wire, 0)
+    send_over_tls(wire, 0)
     secret = bytes.fromhex(TlsWriter(0).lines[2].split()[2])
     first = Reading([], Options(keylogs=(keylog,)))
     second = Reading([], Options(keylogs=(keylog,)))
@@ -247,10 +247,10 @@ def test_a_corpus_capture_read_in_small_windows() -> None:
 
 @pytest.mark.parametrize("first", [1, None])
 def test_a_key_log_that_grows(tmp_path: Path, first: int | None) -> None:
-    """Its lines come a little later than the packets of a live capture, also the first ones."""
+    """Its lines, even the first ones, follow the packets of a live capture."""
     wire, growing = Wire(), tmp_path / "growing.log"
-    talk_in_tls(wire, 0)
-    talk_in_tls(wire, 1)
+    send_over_tls(wire, 0)
+    send_over_tls(wire, 1)
     growing.write_text("" if first is None else "\n".join(TlsWriter(first).lines) + "\n")
     options = Options(stdin=io.BytesIO(pcap_file(wire.packets)), window_bytes=200)
     segments = Reading(["-"], options).source.windows()
@@ -263,7 +263,7 @@ def test_a_key_log_that_grows(tmp_path: Path, first: int | None) -> None:
                 file.write("\n".join(TlsWriter(1).lines))
         before = reading.low_watermark()
         found.append((before, sum(len(each.exchanges) for each in reading.advance([window]))))
-    # The first connection has no packet behind its lines, and needs none.
+    # The first connection needs no packet after its lines.
     assert found[8][1] == 1
     assert [before < NEVER for before, _ in found[4:10]] == [True] * 5 + [False]
     assert sum(count for _, count in found) == 2

@@ -27,7 +27,7 @@ def find(*fields: bytes, cut: bool = True) -> Batches:
     return find_batches(data, NO_BYTES, np.cumsum(length) - length, length, may_be_cut)
 
 
-def test_the_columns_are_those_of_the_header() -> None:
+def test_the_columns_have_the_fields_of_headers() -> None:
     first = new_batch(
         [Record(timestamp=5, value=b"a"), Record(timestamp=7)],
         base_offset=1 << 40,
@@ -70,14 +70,14 @@ def test_state_of_records_fields() -> None:
     assert find(PLAIN, PLAIN[:-1], PLAIN[:3], cut=False).state.tolist() == [VALID, INVALID, INVALID]
 
 
-def test_more_records_than_a_field_may_have_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_beyond_the_limit_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     count = ONE.records_count
     limit = 3 * (count + 1)
     monkeypatch.setattr(batch_scanner, "MAX_RECORDS", limit)
     assert find(PLAIN * 3, PLAIN * 4, PLAIN).state.tolist() == [VALID, UNDECIDED, VALID]
 
 
-def test_room_is_made_for_many_batches() -> None:
+def test_capacity_grows_for_many_batches() -> None:
     empty = new_batch([]).to_bytes()
     found = find(empty * 700, empty * 3, empty * 900)
     assert found.field.tolist() == [0] * 700 + [1] * 3 + [2] * 900
@@ -88,7 +88,7 @@ def test_room_is_made_for_many_batches() -> None:
 @pytest.mark.parametrize("size", [LIBRARY_MIN_BYTES // 2, LIBRARY_MIN_BYTES])
 @pytest.mark.parametrize("own", [True, False])
 def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool, size: int) -> None:
-    if not own:  # as little as this is checked by libraries
+    if not own:  # a size that libraries check
         kernel = Kernel(batch_scanner.verify_kernel.python)
         monkeypatch.setattr(batch_scanner, "verify_kernel", kernel)
     large = new_batch([Record(value=b"v" * size)]).to_bytes()

@@ -20,7 +20,7 @@ def found(field: bytes) -> Batches:
 
 def test_batches_to_decompress() -> None:
     nothing = new_message_set([Record(value=None)])
-    nothing[0].attributes |= 1  # says gzip, but wraps nothing
+    nothing[0].attributes |= 1  # marked as gzip, but without a value
     nothing[0].payload = MESSAGE_BODY.build({"key": None, "value": None})
     nothing[0].message_size = len(nothing[0].to_bytes()) - 12
     sets = [new_message_set(THREE), new_message_set(THREE, codec="gzip"), nothing]

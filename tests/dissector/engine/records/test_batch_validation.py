@@ -27,7 +27,7 @@ WRITTEN = FIELDS.map(build_records)
 
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
-    """Fields as producers and brokers write them, some cut, some with a few other bytes."""
+    """Fields as written by producers and brokers, some truncated, some with changed bytes."""
     data = bytearray(draw(WRITTEN))
     for _ in range(draw(st.integers(0, 2))):
         if data:
@@ -44,7 +44,7 @@ def laid_out(fields: list[bytes], split: int) -> tuple[np.ndarray, ...]:
 
 
 @given(st.lists(damaged(), max_size=4), st.integers(0, 4), st.lists(st.booleans(), min_size=4))
-def test_the_verdict_is_that_of_the_python_reader(
+def test_the_verdict_equals_that_of_the_python_reader(
     fields: list[bytes], split: int, cut: list[bool]
 ) -> None:
     may_be_cut = np.array(cut[: len(fields)], np.bool_)

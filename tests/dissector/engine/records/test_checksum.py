@@ -1,4 +1,4 @@
-"""CRCs of pieces."""
+"""CRCs of slices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def crc32(source: U8, at: int, end: int, table: I64) -> int:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_pieces_of_any_length(mode: str) -> None:
+def test_slices_of_any_length(mode: str) -> None:
     with running(mode, crc32c, crc32):
         for end in range(3, 100):
             piece = NOISE[3:end].tobytes()
@@ -42,7 +42,7 @@ def test_pieces_of_any_length(mode: str) -> None:
 
 
 @pytest.mark.parametrize("total_bytes", [100, 70_000])
-def test_pieces_one_by_one(total_bytes: int) -> None:
+def test_consecutive_slices(total_bytes: int) -> None:
     function = crc32c_function(total_bytes)
     for end in (0, 7, 100):
         assert function(NOISE[:end].data) == library(NOISE[:end].tobytes())

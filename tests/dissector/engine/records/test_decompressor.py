@@ -20,7 +20,7 @@ Opened = tuple[list[Payloads], Batches, list[bytes]]
 
 
 def opened(*fields: bytes, units: list[int], most_records: int | None = None) -> Opened:
-    """Return what is opened, the batches, and the records of each."""
+    """Return the decompressed units, the batches, and the records of each."""
     data = np.frombuffer(b"".join(fields[:2]), np.uint8)
     held = np.frombuffer(b"".join(fields[2:]), np.uint8)
     length = np.array([len(each) for each in fields], np.int64)
@@ -45,7 +45,7 @@ def test_uncompressed_batches_are_not_copied() -> None:
     assert these.batch.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_full_arenas_are_given_on_between_units(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_arenas_are_released_between_units(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ARENA_BYTES", 5000)
     fields = [PACKED, PLAIN + PACKED, PACKED, PACKED, PLAIN, PACKED, PLAIN]
     parts, _, contents = opened(*fields, units=[0, 1, 1, 1, 2, 3, 4, 5])
@@ -54,7 +54,7 @@ def test_full_arenas_are_given_on_between_units(monkeypatch: pytest.MonkeyPatch)
     assert contents[5:] == [PLAIN[HEADER_BYTES:], INSIDE, PLAIN[HEADER_BYTES:]]
 
 
-def test_records_come_some_at_a_time() -> None:
+def test_records_come_in_several_units() -> None:
     fields = [PACKED, PLAIN + PACKED, PACKED, PLAIN, PLAIN, PLAIN, PACKED]
     parts, _, contents = opened(*fields, units=[0, 1, 1, 2, 3, 4, 5, 6], most_records=5)
     assert [these.batch.tolist() for these in parts] == [[0, 1, 2], [3], [4, 5, 6, 7]]
@@ -62,14 +62,14 @@ def test_records_come_some_at_a_time() -> None:
     assert contents[5:] == [PLAIN[HEADER_BYTES:], PLAIN[HEADER_BYTES:], INSIDE]
 
 
-def test_a_unit_that_is_too_large_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_unit_beyond_the_limit_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "UNIT_BYTES", 2 * len(INSIDE))
     _, found, contents = opened(*[PACKED] * 5, units=[0, 1, 1, 1, 2])
     assert found.state.tolist() == [VALID, VALID, VALID, UNDECIDED, VALID]
     assert contents == [INSIDE, INSIDE, INSIDE, b"", INSIDE]
 
 
-def test_what_can_not_be_decompressed_is_wrong() -> None:
+def test_undecompressible_batches_are_invalid() -> None:
     torn = new_batch([Record()], codec="zstd")
     torn.payload, torn.batch_length = b"no zstd", HEADER_BYTES - 12 + 7
     few = new_batch([Record(value=b"v")] * 9, codec="gzip")

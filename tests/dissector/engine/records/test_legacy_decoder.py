@@ -1,4 +1,4 @@
-"""Message sets of many fields, checked by loops; their columns are held in `test_record_parts`."""
+"""Validation of message sets of many fields; their columns are in `test_record_windows`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_message_sets_of_producers_are_valid(codec: str, magic: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_wrappers_in_wrappers_are_left(codec: str, magic: int) -> None:
+def test_nested_wrappers_are_left(codec: str, magic: int) -> None:
     inside = build_records(new_message_set(THREE[:1], magic=magic))
     once = wrap(inside, codec, magic)
     twice = wrap(once + once, codec, magic)
@@ -77,7 +77,7 @@ def test_offsets_of_wrappers(offsets: list[int], magic: int) -> None:
 
 
 @given(st.lists(damaged_sets(), max_size=4), st.integers(0, 4), st.booleans())
-def test_the_verdict_is_that_of_the_python_reader(
+def test_the_verdict_equals_that_of_the_python_reader(
     fields: list[bytes], split: int, cut: bool
 ) -> None:
     fields = [each for each in fields if each]
@@ -104,6 +104,6 @@ def test_message_sets_beyond_the_limit_are_left_to_python(
     assert states(field, many, many[: len(many) * 2 // 3]) == [UNDECIDED, UNDECIDED, VALID]
 
 
-def test_uncompiled_they_are_left_to_the_python_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_compiled_kernels_they_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(vars(record_decoder.count_messages), "compiled", None)
     assert states(build_records(new_message_set(THREE))) == [UNDECIDED]

@@ -1,4 +1,4 @@
-"""Records read into columns by one loop."""
+"""Records decoded into columns by one loop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Read = tuple[Records, Batches, bytes]
 
 
 def read(fields: list[bytes]) -> Read:
-    """Return the records of some fields, their batches, and all bytes there are."""
+    """Return the records of some fields, their batches, and all bytes."""
     data = np.frombuffer(b"".join(fields), np.uint8)
     length = np.array([len(each) for each in fields], np.int64)
     held = np.zeros(0, np.uint8)
@@ -44,7 +44,7 @@ def read(fields: list[bytes]) -> Read:
 
 
 def rows(got: Read) -> list[tuple[object, ...]]:
-    """Return the records of fields that are right: field, offset, time, key, value, headers."""
+    """Return the records of valid fields: field, offset, time, key, value, headers."""
     records, found, everything = got
 
     def content(start: int, length: int) -> bytes | None:
@@ -87,11 +87,11 @@ def expected(fields: list[bytes]) -> list[tuple[object, ...]]:
 
 @st.composite
 def written(draw: st.DrawFn) -> bytes:
-    """A batch whose payload may be wrong although its CRC is right."""
+    """A batch with a valid CRC but possibly an invalid payload."""
     batch = draw(BATCHES)
     data = bytearray(batch.to_bytes())
     for _ in range(draw(st.integers(0, 2))):
-        # Length and magic stay: it remains one batch.
+        # Length and magic are unchanged: it remains one batch.
         at = draw(st.integers(21, len(data) - 1))
         data[at] = draw(st.integers(0, 255))
     (changed,) = parse_records(bytes(data))
@@ -99,11 +99,11 @@ def written(draw: st.DrawFn) -> bytes:
 
 
 @given(st.lists(written(), max_size=5))
-def test_the_columns_are_what_the_python_reader_reads(fields: list[bytes]) -> None:
+def test_the_columns_equal_the_records_of_the_python_reader(fields: list[bytes]) -> None:
     assert rows(read(fields)) == expected(fields)
 
 
-def test_numbers_go_round_at_64_bits() -> None:
+def test_integers_wrap_at_64_bits() -> None:
     record = Record(timestamp_delta=(1 << 63) - 1, offset_delta=5)
     batch = new_batch([]).with_records([record, record._replace(timestamp_delta=-(1 << 63))])
     batch.base_offset = (1 << 63) - 2
@@ -112,7 +112,7 @@ def test_numbers_go_round_at_64_bits() -> None:
     assert rows(read([data])) == expected([data])
 
 
-def test_control_records_have_keys_of_four_bytes() -> None:
+def test_control_records_need_keys_of_four_bytes() -> None:
     batches = [new_batch([Record(key=key)]) for key in (None, b"abc", b"abcd")]
     for batch in batches:
         batch.attributes |= 0x20
@@ -120,7 +120,7 @@ def test_control_records_have_keys_of_four_bytes() -> None:
     assert found.state.tolist() == [INVALID, INVALID, VALID]
 
 
-def test_room_is_made_for_headers() -> None:
+def test_capacity_grows_for_headers() -> None:
     headers = tuple((f"h{n}", b"%d" % n) for n in range(40))
     data = new_batch([Record(headers=headers)] * 9).to_bytes()
     wrong = bytearray(data)

@@ -1,4 +1,4 @@
-"""Parts of the loop over records; the whole is held by the tests of `record_columns`."""
+"""Parts of the loop over records; the whole is tested in `test_record_decoder`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 @given(INT64, st.binary(max_size=3))
 def test_varints(number: int, rest: bytes) -> None:
     written = zigzag(number)
-    # As Python the number may be wider than 64 bits: sums wrap it.
+    # In Python the integer may exceed 64 bits: sums wrap it.
     assert read_varint(written + rest, 0, len(written + rest), 1) == (number, len(written))
     assert read_varint(written, 0, len(written) - 1, 1) == (0, -1)

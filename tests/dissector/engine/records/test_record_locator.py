@@ -1,4 +1,4 @@
-"""Where the `records` fields of a window are."""
+"""Positions of the `records` fields of a window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dissector.engine.records.record_locator import locate_records
 from tests.dissector.engine.records.test_record_windows import PLAIN, exchange_row, fetched, produce
 
 
-def test_fields_have_their_topics_and_partitions() -> None:
+def test_fields_have_topics_and_partitions() -> None:
     table = to_exchange_table(
         [
             exchange_row(produce(9, ("a", [None, PLAIN, b""]), ("b", [PLAIN]), ("c", []))),

@@ -1,4 +1,4 @@
-"""Records in columns are the rows that exchanges give one by one."""
+"""Records in columns equal the rows of exchange objects."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PLAIN = new_batch([Record(value=b"v")]).to_bytes()
 def exchange_row(
     request_frame: bytes | None, answer: bytes | None = None, cut: int = 0
 ) -> ExchangeRow:
-    """Return an exchange of frames with their sizes in front, of which the end may be missing."""
+    """Return an exchange of frames with size prefixes; their ends may be missing."""
 
     def frame(data: bytes | None, time_ns: int) -> Frame | None:
         if data is None:
@@ -87,7 +87,7 @@ def produce(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> byt
 def produced(
     version: int, topics: list[tuple[str | UUID, list[bytes | None]]], answers: list[Any], cut: int
 ) -> ExchangeRow:
-    """Return a Produce request and a response that says of partitions what `answers` have."""
+    """Return a Produce request and a response with `answers` for its partitions."""
     said = [
         {
             "topic_id" if isinstance(topic, UUID) else "name": topic,
@@ -185,7 +185,7 @@ def one_by_one(table: Exchanges, names: TopicNames) -> list[dict[str, Any]]:
 def in_parts(
     table: Exchanges, names: TopicNames, apart: Callable[[str], bool] = is_apart
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the rows of all parts, and which exchanges were asked."""
+    """Return the rows of all parts, and the exchanges read as objects."""
     rows, exchanges = [], []
     for part in record_windows.record_parts(table, names, apart):
         between = [list(decoded_records(table, row, names)) for row in part.object_rows.tolist()]
@@ -202,7 +202,7 @@ def in_parts(
 
 @settings(max_examples=examples(40))
 @given(st.lists(ROWS, max_size=8), st.booleans(), st.sampled_from([1, 5, 50_000]))
-def test_parts_are_the_rows_of_exchanges(rows: list[ExchangeRow], asks: bool, most: int) -> None:
+def test_parts_equal_the_rows_of_exchanges(rows: list[ExchangeRow], asks: bool, most: int) -> None:
     table = to_exchange_table(rows)
     ask = NAME_OF_ID.copy if asks else None
     with pytest.MonkeyPatch.context() as patch:
@@ -272,7 +272,7 @@ def test_invalid_batches_take_the_slow_path_in_order() -> None:
 
 @st.composite
 def message_sets_of_brokers(draw: st.DrawFn) -> bytes:
-    """Message sets, also with the time of the broker, with odd times, and with null values."""
+    """Message sets, also with log append time, unusual times, and null values."""
     messages = draw(MESSAGE_SETS)
     for each in messages:
         each.attributes |= draw(st.sampled_from((0, 8, 0x70)))
@@ -286,7 +286,7 @@ def message_sets_of_brokers(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=examples(40))
 @given(st.lists(message_sets_of_brokers(), min_size=1, max_size=4), st.integers(1, 9))
-def test_message_sets_are_columns(fields: list[bytes], most: int) -> None:
+def test_message_sets_are_read_as_columns(fields: list[bytes], most: int) -> None:
     rows = [fetched(5, ("a", [each, PLAIN])) for each in fields]
     rows.append(fetched(5, ("a", list(fields))))
     table = to_exchange_table(rows)
@@ -297,7 +297,7 @@ def test_message_sets_are_columns(fields: list[bytes], most: int) -> None:
     assert asked_for == []
 
 
-def test_bytes_in_data_and_in_held() -> None:
+def test_bytes_in_both_buffers() -> None:
     table = to_exchange_table([exchange_row(produce(9, ("a", [PLAIN]))) for _ in range(4)])
     at = int(table.request.start[2])
     split = Exchanges(
@@ -313,7 +313,7 @@ def test_bytes_in_data_and_in_held() -> None:
 
 
 @each_capture("record parts")
-def test_real_traffic(path: Path) -> None:
+def test_records_of_captures(path: Path) -> None:
     capture = open_capture(path)
     for window in capture.windows():
         names = TopicNames()
@@ -322,10 +322,10 @@ def test_real_traffic(path: Path) -> None:
 
 
 def test_produced_records_have_the_offsets_of_the_response() -> None:
-    """Two batches in one field: what the second holds follows the first."""
+    """Two batches in one field: offsets of the second follow the first."""
     pair, three = (new_batch([Record(value=b"v")] * n).to_bytes() for n in (2, 3))
     data = [("a", [pair + three, PLAIN]), ("b", [PLAIN, PLAIN])]
-    # The order of the response is its own; of `b` 1 nothing is said.
+    # The response has another order, and omits `b` 1.
     answers = [("b", 0, 6, -1), ("a", 1, 0, 7), ("a", 0, 0, 100)]
     table = to_exchange_table([produced(9, data, answers, 0), exchange_row(produce(9, *data))])
     rows, exchanges = in_parts(table, TopicNames())

@@ -1,4 +1,4 @@
-"""Columns of bytes handed to polars."""
+"""Columns of bytes passed to polars."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCHEMA = polars.List(polars.Struct({"key": polars.String(), "value": polars.Bina
 
 
 def slices(values: list[bytes | None]) -> Slices:
-    """Return a column whose bytes lie in all three buffers."""
+    """Return a column with bytes in all three buffers."""
     lengths = np.array([len(value or b"") for value in values], np.int64)
     starts = np.cumsum(lengths) - lengths
     third = len(values) // 3
@@ -62,11 +62,11 @@ def test_headers(rows: list[list[tuple[str, bytes | None]]], skipped: int) -> No
     ]
 
 
-def test_keys_that_may_be_no_text_are_left() -> None:
+def test_keys_with_invalid_utf8_are_left() -> None:
     assert headers_series(headers([[("\u00e4", b"")]])) is None
 
 
-def test_nothing_is_kept_when_the_series_are_gone() -> None:
+def test_memory_is_released_with_the_series() -> None:
     before = arrow.exported_count()
     series = bytes_series(slices([b"a" * 100] * 1000))
     lists = headers_series(headers([[("k", b"v")]] * 100))

@@ -34,7 +34,7 @@ def test_values_of_a_row() -> None:
     assert {len(column) for column in columns.values()} == {2}
 
 
-def test_slices_are_of_three_buffers() -> None:
+def test_slices_of_three_buffers() -> None:
     slices = Slices(ints(1, 4, 8, 12, NONE), ints(3, 4, 0, 1, 0), BUFFERS)
     assert [slices.value(row) for row in range(len(slices))] == [b"ata", b"held", b"", b"a", None]
 

@@ -1,4 +1,4 @@
-"""Columns of several windows as one."""
+"""Concatenated columns of several windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dissector.engine.tables.exchange_table import NONE
 
 
 def window(data: np.ndarray, number: int) -> Columns:
-    """Three rows; all bytes are in `data`, which the next window uses again."""
+    """Three rows; all bytes are in `data`, which the next window reuses."""
     data[:] = np.frombuffer(f"{number}abcdefg".encode(), np.uint8)
     none = np.zeros(0, np.uint8)
     buffers = SliceBuffers(none, data[:4], data[4:])
@@ -42,7 +42,7 @@ def window(data: np.ndarray, number: int) -> Columns:
     }
 
 
-def test_rows_stay_when_their_window_is_gone() -> None:
+def test_rows_outlive_their_window() -> None:
     joining, data = ColumnConcatenator(), np.zeros(8, np.uint8)
     rows = []
     for number in range(3):
@@ -60,5 +60,5 @@ def test_rows_stay_when_their_window_is_gone() -> None:
     assert codes.values == [[0], ["same"], [1], [2]]
 
 
-def test_no_windows_are_no_columns() -> None:
+def test_no_windows_give_no_columns() -> None:
     assert ColumnConcatenator().columns() == {}

@@ -14,7 +14,7 @@ from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN
 
 
-def test_columns_hold_what_rows_do() -> None:
+def test_columns_equal_rows() -> None:
     request = Frame(0, b"\x00\x0c\x00\x04request", 11, 3, 30, 100)
     response = Frame(1, b"cut", 9, 4, 40, 200)
     table = to_exchange_table(
@@ -44,7 +44,7 @@ def test_no_rows() -> None:
     assert table.request.packet.dtype == "int64"
 
 
-def test_request_that_is_cut_has_no_key() -> None:
+def test_a_truncated_request_has_no_api_key() -> None:
     assert (
         to_exchange_table(
             [ExchangeRow(0, 1, 0, Frame(0, b"\0\0\0", 20, 0, 0, 0), None)]

@@ -16,7 +16,7 @@ from dissector.engine.tables import polars_tables
 from dissector.engine.tables.column_types import Coded, Integers, row_dict
 
 
-def test_schemas_are_the_columns_in_order() -> None:
+def test_schemas_have_the_columns_in_order() -> None:
     assert tuple(polars_tables.exchange_schema()) == COLUMNS
     assert tuple(polars_tables.record_schema()) == RECORD_COLUMNS
 
@@ -43,13 +43,13 @@ def test_rows_come_in_batches(rows: int, sizes: list[int], monkeypatch: pytest.M
         (b"\xff", b"\xff"),
     ],
 )
-def test_text_that_is_no_utf8_is_escaped(value: Any, clean: Any) -> None:
+def test_invalid_utf8_is_escaped(value: Any, clean: Any) -> None:
     assert polars_tables.escape_invalid_utf8(value) == clean
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=12))
-def test_woven_rows_keep_their_order(kinds: list[int | None]) -> None:
-    """None is a row in columns, a number so many rows one by one."""
+def test_mixed_rows_keep_their_order(kinds: list[int | None]) -> None:
+    """None is a row in columns, a number that many single rows."""
     count = sum(kind is None for kind in kinds)
     numbers = np.arange(count)
     columns = {"n": Integers(numbers), "kind": Coded(numbers % 2, ("even", "odd"))}
@@ -65,14 +65,14 @@ def test_woven_rows_keep_their_order(kinds: list[int | None]) -> None:
             at.append(seen)
             between.append(rows)
             expected += rows
-    woven = polars_tables.MixedRows(columns, at, between)
+    mixed = polars_tables.MixedRows(columns, at, between)
     found = []
-    for piece in woven.batches():
+    for piece in mixed.batches():
         is_list = isinstance(piece, list)
         found += piece if is_list else [row_dict(piece, i) for i in range(len(piece["n"]))]
     assert found == expected
     schema = {"n": pl.Int64(), "kind": pl.String()}
     assert (
-        pl.concat(polars_tables.part_frames([woven, woven], schema)).rows(named=True)
+        pl.concat(polars_tables.part_frames([mixed, mixed], schema)).rows(named=True)
         == expected * 2
     )

@@ -1,4 +1,4 @@
-"""Numbers in bytes, and their sums."""
+"""Integers in bytes, and their sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
 @given(INT64, INT64)
-def test_sums_wrap_as_those_of_java(a: int, b: int) -> None:
+def test_sums_wrap_as_in_java(a: int, b: int) -> None:
     assert wrapped_sum(a, b) == int64(a + b)
 
 

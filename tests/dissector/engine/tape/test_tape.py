@@ -1,4 +1,4 @@
-"""The tape against the codecs: every API, side and version; whole, cut and changed bytes."""
+"""The tape compared with the codecs: every API, side and version, with damaged bytes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.kernel_modes import COMPILED, MODES, running
 from tests.value_sources import VERSIONS, Source, Version, every_api, go_through, sources, versions
 
 
-def laid(frames: list[tuple[bytes, int]]) -> tuple[Any, ...]:
+def lay_out(frames: list[tuple[bytes, int]]) -> tuple[Any, ...]:
     """Lay frames, each with the first step of its program, in two buffers."""
     data = np.frombuffer(b"".join(frame for frame, _ in frames) or b"\0", np.uint8)
     ends = np.cumsum([len(frame) for frame, _ in frames], dtype=np.int64)
     starts = ends - np.array([len(frame) for frame, _ in frames], np.int64)
     steps = np.array([step for _, step in frames], np.int64)
-    # The first part of the frames lies in `data`, the others in `held`.
+    # The first part of the frames is in `data`, the others in `held`.
     cut = int(ends[len(ends) // 2]) if frames else 0
     return data[:cut], data[cut:], starts, ends, steps, programs()
 
@@ -39,13 +39,13 @@ def read(
 ) -> tape.Tape:
     """Run frames through the loop."""
     with running(mode, tape_interpreter.run):
-        return tape.read(*laid(frames), every() if wanted is None else wanted)
+        return tape.read(*lay_out(frames), every() if wanted is None else wanted)
 
 
 def pieces_of(frames: list[tuple[bytes, int]], room: int, mode: str) -> list[tape.Tape]:
-    """Run frames through the loop, as many at a time as there is room for."""
+    """Run frames through the loop, in pieces of bounded size."""
     with running(mode, tape_interpreter.run):
-        return list(tape.read_in_batches(*laid(frames), every(), room))
+        return list(tape.read_in_batches(*lay_out(frames), every(), room))
 
 
 def every() -> np.ndarray:
@@ -116,7 +116,7 @@ def rows_of(read_tape: tape.Tape, message: int, start: int) -> list[tuple[str, s
 
 
 def check(frames: list[tuple[Message, int]], mode: str) -> None:
-    """Hold what the loop says of each frame against the codec."""
+    """Compare the result of the loop for each frame with the codec."""
     result = read([(message.frame, step) for message, step in frames], mode=mode)
     start = 0
     for number, (message, _) in enumerate(frames):
@@ -137,7 +137,7 @@ def check(frames: list[tuple[Message, int]], mode: str) -> None:
                 r[2:] for r in rows if r[1] == "unknown"
             ]
         else:
-            # What the loop leaves to the codec although it fits: tags that are not in order.
+            # Valid frames left to the codec: tags out of order.
             assert _tags_out_of_order(message)
         start += len(message.frame)
 
@@ -161,14 +161,14 @@ def _message(key: int, kind: str, version: int, frame: bytes) -> Message:
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("mode", MODES)
 def test_every_message(mode: str, chosen: list[Version], source: Source) -> None:
-    """Messages of all kinds in one batch: right, cut, changed, and with bytes left over."""
+    """Messages of all kinds in one batch: valid, truncated, changed, and with bytes left over."""
     frames: list[tuple[Message, int]] = []
     for number, (key, kind, version, schema) in enumerate(chosen):
         frame = _frame(key, kind, version, source.value(schema, version), number)
         frame = source.damaged(frame, keep=8)
         message = _message(key, kind, version, frame)
         if kind == "request" and (message.api_key, message.api_version) != (key, version):
-            continue  # another program would be chosen
+            continue  # another program would be used
         if kind == "response" and message.api_version != version:
             continue
         frames.append((message, programs().start(key, version, kind)))
@@ -177,7 +177,7 @@ def test_every_message(mode: str, chosen: list[Version], source: Source) -> None
 
 @every_api
 def test_each_version(found: Api) -> None:
-    """In one batch, as the loop costs more to start than to read a message."""
+    """In one batch, as starting the loop costs more than reading a message."""
     frames: list[tuple[Message, int]] = []
 
     def add(message: Version, source: Source) -> None:
@@ -189,7 +189,7 @@ def test_each_version(found: Api) -> None:
     check(frames, False)
 
 
-def test_only_what_is_wanted_is_written() -> None:
+def test_only_requested_fields_are_written() -> None:
     step = programs().start(0, 9, "request")
     topic = {"name": "orders", "partition_data": [{"index": 3, "records": b"xyz"}]}
     frame = _frame(0, "request", 9, {"acks": -1, "topic_data": [topic, topic]}, 1)
@@ -203,7 +203,7 @@ def test_only_what_is_wanted_is_written() -> None:
     assert texts == [(0, b"orders")] * 2 + [(1, b"orders")] * 2
 
 
-def test_unknown_messages_are_passed_over() -> None:
+def test_unknown_messages_are_skipped() -> None:
     assert programs().start(999, 0, "request") == -1
     assert programs().start(0, 99, "request") == -1
     known = (_frame(12, "request", 4, {}, 1), programs().start(12, 4, "request"))
@@ -223,7 +223,7 @@ ROWS_AROUND = 6
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("room", [1, 7, 60, 1000])
-def test_a_piece_has_whole_messages_and_no_more_rows_than_room(room: int, mode: str) -> None:
+def test_a_piece_has_whole_messages_and_bounded_rows(room: int, mode: str) -> None:
     counts = [0, 3, 1, 40, 2, 200, 0, 5]
     frames = [*map(members, counts), (b"\0\0\0\0", -1), members(1)]
     pieces = pieces_of(frames, room, mode)
@@ -248,8 +248,8 @@ def test_no_messages() -> None:
     assert len(read([])) == len(read([]).state) == 0
 
 
-def test_no_room_for_a_message_that_breaks() -> None:
-    """What breaks in the middle of a message with more fields than there is room for."""
+def test_an_invalid_message_larger_than_the_room() -> None:
+    """An error in the middle of a message with more fields than a piece has room for."""
     frame, step = members(100)
     first, second = pieces_of([(frame[:-1], step), members(0)], 50, False)
     assert (first.state.tolist(), len(first)) == ([tape.BROKEN], 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dissector.capture.tcp import reassembly
 from dissector.capture.tcp.fast_path.in_order_kernel import process_segments
 from tests.corpus import each_capture
-from tests.dissector.capture.stage_reading import Moving, Reading
+from tests.dissector.capture.stage_reading import DemotedConnections, Reading
 from tests.example_counts import examples
 from tests.kernel_modes import MODES, running
 from tests.tcp_captures import HEADERS_BYTES, Wire, WireConnection, pcap_file
@@ -185,7 +185,7 @@ def soups(draw: st.DrawFn) -> bytes:
 def test_the_kernel_equals_the_objects(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
-    moving = Reading(data, window_bytes, streams=Moving())
+    moving = Reading(data, window_bytes, streams=DemotedConnections())
     assert moving.rows == one_by_one.rows
     assert list(moving.tcp.connections) == known
     for mode in MODES:
