@@ -1,8 +1,8 @@
 """
-What the recorded captures break, and why each is as it is: errors and warnings, not notes.
+Findings in the recorded captures, with explanations: errors and warnings, not notes.
 
-A line is a finding's key without the software. `CLIENTS` holds the traffic between Apache Kafka and
-clients, in which no error may be but `FAULTS`; `MOCK` that with librdkafka's mock cluster.
+A line is the key of a finding without the software. `CLIENTS` is for traffic between Apache Kafka
+and clients, with no errors but `FAULTS`; `MOCK` for traffic with librdkafka's mock cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenes in which a consumer fetches one topic, with and without a session."""
+"""Scenes of a consumer of one topic, with and without a fetch session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fetch_request(
     session: tuple[int, int] = (0, -1),
     **values: Any,
 ) -> None:
-    """Ask for partitions of the topic from offsets on; `session` is id and epoch."""
+    """Fetch partitions of the topic from these offsets on; `session` is id and epoch."""
     parts = [
         {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
         for partition, offset in offsets.items()
@@ -44,7 +44,7 @@ def fetch_response(
     version: int = 11,
     **values: Any,
 ) -> None:
-    """Send a response with these partitions; by default a log is from 0 to 100."""
+    """Send a response with these partitions; by default logs have offsets 0 to 100."""
     usual = {"high_watermark": 100, "last_stable_offset": 100, "aborted_transactions": None}
     usual |= {"log_start_offset": 0, "preferred_read_replica": -1}
     if version < 11:

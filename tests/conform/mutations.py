@@ -1,4 +1,4 @@
-"""Captures as they might have been: packets lost, cut, swapped or repeated, a later beginning."""
+"""Damaged captures: packets lost, truncated, swapped or repeated, or a later start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEADERS_BYTES = 66
 
 
 class Recorded(NamedTuple):
-    """A packet of a classic pcap file: its time as written, the bytes, how many there were."""
+    """A packet of a classic pcap file: its raw time, its bytes, its original length."""
 
     time: bytes
     data: bytes
@@ -47,7 +47,7 @@ def packets_of(path: Path) -> tuple[bytes, list[Recorded]]:
 
 
 def file_of(head: bytes, packets: list[Recorded]) -> bytes:
-    """Write a pcap file; packets keep the times of their places, so that those never go back."""
+    """Write a pcap file; times stay at their positions, so that they never decrease."""
     parts = [head]
     times = sorted((each.time for each in packets), key=lambda time: struct.unpack("<II", time))
     for time, each in zip(times, packets, strict=True):
@@ -72,7 +72,7 @@ def end_early(packets: list[Recorded], random: Random) -> list[Recorded]:
 
 
 def cut(packets: list[Recorded], random: Random) -> list[Recorded]:
-    """Cut some packets, or all of them, at a snapshot length."""
+    """Truncate some packets, or all of them, to a snapshot length."""
     share = random.choice((0.002, 0.05, 1.0))
     snap = random.choice((HEADERS_BYTES, 100, 200, 600))
     return [
@@ -82,7 +82,7 @@ def cut(packets: list[Recorded], random: Random) -> list[Recorded]:
 
 
 def swap(packets: list[Recorded], random: Random) -> list[Recorded]:
-    """Let packets change places with near ones, as on several paths."""
+    """Swap packets with near ones, as if sent over several paths."""
     out = list(packets)
     for at in range(len(out) - 1):
         if random.random() < 0.03:
@@ -97,12 +97,12 @@ def repeat(packets: list[Recorded], random: Random) -> list[Recorded]:
 
 
 def spoil(packets: list[Recorded], random: Random) -> list[Recorded]:
-    """Change bytes of payloads: what a broken client or broker, or a hostile one, might send."""
+    """Change bytes of payloads, like a broken or hostile client or broker."""
     share = random.choice((0.01, 0.1, 0.5))
-    return [each if random.random() >= share else _spoilt(each, random) for each in packets]
+    return [each if random.random() >= share else _corrupted(each, random) for each in packets]
 
 
-def _spoilt(packet: Recorded, random: Random) -> Recorded:
+def _corrupted(packet: Recorded, random: Random) -> Recorded:
     data = bytearray(packet.data)
     for _ in range(random.choice((1, 2, 8)) * (len(data) > HEADERS_BYTES)):
         at = random.randrange(HEADERS_BYTES, len(data))
@@ -124,18 +124,18 @@ def judged_file(path: Path) -> Verdict:
     return Judge(capture_rules()).judge_capture(open_capture(path))
 
 
-def accused(verdict: Verdict) -> set[str]:
-    """Return what was found."""
+def findings_of(verdict: Verdict) -> set[str]:
+    """Return the findings."""
     return {key_of(kind.first) for kind in verdict}
 
 
 def key_of(finding: Finding) -> str:
-    """Return the key of a finding, without the software, which may not be known."""
+    """Return the key of a finding without the software, which may be unknown."""
     return finding_key(finding.rule, finding.side, "", finding.api, finding.path, finding.found)
 
 
-class Spoken(NamedTuple):
-    """A message of a capture: the packet that completed it, its connection, its side."""
+class SentMessage(NamedTuple):
+    """A message of a capture: its last packet, its connection, its side."""
 
     packet: int
     connection: int
@@ -144,21 +144,21 @@ class Spoken(NamedTuple):
 
 
 @cache
-def spoken_in(path: Path) -> tuple[Spoken, ...]:
-    """Return the messages of a capture in their order."""
+def messages_of(path: Path) -> tuple[SentMessage, ...]:
+    """Return the messages of a capture in order."""
     found = []
     for exchange in open_capture(path):
         for message in exchange.messages:
             is_asked = message.kind == "request"
             packet = exchange.request_packet if is_asked else exchange.response_packet
             side = 0 if is_asked else 1
-            found.append(Spoken(packet or 0, exchange.connection, side, message))
+            found.append(SentMessage(packet or 0, exchange.connection, side, message))
     return tuple(sorted(found, key=lambda it: it.packet))
 
 
 def with_odd_fields(path: Path, random: Random) -> bytes:
     """Return the capture with unusual values in some fields."""
-    spoken = spoken_in(path)
+    spoken = messages_of(path)
     odd = set(random.sample(range(len(spoken)), min(len(spoken), random.choice((1, 5, 40)))))
     wire = tcp_captures.Wire()
     connections: dict[int, tcp_captures.WireConnection] = {}
@@ -173,7 +173,7 @@ def with_odd_fields(path: Path, random: Random) -> bytes:
 
 
 def _odd_frame(message: Message, random: Random) -> bytes:
-    """Return the frame of a message one of whose fields has another value, or the same frame."""
+    """Return the frame of a message with a changed field, or the same frame."""
     schema, body, version = message.schema, message.body, message.api_version
     if schema is None or body is None or version is None:
         return message.frame
@@ -193,7 +193,7 @@ def _odd_frame(message: Message, random: Random) -> bytes:
 def _holders(
     fields: tuple[Field, ...], body: Any, version: int, path: str
 ) -> Iterator[tuple[Field, Any, str]]:
-    """Yield each field of a body with what holds it, and its path."""
+    """Yield each field of a body with its container and path."""
     for field in fields:
         if field.name not in body:
             continue
@@ -207,7 +207,7 @@ def _holders(
 
 
 def _odd_value(field: Field, value: Any, random: Random) -> tuple[Any, bool]:
-    """Return another value for a field, and whether it is to be null in the bytes."""
+    """Return another value for a field, and whether to encode it as null."""
     if field.type == "string":
         return "", random.random() < 0.7
     if isinstance(value, list):
@@ -222,7 +222,7 @@ def _odd_value(field: Field, value: Any, random: Random) -> tuple[Any, bool]:
 
 
 def _nulled(message: Message, frame: bytes, path: str) -> bytes:
-    """Return a frame in which an empty text or array is null, whether or not it may be."""
+    """Return a frame with an empty text or array as null, even if not nullable."""
     changed = decode_request(frame) if message.kind == "request" else None
     if changed is None:
         changed = decode_response(frame, message.api_key or 0, message.api_version or 0)

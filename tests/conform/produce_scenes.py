@@ -1,4 +1,4 @@
-"""Scenes in which batches are produced or fetched, well or badly made."""
+"""Scenes with valid or invalid batches, produced or fetched."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PRODUCER = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
 
 
 def batch(records: Sequence[Record] = RECORDS, **fields: Any) -> RecordBatch:
-    """Return a batch as it is read from the wire."""
+    """Return a batch as decoded from the wire."""
     (found,) = parse_records(new_batch(records, **fields).to_bytes())
     assert isinstance(found, RecordBatch)
     return found
 
 
 def edited(found: RecordBatch, **fields: Any) -> bytes:
-    """Return the bytes of a batch with other header fields, or payload, and the CRC to them."""
+    """Return the bytes of a batch with other header fields or payload, and a matching CRC."""
     changed = replace(found, **fields)
     if "payload" in fields:
         changed.batch_length = 49 + len(fields["payload"])
@@ -42,7 +42,7 @@ def produce(
     base_offset: int = 0,
     **values: Any,
 ) -> None:
-    """Produce to a partition for each field, and be answered."""
+    """Produce to one partition for each records field, with a response."""
     parts = [{"index": at, "records": data} for at, data in enumerate(fields)]
     topic = {"name": "orders", "partition_data": parts}
     values = {"acks": -1, "timeout_ms": 1000} | values

@@ -1,11 +1,11 @@
 """
-Scenes for tests of rules: a few connections, their traffic, and the verdict of the judge.
+Scenes for tests of rules: connections, their traffic, and the verdict.
 
     scene = Scene()
     connection = scene.connect()
-    connection.request(METADATA, 9, 1, topics=None)   # fields that are not given are zero
+    connection.request(METADATA, 9, 1, topics=None)   # missing fields are zero
     connection.response(METADATA, 9, 1, brokers=[...])
-    connection.client(frame)                          # or bytes, with their size in front
+    connection.client(frame)                          # or bytes, with size prefix
     found = scene.judge()                             # Verdict
     assert broken(found) == ["F03"]
 """
@@ -31,7 +31,7 @@ API_VERSIONS = 18
 
 class Scene:
     """
-    What is on the wire.
+    A captured conversation.
 
     Attributes:
         wire: The packets so far; `wire.now_ns` is the time of the next.
@@ -48,7 +48,7 @@ class Scene:
         return SceneConnection(self, connection.syn() if syn else connection)
 
     def wait_ms(self, milliseconds: int) -> None:
-        """Let time go by."""
+        """Advance the time."""
         self.wire.now_ns += milliseconds * 1_000_000
 
     def lose(self, *numbers: int) -> None:
@@ -58,14 +58,14 @@ class Scene:
         self.wire.packets = [each for each in self.wire.packets if id(each) not in lost]
 
     def cut(self, number: int, kept: int) -> None:
-        """Cut a packet with payload so that `kept` bytes of its payload are there."""
+        """Truncate a packet with payload to `kept` bytes of payload."""
         loaded = [packet for packet in self.wire.packets if packet.payload]
         chosen = loaded[number]
         at = next(i for i, each in enumerate(self.wire.packets) if each is chosen)
         self.wire.packets[at] = chosen.cut(tcp_captures.HEADERS_BYTES + kept)
 
     def exchanges(self) -> list[Exchange]:
-        """Return what a capture of it holds."""
+        """Return the exchanges of a capture of the scene."""
         with tempfile.TemporaryDirectory() as folder:
             path = tcp_captures.write(Path(folder) / "scene.pcap", self.wire.packets)
             return list(open_capture(path))
@@ -85,25 +85,25 @@ class SceneConnection:
         self._connection = connection
 
     def client(self, *frames: bytes) -> SceneConnection:
-        """Send from the client, a packet for each piece."""
+        """Send from the client, one packet for each part."""
         self._connection.client(*frames)
         return self
 
     def broker(self, *frames: bytes) -> SceneConnection:
-        """Send from the broker, a packet for each piece."""
+        """Send from the broker, one packet for each part."""
         self._connection.broker(*frames)
         return self
 
     def request(
         self, key: int, version: int, correlation_id: int, /, **values: Any
     ) -> SceneConnection:
-        """Send a request; what is not given is at its zero, at every depth."""
+        """Send a request; missing fields are zero, at every depth."""
         return self.client(request_frame(key, version, correlation_id, **values))
 
     def response(
         self, key: int, version: int, correlation_id: int, /, **values: Any
     ) -> SceneConnection:
-        """Send a response likewise."""
+        """Send a response; missing fields are zero."""
         return self.broker(response_frame(key, version, correlation_id, **values))
 
     def fin(self) -> SceneConnection:
@@ -122,7 +122,7 @@ SceneExchange = tuple[int, int, dict[str, Any], dict[str, Any]]
 
 
 def scene_of(*exchanges: SceneExchange, scene: Scene | None = None) -> Scene:
-    """Return a scene in which exchanges follow each other on a connection of their own."""
+    """Return a scene with consecutive exchanges on one connection."""
     scene = scene or Scene()
     connection = scene.connect()
     for number, (key, version, request, response) in enumerate(exchanges, start=1):
@@ -133,21 +133,21 @@ def scene_of(*exchanges: SceneExchange, scene: Scene | None = None) -> Scene:
 
 
 def capture_rules() -> list[Rule]:
-    """Return the rules that a capture can judge."""
+    """Return the rules for captures."""
     return [rule for rule in REGISTRY.values() if rule.on != "live"]
 
 
 def findings(verdict: Verdict) -> Iterator[Finding]:
-    """Yield the findings that are kept in full."""
+    """Yield the findings kept in full."""
     for kind in verdict:
         yield from kind.findings
 
 
 def broken(verdict: Verdict, *notes: str) -> list[str]:
     """
-    Return the ids of the rules that were broken, each once, in their order.
+    Return the ids of broken rules, each once, in order.
 
-    Of those whose severity is a note only the ones that are named: short scenes take little advice.
+    Notes are included only for rules in `notes`: short scenes break many of them.
     """
     ids = [
         finding.rule.id
@@ -165,7 +165,7 @@ KEEPS: dict[str, list[tuple[Case, tuple[str, ...]]]] = {}
 
 
 def breaks(rule: str, *also: str) -> Callable[[Case], Case]:
-    """Mark a function that makes a scene which breaks a rule, and these others, and no more."""
+    """Mark a function whose scene breaks exactly a rule and these others."""
 
     def mark(case: Case) -> Case:
         BREAKS.setdefault(rule, []).append((case, also))
@@ -175,7 +175,7 @@ def breaks(rule: str, *also: str) -> Callable[[Case], Case]:
 
 
 def keeps(rule: str, *also: str) -> Callable[[Case], Case]:
-    """Mark a function that makes a scene which keeps a rule, and breaks these others at most."""
+    """Mark a function whose scene keeps a rule and breaks at most these others."""
 
     def mark(case: Case) -> Case:
         KEEPS.setdefault(rule, []).append((case, also))

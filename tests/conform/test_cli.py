@@ -1,4 +1,4 @@
-"""`kafkashark conform` as a user runs it."""
+"""The command `conform`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _run(*arguments: str) -> int:
     return main(["conform", *arguments])
 
 
-def test_errors_make_the_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_give_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(MOCK) == 1
     out, err = capsys.readouterr()
     assert "error F05 Response to a Produce request with acks = 0" in out
@@ -29,7 +29,7 @@ def test_errors_make_the_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert not err
 
 
-def test_without_errors_it_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_errors_the_status_is_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(GOOD) == 0
     assert ": 0 errors, 0 warnings" in capsys.readouterr().out
 
@@ -41,7 +41,7 @@ def test_rules_are_selected_and_ignored(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("form", ["ndjson", "junit", "sarif", "html"])
-def test_forms(form: str, tmp_path: Path) -> None:
+def test_formats(form: str, tmp_path: Path) -> None:
     file = tmp_path / "out"
     assert _run(MOCK, "-T", form, "-o", str(file)) == 1
     text = file.read_text()
@@ -56,7 +56,7 @@ def test_forms(form: str, tmp_path: Path) -> None:
             assert text.startswith("<!doctype html>")
 
 
-def test_a_baseline_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_baseline_suppresses_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "known"
     assert _run(MOCK, "--write-baseline", str(file)) == 0
     capsys.readouterr()
@@ -101,7 +101,7 @@ def test_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> N
         ([GOOD, "--baseline", GOOD], f"{GOOD}: is not text"),
     ],
 )
-def test_bad_usage_is_said_in_a_line(
+def test_wrong_usage_is_a_one_line_error(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(*arguments) == 2
@@ -111,7 +111,7 @@ def test_bad_usage_is_said_in_a_line(
     assert not out
 
 
-def test_fail_on_decides_the_status() -> None:
+def test_fail_on_determines_the_status() -> None:
     demo = str(CAPTURES / "demo.pcap")
     assert [_run(demo, "--fail-on", each) for each in ("error", "warning", "note")] == [0, 1, 1]
 
@@ -126,7 +126,7 @@ def test_fail_on_decides_the_status() -> None:
         ([GOOD, "--require-judged", "133"], "of 133 rules judged: fewer than 133"),
     ],
 )
-def test_too_few_rules_judged_is_no_success(
+def test_too_few_judged_rules_fail(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(*words) == 2
@@ -135,7 +135,7 @@ def test_too_few_rules_judged_is_no_success(
     assert len(err.splitlines()) == 1
 
 
-def test_an_error_outdoes_what_was_not_judged() -> None:
+def test_errors_take_precedence_over_unjudged_rules() -> None:
     assert _run(MOCK, "--require-judged", "133") == 1
     assert _run(MOCK, "--require-judged", "20") == 1
     assert _run(GOOD, "--require-judged", "20") == 0

@@ -1,4 +1,4 @@
-"""Real traffic: Apache Kafka and its clients break no rule, and each warning has its reason."""
+"""Real traffic: Apache Kafka and its clients break no rule, and each warning is explained."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def _each(paths: list[Path]) -> Any:
 
 
 @_each(OF_KAFKA)
-def test_kafka_and_its_clients_break_nothing(path: Path) -> None:
+def test_kafka_and_its_clients_break_no_rule(path: Path) -> None:
     errors = [k.first for k in _verdict(path) if k.first.severity is Severity.ERROR]
     assert [each for each in errors if key_of(each) not in FAULTS] == []
     assert _found(path) <= CLIENTS.keys() | FAULTS.keys()
 
 
 @_each(OF_MOCK)
-def test_violations_of_the_mock_cluster_are_known(path: Path) -> None:
+def test_violations_of_the_mock_cluster_are_explained(path: Path) -> None:
     assert _found(path) <= MOCK.keys()
 
 
@@ -64,7 +64,7 @@ def test_each_explained_violation_occurs() -> None:
 
 
 @pytest.mark.long
-def test_the_captures_are_enough_for_most_rules() -> None:
+def test_the_captures_have_evidence_for_most_rules() -> None:
     judged = {
         name for path in CAPTURES for name, tally in _verdict(path).tallies.items() if tally.judged
     }

@@ -1,4 +1,4 @@
-"""The page of the documentation is the registry's."""
+"""`docs/conformance.md` agrees with the registry."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 
 def test_the_page_is_current() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text == with_rules_in(text), "make it anew: python -m conform.docs_page --write"
+    assert text == with_rules_in(text), "regenerate it: python -m conform.docs_page --write"
 
 
-def test_every_rule_is_there() -> None:
+def test_the_page_has_every_rule() -> None:
     text = rules_page()
     assert [name for name in REGISTRY if f"| {name} " not in text] == []
     assert {name[0] for name in REGISTRY} <= FAMILIES.keys()

@@ -1,4 +1,4 @@
-"""Nobody is accused where it is not certain which response belongs to which request."""
+"""No findings where the pairing of responses with requests is uncertain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRUE = {
 
 
 @pytest.mark.parametrize("name", sorted(TRUE))
-def test_captures_that_accused_falsely(name: str) -> None:
+def test_captures_that_once_had_false_findings(name: str) -> None:
     if not (REPRO / name).exists():
         pytest.skip("the capture is not at hand")
     verdict = Judge(capture_rules()).judge_capture(open_capture(REPRO / name))
@@ -37,7 +37,7 @@ def _beat(connection: SceneConnection, number: int) -> SceneConnection:
     return connection.request(HEARTBEAT, 3, number, group_id="g").response(HEARTBEAT, 3, number)
 
 
-def test_ids_that_repeat_pair_wrongly_once_a_response_comes_first() -> None:
+def test_repeated_ids_are_not_judged_after_an_early_response() -> None:
     connection = _beat(Scene().connect(), 0)
     connection.response(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}]).request(
         METADATA, 8, 0, topics=None
@@ -45,14 +45,14 @@ def test_ids_that_repeat_pair_wrongly_once_a_response_comes_first() -> None:
     assert broken(_beat(_beat(connection, 0), 0).fin().scene.judge()) == []
 
 
-def test_ids_that_repeat_pair_wrongly_once_a_packet_is_lost() -> None:
+def test_repeated_ids_are_not_judged_after_a_lost_packet() -> None:
     connection = _beat(Scene().connect(), 0).request(METADATA, 8, 0, topics=None)
     connection.response(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}])
     connection.scene.lose(-1)
     assert broken(_beat(_beat(connection, 0), 0).fin().scene.judge()) == []
 
 
-def test_ids_that_repeat_are_judged_while_all_is_in_order() -> None:
+def test_repeated_ids_are_judged_on_complete_connections() -> None:
     connection = _beat(Scene().connect(), 0)
     connection.client(request_frame(HEARTBEAT, 3, 0)).broker(
         response_frame(HEARTBEAT, 3, 0, throttle_time_ms=-2)

@@ -1,4 +1,4 @@
-"""The fold: losses, ends, software, and that windows make no difference."""
+"""The judge: losses, ends, software, and independence of windows."""
 
 from __future__ import annotations
 
@@ -40,35 +40,35 @@ def _out_of_order(*, syn: bool = True, software: str = "shop") -> Scene:
     return scene
 
 
-def test_a_whole_connection_is_judged() -> None:
+def test_a_complete_connection_is_judged() -> None:
     verdict = _out_of_order().judge()
     (finding,) = [each for each in findings(verdict) if each.rule.id == "F03"]
     assert (finding.client, finding.broker) == ("10.0.0.1:50001", "10.0.0.2:9092")
     assert (finding.side, finding.software, finding.packet) == ("broker", "", 18)
 
 
-def test_the_beginning_is_missing() -> None:
+def test_a_missing_beginning_of_a_connection() -> None:
     verdict = _out_of_order(syn=False).judge()
     assert broken(verdict) == []
     why = "the capture begins in the middle of the connection"
     assert verdict.tallies["F03"].unjudged == {why: 4}
 
 
-def test_the_beginning_of_one_side_is_missing() -> None:
+def test_a_missing_beginning_of_one_side() -> None:
     scene = _out_of_order()
     scene.wire.packets = [p for p in scene.wire.packets if p.side == 0 or p.payload][:]
     assert broken(scene.judge()) == []
 
 
 @pytest.mark.parametrize("number", range(1, 7))
-def test_a_packet_is_missing(number: int) -> None:
+def test_a_lost_packet(number: int) -> None:
     scene = _out_of_order()
     scene.lose(number)
     verdict = scene.judge()
     assert broken(verdict) == []
 
 
-def test_a_packet_is_cut() -> None:
+def test_a_truncated_packet() -> None:
     scene = _out_of_order()
     scene.cut(3, 5)
     verdict = scene.judge()
@@ -76,7 +76,7 @@ def test_a_packet_is_cut() -> None:
     assert "packets of the connection are truncated" in verdict.tallies["F03"].unjudged
 
 
-def test_connections_do_not_mix() -> None:
+def test_connections_are_independent() -> None:
     scene = Scene()
     first, second = scene.connect(), scene.connect()
     first.request(METADATA, 9, 1, topics=None)
@@ -103,12 +103,12 @@ def _tallies(verdict: Verdict) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["demo.pcap", "librdkafka-acks.pcap", "kafka4-throttled.pcap"])
-def test_windows_make_no_difference(name: str) -> None:
+def test_the_verdict_does_not_depend_on_windows(name: str) -> None:
     assert _findings(CAPTURES / name, 4096) == _findings(CAPTURES / name, 1 << 28)
 
 
 def test_the_state_of_a_connection_is_released_at_its_end() -> None:
-    """But for that of the newest observation."""
+    """Except that of the newest observation."""
     scene = Scene()
     for _ in range(4):
         scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1).fin()
@@ -134,8 +134,8 @@ def test_the_state_of_a_connection_is_released_at_its_end() -> None:
 
 
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
-def test_rules_do_not_hold_what_they_have_seen(name: str) -> None:
-    # Each holds the bytes of its window; idle connections would hold as many windows.
+def test_rules_do_not_keep_observations_in_memory(name: str) -> None:
+    # Each keeps the bytes of its window in memory; idle connections would keep many windows.
     judge, capture = Judge(capture_rules()), Capture([CAPTURES / name])
     windows = []
     for window in capture.windows():
@@ -151,7 +151,7 @@ def _fails(observation: object, reporter: object) -> None:
     raise ZeroDivisionError("quotes what may be secret")
 
 
-def test_a_rule_that_fails_does_not_end_it() -> None:
+def test_an_exception_in_a_rule_does_not_end_the_judge() -> None:
     fails = replace(REGISTRY["F01"], call=_fails, fast_check=None, id="F99")
     verdict = _out_of_order().judge([*capture_rules(), fails])
     assert "F03" in broken(verdict)
@@ -167,7 +167,7 @@ def test_a_rule_that_fails_does_not_end_it() -> None:
         assert "secret" not in text
 
 
-def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
+def test_an_exception_in_the_quick_check_leaves_its_rules_to_judge() -> None:
     def fails(observation: object) -> int:
         raise ZeroDivisionError
 
@@ -177,7 +177,7 @@ def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
     assert [fault.rule for fault in verdict.faults.values()] == [""]
 
 
-def test_the_time_of_a_rule_is_measured_where_it_is_wanted() -> None:
+def test_the_time_of_rules_is_measured_on_request() -> None:
     for timed in (False, True):
         verdict = Judge(capture_rules(), timed=timed).judge_capture(
             Capture([CAPTURES / "demo.pcap"])

@@ -1,4 +1,4 @@
-"""A damaged capture accuses nobody whom the whole one does not accuse."""
+"""Damage to a capture adds no findings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from conform.report.report_formats import FORMATTERS
 from tests.conform.mutations import (
     MUTATIONS,
-    accused,
     file_of,
+    findings_of,
     judged,
     judged_file,
     packets_of,
@@ -29,7 +29,7 @@ CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))
 
 @cache
 def _whole(path: Path) -> frozenset[str]:
-    return frozenset(accused(judged(path.read_bytes())))
+    return frozenset(findings_of(judged(path.read_bytes())))
 
 
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
@@ -38,17 +38,17 @@ def _whole(path: Path) -> frozenset[str]:
     mutations=st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=2, unique=True),
     seed=st.integers(0, 2**32),
 )
-def test_damage_accuses_nobody(path: Path, mutations: list, seed: int) -> None:
+def test_damage_adds_no_findings(path: Path, mutations: list, seed: int) -> None:
     head, packets = packets_of(path)
     random = Random(seed)
     for mutation in mutations:
         packets = mutation(packets, random) or packets[:1]
-    assert accused(judged(file_of(head, packets))) <= _whole(path)
+    assert findings_of(judged(file_of(head, packets))) <= _whole(path)
 
 
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(CAPTURES), seed=st.integers(0, 2**32))
-def test_no_bytes_raise(path: Path, seed: int) -> None:
+def test_arbitrary_bytes_raise_no_error(path: Path, seed: int) -> None:
     head, packets = packets_of(path)
     verdict = judged(file_of(head, spoil(packets, Random(seed))))
     for write in FORMATTERS.values():
@@ -56,7 +56,7 @@ def test_no_bytes_raise(path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("mutation", [*MUTATIONS, spoil], ids=lambda it: it.__name__)
-def test_mutations_damage(mutation) -> None:
+def test_each_mutation_changes_the_capture(mutation) -> None:
     head, packets = packets_of(CAPTURES[0])
     assert any(mutation(packets, Random(seed)) != packets for seed in range(9))
     assert file_of(head, packets) == CAPTURES[0].read_bytes()
@@ -66,7 +66,7 @@ SMALL = [path for path in CAPTURES if path.stat().st_size < 60_000]
 
 
 @pytest.mark.parametrize("seed", fast_and_long(range(16), range(16, 48)))
-def test_no_value_of_a_field_makes_a_rule_fail(seed: int) -> None:
+def test_rules_accept_any_value_of_a_field(seed: int) -> None:
     random = Random(seed)
     path = random.choice(SMALL)
     verdict = judged(with_odd_fields(path, random))
@@ -83,7 +83,7 @@ def test_no_value_of_a_field_makes_a_rule_fail(seed: int) -> None:
         ("crash-conform-transactional-id.pcap", "F02"),
     ],
 )
-def test_captures_that_once_ended_it(name: str, rule: str) -> None:
+def test_captures_that_once_raised_an_error(name: str, rule: str) -> None:
     path = Path(__file__).parents[3] / "shared" / "repro" / name
     if not path.exists():
         pytest.skip(f"{name} is not here")

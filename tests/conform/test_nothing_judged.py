@@ -1,4 +1,4 @@
-"""Why nothing was judged."""
+"""Reasons for verdicts without judged rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_no_rules_were_selected() -> None:
     assert nothing_judged_reason(Verdict([]), None) == "the selected rules apply to captures"
 
 
-def test_of_a_broker_the_most_frequent_reason() -> None:
+def test_the_most_frequent_reason_for_a_broker() -> None:
     verdict = Verdict([F03])
     verdict.tallies["F03"].unjudged.update({"this": 1, "that": 2})
     assert nothing_judged_reason(verdict, None) == "that"
@@ -32,7 +32,7 @@ def test_of_a_broker_the_most_frequent_reason() -> None:
         ("demo.pcap", (), "the capture contains nothing that the selected rules check"),
     ],
 )
-def test_of_a_capture_what_it_holds(name: str, ports: tuple[int, ...], why: str) -> None:
+def test_the_contents_of_a_capture_as_reason(name: str, ports: tuple[int, ...], why: str) -> None:
     capture = Capture([CAPTURES / name], Options(ports=frozenset(ports)))
     for _ in capture.windows():
         pass

@@ -1,4 +1,4 @@
-"""`from kafkashark import conform`: judges as the command does."""
+"""The Python interface `kafkashark.conform` gives the verdicts of the command."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_findings_equal_those_of_the_command(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.splitlines()[-1] == f"{MOCK}: {verdict}"
 
 
-def test_it_reads_tls_with_a_key_log() -> None:
+def test_tls_is_read_with_a_key_log() -> None:
     assert not conform(TLS).passed
     verdict = conform(TLS, keylogs=[KEYLOG])
     assert verdict.passed
     assert verdict.rules_judged == conform(open_capture(TLS, keylogs=[KEYLOG])).rules_judged > 20
 
 
-def test_findings_say_where() -> None:
+def test_findings_have_positions() -> None:
     (kind,) = conform(MOCK, select="F05")
     finding = kind.first
     assert (finding.rule.id, finding.severity, finding.side) == ("F05", "error", "broker")
@@ -63,7 +63,7 @@ def test_rules_are_selected_and_ignored(rules: Any) -> None:
     assert conform(MOCK, select=rules, ignore="F05").passed
 
 
-def test_a_capture_is_judged_as_its_files_are() -> None:
+def test_an_open_capture_is_judged_like_its_files() -> None:
     assert _counts(conform(open_capture(MOCK))) == _counts(conform(MOCK))
     assert conform(open_capture(GOOD), ports=[]).passed
     assert conform(GOOD, TLS, select="F").captures == [str(GOOD), str(TLS)]
@@ -91,7 +91,7 @@ def test_too_few_judged_rules_do_not_pass() -> None:
     assert not conform(MOCK, ports=[1]).passed
 
 
-def test_the_severity_that_fails_is_chosen() -> None:
+def test_the_failing_severity_can_be_chosen() -> None:
     firsts = [kind.first for kind in conform(MOCK)]
     warned = {each.rule.id for each in firsts if each.severity == "warning"}
     warned -= {each.rule.id for each in firsts if each.severity == "error"}
@@ -101,7 +101,7 @@ def test_the_severity_that_fails_is_chosen() -> None:
     assert not conform(MOCK, select=warned, fail_on=Severity.WARNING).passed
 
 
-def test_a_baseline_of_the_command_is_known(tmp_path: Path) -> None:
+def test_a_baseline_of_the_command_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "known"
     assert main(["conform", str(MOCK), "--write-baseline", str(file)]) == 0
     verdict = conform(MOCK, baseline=file)
@@ -131,13 +131,11 @@ def test_damage_of_the_file_is_a_problem(tmp_path: Path) -> None:
         ((7,), {}, "not int"),
     ],
 )
-def test_captures_that_can_not_be_judged_are_refused(
-    captures: Any, options: Any, what: str
-) -> None:
+def test_unjudgeable_captures_are_refused(captures: Any, options: Any, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         conform(*captures, **options)
 
 
-def test_a_file_that_is_no_capture_is_refused() -> None:
+def test_a_file_other_than_a_capture_is_refused() -> None:
     with pytest.raises(CaptureError):
         conform(Path(__file__))

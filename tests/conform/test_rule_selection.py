@@ -15,7 +15,7 @@ def _ids(select: list[str], ignore: list[str]) -> list[str]:
     return [rule.id for rule in select_rules(RULES, select, ignore)]
 
 
-def test_all_in_their_order() -> None:
+def test_all_rules_in_order() -> None:
     ids = _ids([], [])
     assert len(ids) == len(REGISTRY)
     assert ids.index("F03") < ids.index("F10")
@@ -27,7 +27,7 @@ def test_families_and_rules() -> None:
     assert _ids(["F03", "V"], ["V02, V03"]) == ["F03", "V01", "V04", "V05", "V06", "V07"]
 
 
-def test_a_rule_itself_outdoes_its_family() -> None:
+def test_a_rule_takes_precedence_over_its_family() -> None:
     assert _ids(["F03"], ["F"]) == ["F03"]
     assert _ids(["F"], ["F"]) == []
     assert _ids(["F03"], ["F03"]) == []

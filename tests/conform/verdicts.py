@@ -1,4 +1,4 @@
-"""A verdict with something of everything, for the tests of what writes verdicts."""
+"""A verdict with all kinds of findings, for tests of formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def finding(rule: Rule, side: Side, found: str, severity: Severity, **values: ob
 
 
 def verdict() -> Verdict:
-    """An error twice, a warning with unsafe text, a note that no rule judged otherwise."""
+    """An error found twice, a warning with unsafe text, and a note."""
     out = Verdict([F03, F15, V03])
     for found in (
         finding(F03, Side.BROKER, "request 3 came after 4", Severity.ERROR),
@@ -56,8 +56,8 @@ def add(out: Verdict, found: Finding) -> None:
         kind.findings.append(found)
 
 
-def of_one_cause() -> Verdict:
-    """Two rules that a broker breaks as it closes the connection: once, and twice."""
+def verdict_of_one_cause() -> Verdict:
+    """Two rules broken by a closed connection: once, and twice."""
     out = Verdict([F03, V03])
     cause = {"cause": "the broker closes the connection", "connection": None, "packet": None}
     cause |= {"capture": ""}

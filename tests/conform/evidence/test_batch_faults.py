@@ -1,4 +1,4 @@
-"""Each problem that a batch can have is one of a rule, or a limit of ours."""
+"""Each problem of a batch belongs to a rule, or is a limit of the decoder."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def rules(data: bytes, **limits: int) -> list[str]:
         (edited(GOOD, attributes=2), "B13"),
     ],
 )
-def test_of_batches(data: bytes, rule: str) -> None:
+def test_problems_of_batches(data: bytes, rule: str) -> None:
     assert rules(data)[:1] == [rule]
 
 
-def test_of_headers() -> None:
+def test_problems_of_headers() -> None:
     payload = write_records(GOOD.records).replace(b"\x02h", b"\x7fh")
     assert rules(edited(GOOD, payload=payload)) == ["B10"]
 
 
-def test_of_control_records() -> None:
+def test_problems_of_control_records() -> None:
     assert rules(edited(GOOD, attributes=0x20)) == ["B20", "B20"]
 
 
 @pytest.mark.parametrize(("codec", "rule"), [("gzip", "B04"), ("lz4", "B12"), ("snappy", "B13")])
-def test_of_wrappers(codec: str, rule: str) -> None:
+def test_problems_of_wrappers(codec: str, rule: str) -> None:
     (wrapper,) = new_message_set(RECORDS, magic=1, codec=codec)
     data = bytearray(wrapper.to_bytes())
     at = 12 + 22
@@ -57,14 +57,14 @@ def test_of_wrappers(codec: str, rule: str) -> None:
     assert rules(read.to_bytes(fix_crc=True)) == [rule]
 
 
-def test_of_messages() -> None:
+def test_problems_of_messages() -> None:
     old = build_records(new_message_set(RECORDS[:1], magic=1))
     (read,) = parse_records(old[:26] + b"\0\0\0\x70" + old[30:])
     assert rules(old[:-1] + b"X") == ["B02"]
     assert rules(read.to_bytes(fix_crc=True)) == ["B03"]
 
 
-def test_limits_are_nobodys_fault() -> None:
+def test_limits_of_the_decoder_belong_to_no_rule() -> None:
     assert rules(batch(RECORDS * 99, codec="gzip").to_bytes(), max_decompressed_bytes=9) == [
         LIMIT_EXCEEDED
     ]

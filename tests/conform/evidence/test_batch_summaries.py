@@ -34,8 +34,8 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @pytest.fixture(autouse=True)
-def _always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use columns however little there is."""
+def _any_window_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use columns for any number of batches."""
     monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", 0)
 
 
@@ -106,7 +106,7 @@ def test_valid_batches_are_summarised_in_columns(tmp_path: Path) -> None:
     assert [type(each) for each in found] == [SummarizedBatch] * 3
 
 
-def test_little_is_read_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_batches_are_read_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", 1 << 20)
     ((found, _),) = both(fetched(GOOD.to_bytes()), tmp_path)
     assert [type(each) for each in found] == [RecordBatch]

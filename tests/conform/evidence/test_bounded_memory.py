@@ -1,4 +1,4 @@
-"""What rules remember is one of each kind, and small."""
+"""Bounded state of rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import CaptureState, ConnectionState
 
 
-def test_newest_forgets_what_was_set_longest_ago() -> None:
+def test_newest_forgets_the_oldest_entries() -> None:
     newest: BoundedDict[str, int] = BoundedDict(2)
     newest["a"], newest["b"] = 1, 2
     newest["a"] = 3
@@ -14,7 +14,7 @@ def test_newest_forgets_what_was_set_longest_ago() -> None:
     assert dict(newest) == {"a": 3, "c": 4}
 
 
-def test_states_are_made_once_for_each_talk() -> None:
+def test_states_are_created_once_per_connection() -> None:
     class Count:
         def __init__(self) -> None:
             self.number = 0

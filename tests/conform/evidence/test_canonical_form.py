@@ -1,4 +1,4 @@
-"""The quick look at a message and the walk through its bytes agree, whatever the bytes."""
+"""The quick check of a message and the walk through its bytes agree on any bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def decoded(kind: Kind, key: int, version: int, frame: bytes) -> Message:
 
 
 @given(st.data())
-def test_walk_and_quick_look_agree(data: st.DataObject) -> None:
+def test_walk_and_quick_check_agree(data: st.DataObject) -> None:
     api, kind = data.draw(st.sampled_from(DECLARED))
     schema = api.schema(kind)
     version = data.draw(st.sampled_from(list(schema.versions)))

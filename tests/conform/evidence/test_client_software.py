@@ -20,7 +20,7 @@ def _offer(release: str) -> list[dict[str, int]]:
 
 
 def _software(name: str, keys: list[dict[str, int]], **values: int) -> list[tuple[str, str]]:
-    """Return what is known of client and broker after ApiVersions."""
+    """Return the software of client and broker after ApiVersions."""
     seen = []
 
     def call(observation: Observation, reporter: Reporter) -> None:
@@ -37,12 +37,12 @@ def _software(name: str, keys: list[dict[str, int]], **values: int) -> list[tupl
     return seen
 
 
-def test_clients_say_who_they_are() -> None:
+def test_clients_send_their_software() -> None:
     assert _software("shop", []) == [("shop 1.2", "")]
     assert _software("", []) == [("", "")]
 
 
-def test_brokers_are_known_by_what_they_offer() -> None:
+def test_brokers_are_recognised_by_their_api_versions() -> None:
     assert _software("shop", _offer("4.3")) == [("shop 1.2", "Kafka 4.3")]
     assert _software("shop", _offer("4.3"), error_code=42) == [("shop 1.2", "")]
     assert _software("shop", _offer("4.3")[:20]) == [("shop 1.2", "")]

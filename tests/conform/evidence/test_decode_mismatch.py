@@ -1,4 +1,4 @@
-"""Why a message does not fit its declaration."""
+"""Reasons for undecodable messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_mismatch_names_its_field() -> None:
     assert (found.rule, found.path, found.is_tolerated) == ("F02", "group_id", False)
 
 
-def test_the_nearest_version_is_taken_for_what_was_meant() -> None:
+def test_a_mismatch_suggests_the_nearest_fitting_version() -> None:
     brokers = [{"node_id": 1, "host": "broker-1.example", "port": 9092}]
     found = decode_mismatch_of(
         decode_response(response_frame(METADATA, 8, 1, brokers=brokers)[4:], METADATA, 9)
@@ -54,7 +54,7 @@ def test_the_nearest_version_is_taken_for_what_was_meant() -> None:
 
 
 def test_small_bodies_prove_nothing() -> None:
-    # Three bytes fit many a version by chance.
+    # Three bytes fit many versions by chance.
     found = decode_mismatch_of(
         decode_response(response_frame(HEARTBEAT, 0, 1)[4:] + b"\1", HEARTBEAT, 4)
     )

@@ -17,7 +17,7 @@ SCHEMAS = [
 
 
 def struct(fields: tuple[Field, ...], version: int) -> dict[str, object]:
-    """Return a struct whose lists have two equal items."""
+    """Return a struct with two equal items in each list."""
     return {each.name: value(each, version) for each in fields if version in each.versions}
 
 
@@ -33,7 +33,7 @@ def test_every_declaration_can_be_searched(schema: Schema) -> None:
             assert path.endswith("]")
 
 
-def test_an_item_that_is_there_twice() -> None:
+def test_a_duplicate_item_is_found() -> None:
     (topology,) = (api.request for api in all_apis() if api.key == 93)
     assert topology is not None
     body = struct(topology.fields, 0)

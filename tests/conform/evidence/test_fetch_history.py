@@ -1,4 +1,4 @@
-"""What each Fetch asks for is known, as far as its session is."""
+"""Fetched positions, as far as their session is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conform.scene import Scene, SceneConnection
 
 
 class Seen(NamedTuple):
-    """What was known of a Fetch while it was looked at: offsets of partitions 0, 1, 2; epoch."""
+    """Known state at a Fetch: offsets of partitions 0, 1, 2, and the epoch."""
 
     offsets: list[int | None]
     is_full: bool
@@ -23,7 +23,7 @@ class Seen(NamedTuple):
 
 
 def seen(scene: Scene) -> list[Seen]:
-    """Return what is known of each Fetch of a scene."""
+    """Return the known state at each Fetch of a scene."""
     found: list[Seen] = []
 
     def look(observation: Observation, reporter: Reporter) -> None:
@@ -46,13 +46,13 @@ def begun(**answer: object) -> tuple[Scene, SceneConnection]:
     return scene, connection
 
 
-def test_old_versions_list_all() -> None:
+def test_old_versions_list_all_partitions() -> None:
     scene = Scene()
     fetch_request(scene.connect(), 1, {0: 10}, version=6)
     assert seen(scene) == [([10, None, None], True, None)]
 
 
-def test_a_session_remembers_adds_and_forgets() -> None:
+def test_a_session_keeps_adds_and_forgets_partitions() -> None:
     scene, connection = begun()
     fetch_request(connection, 2, {1: 25, 2: 30}, session=(SESSION, 1))
     fetch_response(connection, 2, {}, session_id=SESSION)
@@ -68,7 +68,7 @@ def test_a_session_remembers_adds_and_forgets() -> None:
     ]
 
 
-def test_a_refused_request_ends_what_is_known_of_its_session() -> None:
+def test_a_refused_request_makes_its_session_unknown() -> None:
     scene, connection = begun()
     fetch_request(connection, 2, {}, session=(SESSION, 1))
     fetch_response(connection, 2, {}, error_code=70)
@@ -76,13 +76,13 @@ def test_a_refused_request_ends_what_is_known_of_its_session() -> None:
     assert [each.epoch for each in seen(scene)] == [None, 1, None]
 
 
-def test_a_broker_may_have_no_session() -> None:
+def test_a_broker_may_refuse_sessions() -> None:
     scene, connection = begun(session_id=0)
     fetch_request(connection, 2, {}, session=(0, 1))
     assert seen(scene)[1] == ([None, None, None], False, None)
 
 
-def test_nothing_is_known_of_sessions_where_something_is_missing() -> None:
+def test_sessions_are_unknown_after_lost_packets() -> None:
     scene, connection = begun()
     fetch_request(connection, 2, {1: 25}, session=(SESSION, 1))
     fetch_response(connection, 2, {}, session_id=SESSION)

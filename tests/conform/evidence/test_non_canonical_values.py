@@ -1,4 +1,4 @@
-"""Values that no writer of Kafka's gives are seen at every depth."""
+"""Values that Kafka's encoders never write are found at every depth."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_usual_values(usual: dict[str, object]) -> None:
         {"tagged": None},
     ],
 )
-def test_odd_values(odd: dict[str, object]) -> None:
+def test_unusual_values(odd: dict[str, object]) -> None:
     assert non_canonical_check(THING, 1)(thing(**odd))
 
 
-def test_tagged_fields_are_of_flexible_versions() -> None:
+def test_tagged_fields_need_flexible_versions() -> None:
     assert not non_canonical_check(THING, 0)(thing(tagged=None))
 
 

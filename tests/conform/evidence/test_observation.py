@@ -1,4 +1,4 @@
-"""What rules look at."""
+"""Observations, the input of rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECORDS = build_records(
 
 
 def _observations(scene: Scene, on: str = "exchange") -> list:
-    """Return what a rule is called with."""
+    """Return the observations passed to a rule."""
     seen: list = []
     rule = Rule(
         "F99",
@@ -45,7 +45,7 @@ def _observations(scene: Scene, on: str = "exchange") -> list:
     return seen
 
 
-def test_bodies_are_there_when_they_can_be_trusted() -> None:
+def test_only_complete_messages_have_bodies() -> None:
     scene = Scene()
     connection = (
         scene.connect()
@@ -72,7 +72,7 @@ def test_bodies_are_there_when_they_can_be_trusted() -> None:
     assert good.request_offset == 0 < odd.request_offset < lonely.request_offset
 
 
-def test_a_cut_request_lacks_bytes() -> None:
+def test_a_truncated_request_has_missing_bytes() -> None:
     scene = Scene()
     scene.connect().request(METADATA, 9, 1, topics=[{"name": "orders"}]).response(METADATA, 9, 1)
     scene.cut(0, 20)
@@ -82,7 +82,7 @@ def test_a_cut_request_lacks_bytes() -> None:
     assert not observation.is_complete
 
 
-def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
+def test_a_message_incomplete_at_the_end_of_its_connection() -> None:
     scene = Scene()
     connection = (
         scene.connect()
@@ -108,7 +108,7 @@ def _produced(**topic: object) -> Scene:
     )
 
 
-def test_batches_have_their_place() -> None:
+def test_batches_have_positions() -> None:
     first, second = _observations(_produced(name="orders"), "batch")
     assert isinstance(first, BatchObservation)
     assert (first.topic, first.partition, len(second.batch.records)) == ("orders", 3, 2)
@@ -121,7 +121,7 @@ def test_batches_have_their_place() -> None:
     assert frame[end + 16] == 2
 
 
-def test_a_topic_without_a_name_is_its_id() -> None:
+def test_an_unnamed_topic_is_shown_by_id() -> None:
     topic_id = UUID(int=7)
     topics = []
 

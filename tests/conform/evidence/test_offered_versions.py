@@ -1,4 +1,4 @@
-"""What brokers offer."""
+"""API versions offered by brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ODD = {"api_key": 3, "min_version": 5, "max_version": 3}
 
 
 def _offers(*answers: list[dict[str, int]], error_code: int = 0) -> list[OfferedVersions | None]:
-    """Return what the answers of a broker offer, one after the other."""
+    """Return the offers of consecutive ApiVersions responses."""
     seen = []
 
     def call(observation: Observation, reporter: Reporter) -> None:
@@ -48,13 +48,13 @@ def test_an_error_offers_nothing() -> None:
     assert _offers([GOOD], error_code=35) == [None]
 
 
-def test_the_same_answer_is_read_once() -> None:
-    first, again, other = _offers([GOOD], [GOOD], [GOOD | {"max_version": 3}])
-    assert first is again
+def test_equal_responses_are_read_once() -> None:
+    first, repeated, other = _offers([GOOD], [GOOD], [GOOD | {"max_version": 3}])
+    assert first is repeated
     assert first is not other
 
 
-def test_releases_may_offer_the_same() -> None:
+def test_releases_with_equal_offers() -> None:
     assert release_of(ranges_of("0.10.0")).startswith("Kafka 0.10.0")
     assert release_of({}) == ""
     assert release_of({API_VERSIONS: (0, 99)}) == ""

@@ -1,4 +1,4 @@
-"""How rules say what they found."""
+"""Findings as reported by rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _metadata() -> Scene:
     return connection.response(METADATA, 9, 1, cluster_id="abc").scene
 
 
-def test_the_message_is_that_of_the_side() -> None:
+def test_the_message_belongs_to_the_side() -> None:
     def call(observation: Observation, reporter: Reporter) -> None:
         reporter.report_violation(Side.BROKER, "odd", path="cluster_id")
 
@@ -36,7 +36,7 @@ def test_the_message_is_that_of_the_side() -> None:
     assert finding.severity is Severity.ERROR
 
 
-def test_all_can_be_said_otherwise() -> None:
+def test_all_parts_of_a_finding_can_be_given() -> None:
     def call(observation: Observation, reporter: Reporter) -> None:
         reporter.report_violation(
             Side.BROKER,
@@ -73,7 +73,7 @@ def test_secrets_are_masked() -> None:
     assert not any("made-up" in key for key in verdict.kinds)
 
 
-def test_values_that_are_no_secret_are_not_masked() -> None:
+def test_other_values_are_not_masked() -> None:
     def call(observation: Observation, reporter: Reporter) -> None:
         reporter.report_violation(Side.CLIENT, "the name is 'orders'", path="topics[0].name")
 

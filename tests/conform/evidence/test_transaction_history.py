@@ -1,4 +1,4 @@
-"""What is known of transactions while their exchanges go by."""
+"""Known state of transactions at each exchange."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from conform.evidence.transaction_history import (
 )
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
-from tests.conform.rules.data.test_transactions import Till
+from tests.conform.rules.data.test_transactions import TransactionScene
 
 
-def known(till: Till) -> list[tuple[Transaction | None, bool]]:
-    """Return for each EndTxn what is known of the transaction, and whether anything was added."""
+def known(till: TransactionScene) -> list[tuple[Transaction | None, bool]]:
+    """Return the known state at each EndTxn, and whether partitions or offsets were added."""
     found: list[tuple[Transaction | None, bool]] = []
 
     def look(observation: Observation, reporter: Reporter) -> None:
@@ -36,23 +36,23 @@ def known(till: Till) -> list[tuple[Transaction | None, bool]]:
 
 
 def test_a_transaction_is_known_from_its_beginning() -> None:
-    assert known(Till().init().adds(0).ends().ends(committed=False)) == [
+    assert known(TransactionScene().init().adds(0).ends().ends(committed=False)) == [
         (Transaction(is_begun=True), True),
         (Transaction(is_committed=True), True),
     ]
 
 
-def test_without_its_beginning_nothing_is_known() -> None:
-    assert known(Till().adds(0).ends()) == [(None, True)]
+def test_a_transaction_without_its_beginning_is_unknown() -> None:
+    assert known(TransactionScene().adds(0).ends()) == [(None, True)]
 
 
 def test_a_refused_end_leaves_it_open() -> None:
-    till = Till().init().adds_offsets().ends(error=51).ends()
+    till = TransactionScene().init().adds_offsets().ends(error=51).ends()
     assert known(till) == [(Transaction(is_begun=True), True)] * 2
 
 
 def test_a_transaction_with_a_lost_packet_is_unknown() -> None:
-    till = Till().init().adds(0).ends()
+    till = TransactionScene().init().adds(0).ends()
     till.scene.lose(2)
     assert [open_one for open_one, _ in known(till)] == [None]
 
@@ -65,7 +65,7 @@ def test_produced_partitions_of_a_transaction() -> None:
         produced.record(observation)
         seen.append({who: set(places) for who, places in produced.items()})
 
-    till = Till().init().writes(2).writes(1, version=12)
+    till = TransactionScene().init().writes(2).writes(1, version=12)
     till.scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Produce",), look)])
     (who,) = seen[-1]
     assert who.producer_id == 7

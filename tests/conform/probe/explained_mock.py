@@ -1,7 +1,7 @@
 """
-What the probe finds at librdkafka's mock cluster (librdkafka 2.16), and why each is as it is.
+Findings of the probe at librdkafka's mock cluster (librdkafka 2.16), with explanations.
 
-A line is a finding's key, as a baseline has it; each was confirmed by hand, with the bytes.
+A line is the key of a finding, as in a baseline; each was confirmed by hand in the bytes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Asks librdkafka's mock cluster by some rules, and prints what was found: it may end this process.
+Probes librdkafka's mock cluster by some rules, and prints findings: it may crash this process.
 
     python -m tests.conform.probe.mock_probe P01 P02
 """
@@ -19,7 +19,7 @@ from tests.conform.probe.scripts import LIVE
 def main(ids: list[str]) -> None:
     """Probe, and print a line for each kind of finding."""
     with MockCluster() as mock:
-        # Who joins a group waits 3 s otherwise.
+        # The default delay of joins is 3 s.
         hurry = mock._library.rd_kafka_mock_group_initial_rebalance_delay_ms
         hurry.argtypes = (ctypes.c_void_p, ctypes.c_int32)
         hurry(mock._cluster, 0)

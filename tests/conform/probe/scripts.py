@@ -1,4 +1,4 @@
-"""Scripted brokers for tests of the probe, and how they are probed."""
+"""Probes of scripted brokers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def probed(
     on_progress: Callable[[str], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> tuple[ProbeResult, Scripted]:
-    """Ask a scripted broker by some rules."""
+    """Probe a scripted broker by some rules."""
 
     async def main() -> tuple[ProbeResult, Scripted]:
         ports: list[int] = []
@@ -44,5 +44,5 @@ def probed(
 
 
 def broken(outcome: ProbeResult) -> list[str]:
-    """Return what was found."""
+    """Return the ids of broken rules."""
     return [finding.found for kind in outcome.verdict for finding in kind.findings]

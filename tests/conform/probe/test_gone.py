@@ -1,4 +1,4 @@
-"""A broker that dies, hangs up or is not the controller, and what the probe makes of it."""
+"""Probes of a broker that crashes, closes connections or is not the controller."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ REST: Answers = {name: _hangs_up for name in NAMES.values() if name != "ApiVersi
 UNKNOWN: Answers = {f"api {key}": _hangs_up for key in (999, 32767, -1)}
 
 
-def mortal(*ids: str, dies_of: str, returns: bool = False) -> ProbeResult:
-    """Ask a broker by some rules that dies of an API."""
+def probed_crashing(*ids: str, crash_api: str, returns: bool = False) -> ProbeResult:
+    """Probe a broker that crashes at an API."""
 
     async def ask() -> ProbeResult:
-        async with dying(dies_of) as broker:
+        async with crashing(crash_api) as broker:
             comes_back = Target.wait_for_return
 
             async def after_a_restart(target: Target) -> bool:
@@ -64,8 +64,8 @@ def mortal(*ids: str, dies_of: str, returns: bool = False) -> ProbeResult:
 
 
 @contextlib.asynccontextmanager
-async def dying(api: str) -> AsyncIterator[Scripted]:
-    """Serve as a broker that offers little, and dies of an API."""
+async def crashing(api: str) -> AsyncIterator[Scripted]:
+    """Serve as a broker with few APIs that crashes at one of them."""
     ports: list[int] = []
     known = single_broker(ports)
     offered = offers(ApiVersions=(0, 4), Metadata=(0, 12), DescribeCluster=(0, 1))
@@ -79,25 +79,25 @@ async def dying(api: str) -> AsyncIterator[Scripted]:
         yield broker
 
 
-def deaths(outcome: ProbeResult) -> list[str]:
+def crash_findings(outcome: ProbeResult) -> list[str]:
     return [found for found in broken(outcome) if "went away" in found]
 
 
-def test_a_crash_is_a_finding_and_other_rules_are_probed_after_the_restart() -> None:
-    outcome = mortal("F12", "P09", dies_of="api 999", returns=True)
+def test_a_crash_is_a_finding_and_the_probe_continues_after_a_restart() -> None:
+    outcome = probed_crashing("F12", "P09", crash_api="api 999", returns=True)
     (kind,) = outcome.verdict
     assert kind.first.found.startswith("the broker went away when it was sent API key 999 v0: ")
     assert (kind.first.rule.id, kind.first.severity, kind.count) == ("F12", Severity.ERROR, 1)
     assert kind.first.request[4:6] == UNKNOWN_KEY
-    # The other unknown keys and versions were asked after its return.
+    # The other unknown keys and versions were sent after the restart.
     assert outcome.verdict.tallies["F12"].judged == 5
     assert outcome.verdict.tallies["P09"].judged == 3
     assert not outcome.verdict.faults
 
 
-def test_a_broker_that_stays_away_leaves_the_rest_unasked() -> None:
-    outcome = mortal("F12", "P08", "P09", dies_of="api 999")
-    (death,) = deaths(outcome)
+def test_rules_after_a_crash_without_a_restart_are_not_probed() -> None:
+    outcome = probed_crashing("F12", "P08", "P09", crash_api="api 999")
+    (death,) = crash_findings(outcome)
     assert "API key 999 v0" in death
     assert next(iter(outcome.verdict)).first.rank is Rank.BREAKS
     assert "refused the connection" in death
@@ -109,16 +109,16 @@ def test_a_broker_that_stays_away_leaves_the_rest_unasked() -> None:
     assert "once: the broker did not come back after F12 (P08 P09)" in text
 
 
-def test_the_last_request_of_a_rule_may_end_it() -> None:
-    outcome = mortal("P15", "P16", dies_of="DescribeCluster")
-    (death,) = deaths(outcome)
+def test_a_crash_at_the_last_request_of_a_rule_is_found() -> None:
+    outcome = probed_crashing("P15", "P16", crash_api="DescribeCluster")
+    (death,) = crash_findings(outcome)
     assert "when it was sent DescribeCluster v1: " in death
     assert outcome.verdict.tallies["P16"].unjudged == {"the broker did not come back after P15": 1}
 
 
-def test_the_status_is_1_where_it_dies(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_crash_gives_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     async def ask() -> int:
-        async with dying("api 999") as broker:
+        async with crashing("api 999") as broker:
             words = ["conform", "--target", f"127.0.0.1:{broker.port}", "--select", "F12"]
             words += ["--timeout", "0.5"]
             return await asyncio.to_thread(main, words, [("conform", conform)])
@@ -131,13 +131,13 @@ def _deleted(_: Message) -> Answer:
     return {"responses": [{"error_code": 0}]}
 
 
-LED: Answers = {
+AS_LEADER: Answers = {
     "CreateTopics": lambda _: {"topics": [{"error_code": 0}]},
     "DeleteTopics": _deleted,
 }
 
 
-def test_a_hang_up_on_a_step_on_the_way_is_found() -> None:
+def test_a_closed_connection_at_a_preparatory_step_is_found() -> None:
     outcome, _ = probed(
         {"CreateTopics": lambda _: HANG_UP, "DeleteTopics": _deleted},
         "P20",
@@ -170,7 +170,7 @@ def test_findings_of_one_cause_are_reported_once() -> None:
     assert "  also      2 times more: P25 CreateTopics (1), P44 CreateTopics (1)" in lines
 
 
-def test_a_silent_step_is_not_waited_for_by_each_rule() -> None:
+def test_a_silent_preparatory_step_is_awaited_once() -> None:
     script: Answers = {"CreateTopics": lambda _: None}
     outcome, broker = probed(
         {**script, "DeleteTopics": _deleted}, "P20", "P25", "P44", allow_writes=True, timeout_s=0.5
@@ -180,7 +180,7 @@ def test_a_silent_step_is_not_waited_for_by_each_rule() -> None:
 
 
 def of_two(ports: list[int], controllers: list[int]) -> Answers:
-    """Answer Metadata as one of two brokers; each time the next is named as the controller."""
+    """Answer Metadata as one of two brokers, with the next of `controllers` in each response."""
 
     def metadata(_: Message) -> Answer:
         nodes = [
@@ -193,8 +193,8 @@ def of_two(ports: list[int], controllers: list[int]) -> Answers:
     return {"Metadata": metadata}
 
 
-def asked_of_two(controllers: list[int]) -> tuple[int, int, int]:
-    """Create a topic at two brokers; return the error, and how often each was asked."""
+def created_at_two_brokers(controllers: list[int]) -> tuple[int, int, int]:
+    """Create a topic at two brokers; return the error, and the number of requests to each."""
 
     async def main() -> tuple[int, int, int]:
         refused: Answers = {"CreateTopics": lambda _: {"topics": [{"error_code": NOT_CONTROLLER}]}}
@@ -219,28 +219,28 @@ def asked_of_two(controllers: list[int]) -> tuple[int, int, int]:
     return asyncio.run(main())
 
 
-def test_the_controller_is_asked() -> None:
-    assert asked_of_two([2]) == (0, 0, 1)
+def test_topics_are_created_at_the_controller() -> None:
+    assert created_at_two_brokers([2]) == (0, 0, 1)
 
 
-def test_a_controller_that_is_none_any_more_names_the_other() -> None:
-    assert asked_of_two([1, 2]) == (0, 1, 1)
+def test_not_controller_leads_to_the_other_broker() -> None:
+    assert created_at_two_brokers([1, 2]) == (0, 1, 1)
 
 
-def test_a_named_broker_that_refuses_is_asked_once() -> None:
-    assert asked_of_two([1]) == (NOT_CONTROLLER, 1, 0)
+def test_a_refusal_by_the_controller_is_final() -> None:
+    assert created_at_two_brokers([1]) == (NOT_CONTROLLER, 1, 0)
 
 
-def test_an_empty_list_of_coordinators_is_no_coordinator() -> None:
+def test_an_empty_list_of_coordinators_gives_no_coordinator() -> None:
     outcome, _ = probed(
-        {**LED, "FindCoordinator": lambda _: {"coordinators": []}}, "P38", allow_writes=True
+        {**AS_LEADER, "FindCoordinator": lambda _: {"coordinators": []}}, "P38", allow_writes=True
     )
     assert outcome.verdict.tallies["P38"].unjudged == {
         "there is no coordinator of a group: the response names none": 1
     }
 
 
-def test_a_probe_that_fails_is_a_mistake_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_in_a_probe_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(*_: object) -> None:
         raise ZeroDivisionError
 
@@ -255,7 +255,7 @@ def offering(**versions: tuple[int, int]) -> Answers:
     return {"ApiVersions": offers(ApiVersions=(0, 4), Metadata=(0, 12), **versions)}
 
 
-def test_a_range_below_zero_is_no_range() -> None:
+def test_a_negative_version_range_is_ignored() -> None:
     outcome, _ = probed(offering(Fetch=(-1, -1)), "P03", "P01")
     assert any(
         "lists invalid ranges: (key, lowest, highest) [(1, -1, -1)]" in f for f in broken(outcome)
@@ -267,7 +267,7 @@ def test_a_range_below_zero_is_no_range() -> None:
     )
 
 
-def test_the_reason_why_nothing_is_written_is_the_true_one() -> None:
+def test_the_reason_for_unjudged_write_rules_is_correct() -> None:
     refused: Answers = {"CreateTopics": lambda _: {"topics": [{"error_code": 29}]}}
     outcome, _ = probed(
         {**REST, **_leads(), **refused, "DeleteTopics": _deleted}, "P01", allow_writes=True
@@ -279,7 +279,7 @@ def test_the_reason_why_nothing_is_written_is_the_true_one() -> None:
 
 
 @pytest.mark.parametrize(("error", "count"), [(0, 0), (3, 1)])
-def test_a_broker_that_makes_the_topic_has_no_error_to_close_for(error: int, count: int) -> None:
+def test_an_auto_created_topic_leaves_the_rule_unjudged(error: int, count: int) -> None:
     def led(message: Message) -> Answer:
         assert message.body is not None
         names = [each.name for each in message.body.topics or ()]
@@ -289,7 +289,12 @@ def test_a_broker_that_makes_the_topic_has_no_error_to_close_for(error: int, cou
             "topics": [{"name": name, "error_code": code, **there} for name, code in known.items()]
         }
 
-    script: Answers = {**LED, "Metadata": led, "Produce": lambda _: None, "ListOffsets": _at_0}
+    script: Answers = {
+        **AS_LEADER,
+        "Metadata": led,
+        "Produce": lambda _: None,
+        "ListOffsets": _at_0,
+    }
     outcome, _ = probed(script, "P19", allow_writes=True, timeout_s=2)
     assert len(broken(outcome)) == count
     if count:
@@ -306,7 +311,7 @@ def _at_0(_: Message) -> Answer:
 
 def test_topics_are_filled_once() -> None:
     script: Answers = {
-        **LED,
+        **AS_LEADER,
         **_leads(),
         "ListOffsets": _at_0,
         "Produce": lambda _: {"responses": [{"partition_responses": [{"error_code": 0}]}]},
@@ -325,7 +330,7 @@ def _leads() -> Answers:
     return {"Metadata": led}
 
 
-def test_old_clients_join_without_an_id() -> None:
+def test_old_join_versions_need_no_member_id() -> None:
     script: Answers = {"JoinGroup": lambda _: {"error_code": 79, "member_id": "m"}}
     gone: Answers = {"DeleteGroups": lambda _: {"results": [{"error_code": 0}]}}
     outcome, _ = probed({**script, **gone}, "P38", allow_writes=True)
@@ -336,7 +341,7 @@ def test_old_clients_join_without_an_id() -> None:
 
 
 @pytest.mark.parametrize("deletes", [True, False])
-def test_a_group_goes_on_where_it_can_not_be_deleted(deletes: bool) -> None:
+def test_an_undeletable_group_is_used_again(deletes: bool) -> None:
     joined = {"error_code": 0, "member_id": "m", "leader": "m", "generation_id": 1}
     script: Answers = {
         "JoinGroup": lambda _: joined,

@@ -1,4 +1,4 @@
-"""What librdkafka's mock cluster breaks is known, one by one."""
+"""Violations of librdkafka's mock cluster are known and explained."""
 
 from __future__ import annotations
 

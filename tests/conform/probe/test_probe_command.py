@@ -29,7 +29,9 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> Run:
     return status, output.out, output.err
 
 
-def test_a_verdict_and_the_release(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_has_the_verdict_and_the_release(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, out, err = run(capsys, "--target", address, "--select", "P03,P08")
     assert (status, err) == (0, "")
     assert f"{address}: 0 errors" in out
@@ -38,13 +40,13 @@ def test_a_verdict_and_the_release(address: str, capsys: pytest.CaptureFixture[s
     assert "Produce: offers v0-10" in out
 
 
-def test_errors_make_the_status(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_give_status_1(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--target", address, "--select", "P02")
     assert status == 1
     assert "error P02" in out
 
 
-def test_a_baseline_knows_them(
+def test_a_baseline_suppresses_findings(
     address: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     known = str(tmp_path / "known.txt")
@@ -54,7 +56,7 @@ def test_a_baseline_knows_them(
 
 
 @pytest.mark.parametrize("form", ["ndjson", "junit", "sarif", "html"])
-def test_other_forms(address: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_formats(address: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--target", address, "--select", "P03", "-T", form)
     assert status == 0
     assert "P03" in out
@@ -75,7 +77,7 @@ def test_fixtures_left_behind_are_reported(
     assert "the broker offers no DeleteTopics" in err
 
 
-def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--target", "127.0.0.1:1", "a.pcap")[0] == 2
     assert run(capsys, "--target", "127.0.0.1:1", "--sasl", "NO-SUCH")[0] == 2
     status, _, err = run(capsys, "--target", "127.0.0.1:1")
@@ -91,7 +93,7 @@ def test_live_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str])
     assert "on a running broker" in out
 
 
-def test_an_exact_match_says_so() -> None:
+def test_an_exact_match_of_a_release_is_reported() -> None:
     lines = list(release_lines(best_match(ranges_of("4.3")), "text"))
     assert lines[1] == "The offered versions are those of Kafka 4.3"
     assert list(release_lines(best_match(ranges_of("4.3")), "junit")) == []

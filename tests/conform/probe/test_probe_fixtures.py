@@ -1,4 +1,4 @@
-"""Things of our own are made, and removed."""
+"""The probe's own topics and groups are created and deleted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _metadata(message: Message) -> Answer:
     return {"topics": topics}
 
 
-def test_a_topic_is_made_once_under_our_prefix() -> None:
+def test_a_topic_is_created_once_under_the_prefix() -> None:
     made: list[Any] = []
 
     def created(message: Message) -> Answer:

@@ -1,4 +1,4 @@
-"""What probes say."""
+"""Findings as reported by probes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def _exchange(**values: int) -> RawExchange:
     return exchange
 
 
-def test_an_error_that_is_wanted_keeps_the_rule() -> None:
+def test_an_expected_error_keeps_the_rule() -> None:
     reporter, verdict = _reporter()
     assert reporter.check_error(_exchange(error_code=25), "error_code", "NONE", "UNKNOWN_MEMBER_ID")
     assert (verdict.tallies["P12"].judged, verdict.tallies["P12"].broken) == (1, 0)
 
 
-def test_another_error_is_found_with_its_place() -> None:
+def test_an_unexpected_error_is_found_with_its_position() -> None:
     reporter, verdict = _reporter()
     assert not reporter.check_error(_exchange(), "error_code", "UNKNOWN_MEMBER_ID")
     (kind,) = verdict
@@ -39,14 +39,14 @@ def test_another_error_is_found_with_its_place() -> None:
     assert (kind.first.broker, kind.first.severity) == ("here:9092", Severity.ERROR)
 
 
-def test_a_severity_of_its_own() -> None:
+def test_a_finding_may_have_its_own_severity() -> None:
     reporter, verdict = _reporter()
     reporter.check_error(_exchange(), "error_code", "UNKNOWN_MEMBER_ID", severity=Severity.NOTE)
     assert verdict.count(Severity.ERROR) == 0
     assert verdict.count(Severity.NOTE) == 1
 
 
-def test_no_answer_breaks_the_rule() -> None:
+def test_a_missing_response_breaks_the_rule() -> None:
     reporter, verdict = _reporter()
     exchange = encode_request("Heartbeat", 3, {}, 7)
     exchange.failure = "closed the connection"
@@ -55,7 +55,7 @@ def test_no_answer_breaks_the_rule() -> None:
     assert kind.first.found == "Heartbeat v3: closed the connection"
 
 
-def test_an_answer_that_cannot_be_read_is_shown() -> None:
+def test_an_undecodable_response_is_shown() -> None:
     reporter, verdict = _reporter()
     exchange = encode_request("Heartbeat", 3, {}, 7)
     exchange.set_response(b"\0\0\0\7\0")
@@ -65,7 +65,7 @@ def test_an_answer_that_cannot_be_read_is_shown() -> None:
     assert response_prefix(exchange) == "'00 00 00 07 00'"
 
 
-def test_a_field_that_is_not_there() -> None:
+def test_a_missing_field() -> None:
     reporter, verdict = _reporter()
     assert not reporter.check_error(_exchange(), "topics[0].error_code", "NONE")
     (kind,) = verdict

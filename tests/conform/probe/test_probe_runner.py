@@ -1,4 +1,4 @@
-"""Rules are probed one after the other, and fixtures are removed."""
+"""Rules are probed in order, and fixtures are deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.example_counts import examples
 from tests.replay.support.scripted_broker import HANG_UP, Answer, Answers, offers
 
 
-def test_rules_are_asked_in_their_order() -> None:
+def test_rules_are_probed_in_order() -> None:
     progress: list[str] = []
     outcome, _ = probed({}, "P09", "P03", on_progress=progress.append)
     assert [each[:3] for each in progress] == ["P03", "P09"]
@@ -57,7 +57,7 @@ def test_rules_of_apis_not_offered_are_not_judged() -> None:
     assert "no leader" in why or "offers no" in why
 
 
-def test_fixtures_are_removed_after_any_failure() -> None:
+def test_fixtures_are_deleted_after_any_failure() -> None:
     removed, warned = [], []
 
     def record_progress(text: str) -> None:
@@ -82,14 +82,14 @@ def test_fixtures_are_removed_after_any_failure() -> None:
     assert left.endswith("-acks: the broker offers no DeleteTopics")
 
 
-def test_a_broker_that_goes_away_leaves_the_rest_unjudged() -> None:
+def test_rules_after_the_loss_of_the_broker_are_not_judged() -> None:
     outcome, _ = probed({"Metadata": lambda _: HANG_UP}, "P15")
     assert broken(outcome) == ["Metadata v13: closed the connection"]
     assert outcome.match.releases
 
 
 def _nothing(fields: tuple[Field, ...], version: int, choose: Random) -> dict[str, Any]:
-    """Return a body of null, of nothing and of much, as it comes."""
+    """Return a body with random null, empty and full values."""
     body: dict[str, Any] = {}
     for each in fields:
         if version not in each.versions:
@@ -115,7 +115,7 @@ ANSWERED = sorted(LIVE.keys() - {"F12", "P02", "P05", "P06", "P08", "P16", "P19"
 @given(st.integers(0, 2**32), st.sampled_from(ANSWERED))
 @example(44151, "P46")  # FindCoordinator v4 or later without coordinators
 @settings(max_examples=examples(25), deadline=None)
-def test_no_answer_makes_it_stumble(seed: int, rule: str) -> None:
+def test_any_response_is_judged_without_an_error(seed: int, rule: str) -> None:
     choose = Random(seed)
 
     def anything(message: Message) -> Answer:
@@ -129,7 +129,7 @@ def test_no_answer_makes_it_stumble(seed: int, rule: str) -> None:
     try:
         outcome, _ = probed(names, rule, allow_writes=True, timeout_s=0.05)
     except ReplayError:
-        return  # a machine that is too busy to answer itself in time
+        return  # a machine too busy to respond to itself in time
     tally = outcome.verdict.tallies[rule]
     assert tally.judged or tally.unjudged
 
@@ -141,9 +141,9 @@ def framed(message: Message, codec: Any, body: dict[str, Any]) -> bytes:
     return len(frame).to_bytes(4, "big") + frame
 
 
-def test_a_silent_broker_is_not_asked_for_ever() -> None:
+def test_the_probe_of_a_silent_broker_ends() -> None:
     outcome, broker = probed({"Metadata": lambda _: None}, "P14", timeout_s=0.5)
     assert len(broken(outcome)) == 3
     (why,) = outcome.verdict.tallies["P14"].unjudged
     assert why == "the broker did not answer 3 requests before"
-    assert [each.api for each in broker.requests].count("Metadata") == 5  # one to know of its peers
+    assert [each.api for each in broker.requests].count("Metadata") == 5  # one that lists its peers

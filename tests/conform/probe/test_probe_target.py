@@ -38,7 +38,7 @@ def with_target(answers: Answers, do: Callable[[Target], Awaitable[None]]) -> No
     asyncio.run(main())
 
 
-def test_a_target_is_asked_for_versions_and_brokers() -> None:
+def test_versions_and_brokers_are_requested_from_a_target() -> None:
     async def do(target: Target) -> None:
         assert target.offered == {18: (0, 3), 3: (2, 20)}
         assert list(target.versions("Metadata")) == list(range(2, 14))
@@ -51,7 +51,7 @@ def test_a_target_is_asked_for_versions_and_brokers() -> None:
     with_target({"ApiVersions": offers(ApiVersions=(0, 3), Metadata=(2, 20))}, do)
 
 
-def test_an_old_broker_is_asked_again() -> None:
+def test_api_versions_falls_back_for_an_old_broker() -> None:
     offered = offers(ApiVersions=(0, 0))
     versions: list[int | None] = []
 
@@ -77,7 +77,7 @@ def test_requests_are_retried_until_the_broker_is_ready() -> None:
     with_target({"Heartbeat": lambda _: {"error_code": next(errors)}}, do)
 
 
-def test_or_not_where_any_answer_is_fine() -> None:
+def test_requests_with_any_valid_response_are_not_retried() -> None:
     async def do(target: Target) -> None:
         exchange = await target.request("Heartbeat", {"group_id": "g"}, retry=False)
         assert error_names(exchange) == {"NOT_COORDINATOR"}
@@ -85,7 +85,7 @@ def test_or_not_where_any_answer_is_fine() -> None:
     with_target({"Heartbeat": lambda _: {"error_code": NOT_COORDINATOR}}, do)
 
 
-def test_a_connection_that_was_closed_is_opened_again() -> None:
+def test_a_closed_connection_is_reopened() -> None:
     answers: list[Answer] = [HANG_UP, {}]
 
     async def do(target: Target) -> None:
@@ -95,7 +95,7 @@ def test_a_connection_that_was_closed_is_opened_again() -> None:
     with_target({"Heartbeat": lambda _: answers.pop(0)}, do)
 
 
-def test_coordinators_are_found_once() -> None:
+def test_coordinators_are_cached() -> None:
     async def do(target: Target) -> None:
         assert await target.coordinator(CoordinatorType.GROUP, "g") == 1
         assert await target.coordinator(CoordinatorType.GROUP, "g") == 1
@@ -103,7 +103,7 @@ def test_coordinators_are_found_once() -> None:
     with_target({}, do)
 
 
-def test_a_coordinator_that_nobody_names_leaves_things_unjudged() -> None:
+def test_rules_without_a_coordinator_are_not_judged() -> None:
     async def do(target: Target) -> None:
         with pytest.raises(NotJudged, match="INVALID_REQUEST"):
             await target.coordinator(CoordinatorType.GROUP, "g")
@@ -112,7 +112,7 @@ def test_a_coordinator_that_nobody_names_leaves_things_unjudged() -> None:
     with_target({"FindCoordinator": lambda _: refused}, do)
 
 
-def test_a_target_that_is_no_broker_is_an_error() -> None:
+def test_a_target_other_than_a_broker_is_an_error() -> None:
     async def main() -> None:
         async with scripted({"ApiVersions": lambda _: {"error_code": 41}}) as broker:
             await Target.connect(f"127.0.0.1:{broker.port}", Security(), 20.0, False)

@@ -1,4 +1,4 @@
-"""Connections on which anything may be sent."""
+"""Connections for arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_requests_and_responses() -> None:
     with_line({}, do)
 
 
-def test_pieces_of_frames_are_sent_as_they_are() -> None:
+def test_parts_of_frames_are_sent_unchanged() -> None:
     async def do(line: RawConnection) -> None:
         exchange = line.send_request("ApiVersions", 0, {})
         await line.receive_response(exchange)
@@ -56,7 +56,7 @@ def test_pieces_of_frames_are_sent_as_they_are() -> None:
     with_line({}, do)
 
 
-def test_the_end_of_a_connection_is_no_answer() -> None:
+def test_the_end_of_a_connection_gives_no_response() -> None:
     async def do(line: RawConnection) -> None:
         exchange = await line.request("Metadata", 0, {})
         assert exchange.response is None
@@ -66,7 +66,7 @@ def test_the_end_of_a_connection_is_no_answer() -> None:
     with_line({"Metadata": lambda _: HANG_UP}, do)
 
 
-def test_silence_is_no_answer_either() -> None:
+def test_a_timeout_gives_no_response() -> None:
     async def do(line: RawConnection) -> None:
         exchange = await line.request("Metadata", 0, {}, timeout_s=0.05)
         assert exchange.failure == "did not answer in 0.05 s"

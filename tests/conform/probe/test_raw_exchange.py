@@ -7,7 +7,7 @@ from dissector.protocol.messages import decode_request
 from tests.dissector.cli.cli_traffic import response_frame
 
 
-def test_a_request_is_what_it_says() -> None:
+def test_a_request_is_encoded() -> None:
     exchange = encode_request("Metadata", 9, {"topics": []}, 7, client_id=None)
     message = decode_request(exchange.request)
     assert (message.api, message.api_version, message.correlation_id) == ("Metadata", 9, 7)
@@ -16,13 +16,13 @@ def test_a_request_is_what_it_says() -> None:
     assert str(exchange) == "Metadata v9"
 
 
-def test_a_version_that_nobody_knows_takes_bytes() -> None:
+def test_requests_in_unknown_versions_have_bytes_as_body() -> None:
     exchange = encode_request("ApiVersions", 99, {}, 7, body=b"\0")
     assert exchange.request.endswith(b"\0")
     assert decode_request(exchange.request).api_version == 99
 
 
-def test_answers_are_looked_into_by_path() -> None:
+def test_fields_of_responses_are_found_by_path() -> None:
     exchange = encode_request("Metadata", 9, {"topics": []}, 7)
     assert exchange.field("topics[0].name", "nothing") == "nothing"
     exchange.set_response(

@@ -1,4 +1,4 @@
-"""Records as probes produce and fetch them."""
+"""Records produced and fetched by probes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.dissector.cli.cli_traffic import response_frame
 TOPIC = Topic("t", NO_ID, 1)
 
 
-def test_a_batch_is_sound() -> None:
+def test_batches_are_valid() -> None:
     (found,) = parse_records(encode_batch(b"a", b"b", codec="gzip", producer_id=7, base_sequence=3))
     assert found.problems == []
     assert [each.value for each in found.records] == [b"a", b"b"]
@@ -43,7 +43,7 @@ def test_requests_fit_every_version() -> None:
             assert message.problems == []
 
 
-def test_options_go_where_they_belong() -> None:
+def test_options_set_their_fields() -> None:
     fields: dict[str, Any] = fetch_fields(TOPIC, 5, partition_max_bytes=1, max_bytes=2)
     assert fields["max_bytes"] == 2
     assert fields["topics"][0]["partitions"][0]["partition_max_bytes"] == 1

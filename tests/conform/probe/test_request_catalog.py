@@ -1,4 +1,4 @@
-"""Every API gets a harmless request, or none."""
+"""Every API has a harmless request, or none."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TOPIC = Topic(OWN.topic_name("t"), NO_ID, 1)
 WRITES = write_requests(OWN, TOPIC)
 
 
-def test_each_api_is_of_one_kind() -> None:
+def test_each_api_is_in_one_category() -> None:
     kinds = (READ_APIS, WRITES.keys(), INTER_BROKER_APIS)
     assert set().union(*kinds) == set(NAMES.values())
     assert sum(map(len, kinds)) == len(NAMES)
 
 
-def test_all_versions_can_be_written() -> None:
+def test_all_versions_can_be_encoded() -> None:
     requests = {
         name: (lambda _, fields=fields: fields) for name, fields in read_requests("no-such").items()
     }
@@ -36,7 +36,7 @@ def test_all_versions_can_be_written() -> None:
             encode_body(found.request, version, fields(version))
 
 
-def test_only_what_is_ours_is_named() -> None:
+def test_requests_name_only_resources_of_the_probe() -> None:
     for name, fields in WRITES.items():
         found = api(KEYS[name])
         assert found is not None

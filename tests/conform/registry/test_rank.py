@@ -1,4 +1,4 @@
-"""Ranks: only an error breaks clients, and not each."""
+"""Ranks: some errors break clients, and nothing else does."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from tests.conform.probe.scripts import LIVE
 from tests.conform.verdicts import F03, V03
 
 
-def test_tolerated_violations_break_no_client() -> None:
+def test_tolerated_violations_do_not_break_clients() -> None:
     assert rank_of("X99", Severity.ERROR) is Rank.BREAKS
     assert rank_of("X99", Severity.WARNING) is Rank.DIFFERS
     assert rank_of("X99", Severity.NOTE) is Rank.DIFFERS
 
 
-def test_a_lost_record_outweighs_a_code() -> None:
+def test_lost_records_rank_above_error_codes() -> None:
     assert {LIVE[rule].rank for rule in ("P18", "P24", "P26")} == {Rank.BREAKS}
     assert {LIVE[rule].rank for rule in ("P12", "P17", "P40", "P42")} == {Rank.DIFFERS}
 
 
-def test_the_rules_named_are_there() -> None:
+def test_the_listed_rules_exist() -> None:
     assert LIVE.keys() >= ERROR_CODE_RULES
 
 
-def test_a_finding_may_be_milder_or_graver_than_its_rule() -> None:
+def test_a_finding_may_have_another_severity_than_its_rule() -> None:
     milder = Finding(F03, Severity.NOTE, Side.BROKER, "x")
     assert milder.rank is Rank.DIFFERS
     graver = Finding(V03, Severity.ERROR, Side.BROKER, "x", cause="the broker does not answer")

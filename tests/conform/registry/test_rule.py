@@ -15,7 +15,7 @@ RULES = list(REGISTRY.values())
 
 
 @pytest.mark.parametrize("it", RULES, ids=lambda it: it.id)
-def test_every_rule_says_what_it_is(it: Rule) -> None:
+def test_every_rule_is_described(it: Rule) -> None:
     assert re.fullmatch(r"[A-Z]\d\d", it.id)
     assert it.title[0].isupper() or it.title.startswith("zstd")
     assert not it.title.endswith(".")
@@ -26,7 +26,7 @@ def test_every_rule_says_what_it_is(it: Rule) -> None:
     assert set(it.apis) <= set(NAMES.values())
 
 
-def test_an_id_stands_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_are_unique(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError, match="twice"):
         rule("F03", "t", Severity.NOTE, source="s", asks="a", example="e")(print)
 

@@ -1,4 +1,4 @@
-"""A baseline knows what was found before."""
+"""Baselines of known findings."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.conform.verdicts import F03, finding, verdict
 def test_written_findings_match_again(tmp_path: Path) -> None:
     file = tmp_path / "known"
     file.write_text("\n".join(baseline_lines(verdict())) + "\n\n")
-    again = verdict()
-    assert apply_baseline(again, read_baseline(file)) == set()
-    assert all(kind.known for kind in again)
-    assert again.count(Severity.ERROR) == 0
+    second = verdict()
+    assert apply_baseline(second, read_baseline(file)) == set()
+    assert all(kind.known for kind in second)
+    assert second.count(Severity.ERROR) == 0
 
 
-def test_lines_outlive_numbers_and_versions() -> None:
+def test_lines_match_other_numbers_and_versions() -> None:
     kind = list(verdict())[1]
     assert baseline_line(kind) == "V03|client|shop|Metadata|client_software_name|the name is #"
 
 
-def test_findings_that_vanished_are_reported() -> None:
+def test_vanished_findings_are_reported() -> None:
     some = verdict()
     lines = {baseline_line(kind) for kind in some}
     gone = "X01|broker||Fetch||gone"
@@ -45,7 +45,7 @@ def test_an_unreadable_baseline_is_a_usage_error(tmp_path: Path) -> None:
         read_baseline(tmp_path / "bytes")
 
 
-def test_another_version_of_the_api_is_not_known() -> None:
+def test_another_version_of_the_api_is_not_in_the_baseline() -> None:
     first, later = Verdict([F03]), Verdict([F03])
     for out, versions in ((first, (1,)), (later, (1, 2))):
         for version in versions:
@@ -71,6 +71,6 @@ def test_a_file_of_another_format_is_refused(text: str, tmp_path: Path) -> None:
         read_baseline(tmp_path / "other")
 
 
-def test_a_baseline_without_findings_is_one(tmp_path: Path) -> None:
+def test_an_empty_baseline_is_valid(tmp_path: Path) -> None:
     (tmp_path / "none").write_text("\n".join(baseline_lines(Verdict([F03]))))
     assert read_baseline(tmp_path / "none") == set()

@@ -1,4 +1,4 @@
-"""Where in the files the bytes of findings are."""
+"""Positions of the bytes of findings in files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 MOCK = CAPTURES / "librdkafka-acks.pcap"
 
 
-def test_each_finding_has_its_bytes() -> None:
+def test_each_finding_has_a_region() -> None:
     verdict = judged_file(MOCK)
     found = regions_of(verdict)
     assert len(found) == sum(len(kind.findings) for kind in verdict)
@@ -26,7 +26,7 @@ def test_each_finding_has_its_bytes() -> None:
         assert size == (finding.span[1] - finding.span[0] if finding.span else whole)
 
 
-def test_places_in_the_second_of_two_files() -> None:
+def test_regions_in_the_second_of_two_files() -> None:
     first = CAPTURES / "demo.pcap"
     verdict = judged_file(MOCK)
     before = regions_of(verdict)
@@ -39,7 +39,7 @@ def test_places_in_the_second_of_two_files() -> None:
     assert sorted(regions_of(verdict).values()) == sorted(before.values())
 
 
-def test_a_capture_that_can_not_be_read_again_has_no_regions(tmp_path: Path) -> None:
+def test_a_deleted_capture_has_no_regions(tmp_path: Path) -> None:
     verdict = judged_file(MOCK)
     verdict.captures = ["-"]
     assert regions_of(verdict) == {}

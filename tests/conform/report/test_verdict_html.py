@@ -1,11 +1,11 @@
-"""A verdict as one page."""
+"""A verdict as an HTML page."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 
 from conform.report.verdict_html import html_lines
-from tests.conform.verdicts import of_one_cause, verdict
+from tests.conform.verdicts import verdict, verdict_of_one_cause
 
 
 class _Texts(HTMLParser):
@@ -37,14 +37,14 @@ def test_html() -> None:
     assert '<h1 class="error">' in page
 
 
-def test_a_page_without_errors_is_good() -> None:
+def test_a_page_without_errors() -> None:
     good = verdict()
     good.kinds.clear()
     assert '<h1 class="good">' in "\n".join(html_lines(good, "a.pcap"))
 
 
 def test_findings_of_one_cause_are_shown_once() -> None:
-    page = "\n".join(html_lines(of_one_cause(), "it"))
+    page = "\n".join(html_lines(verdict_of_one_cause(), "it"))
     assert page.count("<details") == 1
     assert "2 times more: V03 Metadata (2)" in page
     assert "once, breaks clients" in page

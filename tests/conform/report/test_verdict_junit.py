@@ -49,7 +49,7 @@ def test_baseline_findings_do_not_fail() -> None:
     assert suite.get("failures") == "0"
 
 
-def test_fail_on_says_what_fails() -> None:
+def test_fail_on_selects_failures() -> None:
     strict = verdict()
     strict.fail_on = Severity.WARNING
     suite = _suite(strict)

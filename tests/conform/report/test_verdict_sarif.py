@@ -12,7 +12,7 @@ from conform.registry.rule import Side
 from conform.registry.verdict import Verdict
 from conform.report.verdict_sarif import sarif_lines
 from tests.conform.mutations import judged_file
-from tests.conform.verdicts import F03, add, finding, of_one_cause, verdict
+from tests.conform.verdicts import F03, add, finding, verdict, verdict_of_one_cause
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 
@@ -39,7 +39,7 @@ def test_sarif() -> None:
     assert name["partialFingerprints"] != order["partialFingerprints"]
 
 
-def test_standard_input_is_no_artifact() -> None:
+def test_standard_input_is_not_an_artifact() -> None:
     piped = verdict()
     kind = next(iter(piped))
     first = kind.first
@@ -72,7 +72,7 @@ def test_regions_are_bytes_of_the_capture() -> None:
             assert 0 < at < at + size <= len(data)
             row = result["properties"]
             if location is result["locations"][0] and row["span"] is None:
-                # A whole message: behind its size, and with its correlation id.
+                # A whole message, without its size prefix, with its correlation id.
                 assert int.from_bytes(data[at - 4 : at], "big") == size
                 head = 4 if row["message"] == "request" else 0
                 found = int.from_bytes(data[at + head : at + head + 4], "big")
@@ -90,7 +90,7 @@ def test_a_compressed_capture_has_no_regions(tmp_path: Path) -> None:
     assert not any("region" in place["physicalLocation"] for place in places)
 
 
-def test_a_live_broker_is_a_place_too() -> None:
+def test_a_live_broker_is_a_location() -> None:
     live = Verdict([F03])
     values = {"connection": None, "packet": None, "capture": "", "span": (4, 6)}
     add(live, finding(F03, Side.BROKER, "x", Severity.ERROR, **values))
@@ -103,7 +103,7 @@ def test_a_live_broker_is_a_place_too() -> None:
 
 
 def test_findings_of_one_cause_are_one_result() -> None:
-    log = json.loads("".join(sarif_lines(of_one_cause(), "it")))
+    log = json.loads("".join(sarif_lines(verdict_of_one_cause(), "it")))
     (result,) = log["runs"][0]["results"]
     assert result["occurrenceCount"] == 3
     assert "with the same cause, 2 times more: V03 Metadata (2)" in result["message"]["text"]

@@ -1,4 +1,4 @@
-"""A verdict for people."""
+"""A verdict as text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_findings_beyond_the_limit_are_counted_as_not_grouped() -> None:
     assert "5 more not grouped" in summary_line(much, "a.pcap")
 
 
-def test_a_place_may_be_less() -> None:
+def test_a_finding_without_packet_or_field() -> None:
     first = next(iter(verdict())).first
     bare = type(first)(first.rule, first.severity, first.side, "x", connection=3)
     assert location_text(bare) == "connection 3"
@@ -65,7 +65,7 @@ def test_a_rule_is_explained() -> None:
     assert lines[-1] == "checked   in a capture"
 
 
-def test_a_client_is_named_by_its_id() -> None:
+def test_clients_are_shown_by_their_id() -> None:
     values = {"software": "shop 1.2", "client_id": "billing\x1b1"}
     of_client = finding(F03, Side.CLIENT, "x", Severity.ERROR, **values)
     assert side_text(of_client) == 'client shop 1.2 "billing\\x1b1" 10.0.0.1:50000'

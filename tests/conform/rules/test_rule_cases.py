@@ -1,4 +1,4 @@
-"""Every rule has bytes that break it and bytes that keep it, and the judge distinguishes them."""
+"""Every rule has scenes that break it and scenes that keep it, judged accordingly."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ KEEPING = [
 
 @pytest.mark.parametrize("rule", sorted(rule.id for rule in capture_rules()))
 def test_each_rule_has_cases(rule: str) -> None:
-    assert rule in BREAKS, f"no bytes break {rule}"
-    assert rule in KEEPS, f"no bytes keep {rule}"
+    assert rule in BREAKS, f"no scene breaks {rule}"
+    assert rule in KEEPS, f"no scene keeps {rule}"
 
 
-def test_no_case_is_of_an_unknown_rule() -> None:
+def test_all_cases_are_of_known_rules() -> None:
     assert BREAKS.keys() | KEEPS.keys() <= REGISTRY.keys()
 
 
 @pytest.mark.parametrize(("rule", "case", "also"), BREAKING)
-def test_breaks(rule: str, case: Case, also: tuple[str, ...]) -> None:
+def test_breaking_scene_is_found(rule: str, case: Case, also: tuple[str, ...]) -> None:
     verdict = case().judge()
     assert set(broken(verdict, rule, *also)) == {rule, *also}, "\n".join(verdict.kinds)
 
 
 @pytest.mark.parametrize(("rule", "case", "also"), KEEPING)
-def test_keeps(rule: str, case: Case, also: tuple[str, ...]) -> None:
+def test_keeping_scene_has_no_finding(rule: str, case: Case, also: tuple[str, ...]) -> None:
     verdict = case().judge()
     assert set(broken(verdict, rule)) == set(also), "\n".join(verdict.kinds)
     assert verdict.tallies[rule].judged

@@ -19,7 +19,7 @@ def main() -> None:
     for family, count in all_of.items():
         print(f"{family:15} {found[family]:3} of {count:3}")
     print(f"{sum(found.values())} of {sum(all_of.values())} faults are found, of which {others}")
-    print("are blamed on the other side alone, which took what it should have refused")
+    print("are attributed only to the other side, for accepting an invalid request")
 
 
 if __name__ == "__main__":

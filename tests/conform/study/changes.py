@@ -56,7 +56,7 @@ def request_fault(
 
 
 def at(body: Any, path: str) -> Any:
-    """Return what stands at a path."""
+    """Return the value at a path."""
     for part in path.split(".") if path else ():
         body = body[int(part)] if part.lstrip("-").isdigit() else body[part]
     return body
@@ -66,12 +66,12 @@ def _parent(body: Any, path: str) -> tuple[Any, Any]:
     head, _, last = path.rpartition(".")
     key = int(last) if last.lstrip("-").isdigit() else last
     parent = at(body, head)
-    parent[key]  # raises where it is not there
+    parent[key]  # raises an error if missing
     return parent, key
 
 
 def put(path: str, value: Any, when: Callable[[Any], Any] = lambda body: True) -> Change:
-    """Set a field, if a body is one of those that are meant."""
+    """Set a field in bodies that satisfy `when`."""
 
     def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
@@ -84,7 +84,7 @@ def put(path: str, value: Any, when: Callable[[Any], Any] = lambda body: True) -
 
 
 def drop(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
-    """Leave out an item of a list."""
+    """Remove an item of a list."""
 
     def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
@@ -96,8 +96,8 @@ def drop(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
     return change
 
 
-def double(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
-    """Let an item of a list stand twice."""
+def duplicate(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
+    """Duplicate an item of a list."""
 
     def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
@@ -109,8 +109,8 @@ def double(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
     return change
 
 
-def invent(path: str, field: str, value: Any, when: Callable[[Any], Any] = bool) -> Change:
-    """Add an item to a list that is like one but for a field; '': the item itself is a value."""
+def add_item(path: str, field: str, value: Any, when: Callable[[Any], Any] = bool) -> Change:
+    """Add a copy of an item to a list with one field changed; '' is for lists of plain values."""
 
     def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
@@ -129,18 +129,18 @@ def invent(path: str, field: str, value: Any, when: Callable[[Any], Any] = bool)
     return change
 
 
-def fine(body: Any) -> bool:
-    """Return whether a response has no error at its top level."""
+def has_no_error(body: Any) -> bool:
+    """Return whether a response has no top-level error."""
     return not body.get("error_code")
 
 
-def each_fine(path: str, error: str = "error_code") -> Callable[[Any], bool]:
-    """Return a predicate: the field at a path is no error."""
-    return lambda body: fine(body) and not at(body, path)[error]
+def each_without_error(path: str, error: str = "error_code") -> Callable[[Any], bool]:
+    """Return a predicate for responses with no error at a path."""
+    return lambda body: has_no_error(body) and not at(body, path)[error]
 
 
 def rebatch(path: str, edit: Callable[[list[Any]], Any], least: int = 1) -> Change:
-    """Change the batches of a records field; CRC and length follow."""
+    """Change the batches of a records field, with matching CRC and length."""
 
     def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         parent, key = _parent(body, path)
@@ -156,7 +156,7 @@ def rebatch(path: str, edit: Callable[[list[Any]], Any], least: int = 1) -> Chan
 
 
 def where(asks: Callable[[Any], Any], then: Change) -> Change:
-    """Change a response only where its request is one of those that are meant."""
+    """Change a response only if its request satisfies `asks`."""
 
     def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         partner = script.partner(sent)

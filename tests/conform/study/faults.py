@@ -1,4 +1,4 @@
-"""All faults of the study, and those that no rule finds."""
+"""All faults of the study, and those missed by the rules."""
 
 from __future__ import annotations
 

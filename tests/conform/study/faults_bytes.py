@@ -1,4 +1,4 @@
-"""Faults of frames, headers, order, versions and primitive types, and of what follows what."""
+"""Faults of frames, headers, order, versions, primitive types and sequences of messages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.conform.study.changes import (
     IDEMPOTENT,
     SASL,
     TRANSACTIONS,
-    double,
+    add_item,
     drop,
-    fine,
-    invent,
+    duplicate,
+    has_no_error,
     put,
     request_fault,
     response_fault,
@@ -34,7 +34,7 @@ Edit = Callable[[Script, int, ScriptFrame], Script | None]
 def script_fault(
     family: str, name: str, side: Side, api: str, edit: Edit, captures: tuple[str, ...]
 ) -> Fault:
-    """Return a fault that changes frames around the first message of an API that allows it."""
+    """Return a fault that changes frames around the first suitable message of an API."""
 
     def inject(script: Script) -> Script | None:
         for at, each in enumerate(script.frames):
@@ -61,7 +61,7 @@ def framed(
     captures: tuple[str, ...] = CLIENTS,
     family: str = "framing",
 ) -> Fault:
-    """Return a fault in the bytes of one frame, behind its size."""
+    """Return a fault in the bytes of one frame, after its size prefix."""
 
     def edit(script: Script, at: int, each: ScriptFrame) -> Script | None:
         is_flexible = (
@@ -76,7 +76,7 @@ def framed(
 
 
 def _raw(change: Callable[[bytes], bytes]) -> Edit:
-    """Return an edit that writes the size, too."""
+    """Return an edit that also writes the size prefix."""
 
     def edit(script: Script, at: int, each: ScriptFrame) -> Script:
         data = len(each.frame).to_bytes(4, "big") + each.frame
@@ -86,7 +86,7 @@ def _raw(change: Callable[[bytes], bytes]) -> Edit:
 
 
 def _last_raw(change: Callable[[bytes], bytes]) -> Edit:
-    """Return an edit of the last frame that this side says on a connection."""
+    """Return an edit of the last frame from this side on a connection."""
 
     def edit(script: Script, at: int, each: ScriptFrame) -> Script | None:
         mine = [n for n, s in enumerate(script.frames) if s.connection == each.connection]
@@ -103,11 +103,11 @@ def _last_raw(change: Callable[[bytes], bytes]) -> Edit:
     return edit
 
 
-def _again(script: Script, at: int, each: ScriptFrame) -> Script:
+def _sent_twice(script: Script, at: int, each: ScriptFrame) -> Script:
     return script.put(at, each, each)
 
 
-def _never(script: Script, at: int, each: ScriptFrame) -> Script | None:
+def _omitted(script: Script, at: int, each: ScriptFrame) -> Script | None:
     later = [
         s
         for s in script.frames[at + 1 :]
@@ -117,7 +117,7 @@ def _never(script: Script, at: int, each: ScriptFrame) -> Script | None:
 
 
 def _swapped(script: Script, at: int, each: ScriptFrame) -> Script | None:
-    """Let two answers to requests that were under way at once change places."""
+    """Swap the responses to two requests in flight together."""
     for other in range(at + 1, min(at + 4, len(script.frames))):
         one = script.frames[other]
         if one.connection == each.connection and one.side is each.side:
@@ -162,8 +162,8 @@ FRAMING = [
     framed("an API that is not offered is answered", C, _key(500, 0)),
     framed("a version that is not offered is answered", C, _key(3, 99)),
     framed("the highest correlation id is taken", B, lambda f: b"\x7f" + f[1:]),
-    script_fault("framing", "an answer twice", B, "Metadata", _again, CLIENTS),
-    script_fault("framing", "a request never answered", B, "Metadata", _never, CLIENTS),
+    script_fault("framing", "an answer twice", B, "Metadata", _sent_twice, CLIENTS),
+    script_fault("framing", "a request never answered", B, "Metadata", _omitted, CLIENTS),
     script_fault("framing", "answers in another order", B, "", _swapped, (*CLIENTS, *DATA)),
     script_fault(
         "framing",
@@ -221,7 +221,7 @@ VERSIONS = [
     response_fault(
         "versions", "a range backwards", "ApiVersions", put(f"{_K}.3.min_version", 99), CLIENTS
     ),
-    response_fault("versions", "an API twice", "ApiVersions", double(f"{_K}.2"), CLIENTS),
+    response_fault("versions", "an API twice", "ApiVersions", duplicate(f"{_K}.2"), CLIENTS),
     response_fault(
         "versions",
         "ApiVersions itself is not offered",
@@ -273,7 +273,7 @@ VERSIONS = [
         "versions",
         "a feature twice",
         "ApiVersions",
-        double("supported_features.0"),
+        duplicate("supported_features.0"),
         ("kafka4-java-clients",),
     ),
     request_fault(
@@ -397,7 +397,7 @@ ENCODING = [
 
 
 def _as(member: str = "", generation: int = 0) -> Any:
-    """Serve a request that is of somebody else, or of another generation."""
+    """Let the broker serve a request of another member or generation."""
 
     def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         partner = script.partner(sent)
@@ -411,14 +411,16 @@ def _as(member: str = "", generation: int = 0) -> Any:
     return change
 
 
-def served(family: str, name: str, api: str, change: Any, captures: tuple[str, ...]) -> Fault:
-    """Return a fault of a broker that takes what it should refuse: the request shows it."""
+def wrongly_served(
+    family: str, name: str, api: str, change: Any, captures: tuple[str, ...]
+) -> Fault:
+    """Return a fault of a broker that accepts an invalid request."""
     found = body_fault(family, name, Side.CLIENT, api, change, captures)
     return replace(found, side=Side.BROKER)
 
 
-def _older(body: Any, sent: ScriptFrame, script: Script) -> Any:
-    """Ask in an epoch that is not the producer's, and be served."""
+def _older_epoch(body: Any, sent: ScriptFrame, script: Script) -> Any:
+    """Let the broker serve a request with another epoch than the producer's."""
     partner = script.partner(sent)
     if partner is None or partner.body.get("error_code"):
         return False
@@ -426,7 +428,7 @@ def _older(body: Any, sent: ScriptFrame, script: Script) -> Any:
     return True
 
 
-def _stranger(body: Any, sent: ScriptFrame, script: Script) -> Any:
+def _unknown_member(body: Any, sent: ScriptFrame, script: Script) -> Any:
     if script.partner(sent).body.get("error_code"):
         return False
     body.producer_id += 1000
@@ -434,7 +436,7 @@ def _stranger(body: Any, sent: ScriptFrame, script: Script) -> Any:
 
 
 def _without(api: str, *more: str) -> Edit:
-    """Leave out the exchanges of some APIs on the connection of one."""
+    """Omit the exchanges of some APIs on the connection of a message."""
 
     def edit(script: Script, at: int, each: ScriptFrame) -> Script:
         kept = [
@@ -453,7 +455,7 @@ def _without_all(*apis: str) -> Edit:
 
 
 def _same_sequence(script: Script, at: int, each: ScriptFrame) -> Script | None:
-    """Let a batch that was appended be sent again and be answered with another offset."""
+    """Retry an appended batch, and answer it with another offset."""
     answer = script.partner(each)
     body = each.body
     records = body.topic_data[0].partition_data[0].records
@@ -472,7 +474,7 @@ def _same_sequence(script: Script, at: int, each: ScriptFrame) -> Script | None:
 
 
 def _raw_version(script: Script, at: int, each: ScriptFrame) -> Script | None:
-    """Refuse ApiVersions in a version that is not known, in version 3."""
+    """Refuse an unknown version of ApiVersions in version 3."""
     if each.version != 3:
         return None
     answer = script.partner(each)
@@ -483,20 +485,26 @@ def _raw_version(script: Script, at: int, each: ScriptFrame) -> Script | None:
 
 
 CONDUCT = [
-    served("groups", "a stranger's heartbeat", "Heartbeat", _as("stranger"), GROUPS),
-    served("groups", "a stranger's assignment", "SyncGroup", _as("stranger"), GROUPS),
-    served("groups", "a generation to come", "Heartbeat", _as(generation=5), GROUPS),
-    served(
+    wrongly_served("groups", "a stranger's heartbeat", "Heartbeat", _as("stranger"), GROUPS),
+    wrongly_served("groups", "a stranger's assignment", "SyncGroup", _as("stranger"), GROUPS),
+    wrongly_served("groups", "a generation to come", "Heartbeat", _as(generation=5), GROUPS),
+    wrongly_served(
         "groups",
         "a stranger's commit",
         "OffsetCommit",
         put("member_id", "stranger", lambda b: b.generation_id_or_member_epoch >= 0),
         ("kafka4-librdkafka-group", "demo", "kafka4-sweep-groups"),
     ),
-    served("transactions", "EndTxn of another epoch", "EndTxn", _older, TRANSACTIONS),
-    served("transactions", "EndTxn of another producer", "EndTxn", _stranger, TRANSACTIONS),
-    served(
-        "transactions", "AddOffsetsToTxn of another epoch", "AddOffsetsToTxn", _older, TRANSACTIONS
+    wrongly_served("transactions", "EndTxn of another epoch", "EndTxn", _older_epoch, TRANSACTIONS),
+    wrongly_served(
+        "transactions", "EndTxn of another producer", "EndTxn", _unknown_member, TRANSACTIONS
+    ),
+    wrongly_served(
+        "transactions",
+        "AddOffsetsToTxn of another epoch",
+        "AddOffsetsToTxn",
+        _older_epoch,
+        TRANSACTIONS,
     ),
     script_fault(
         "transactions",
@@ -566,14 +574,14 @@ CONDUCT = [
         "coordination",
         "a node twice",
         "FindCoordinator",
-        double("coordinators.0"),
+        duplicate("coordinators.0"),
         ("kafka4-java-clients", "kafka4-sweep-transactions"),
     ),
     response_fault(
         "coordination",
         "another key",
         "FindCoordinator",
-        invent("coordinators.0", "key", "x", fine),
+        add_item("coordinators.0", "key", "x", has_no_error),
         ("kafka4-java-clients", "kafka4-sweep-transactions"),
     ),
     response_fault(

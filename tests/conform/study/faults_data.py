@@ -9,11 +9,11 @@ from tests.conform.study.changes import (
     GROUPS,
     IDEMPOTENT,
     TRANSACTIONS,
-    double,
+    add_item,
     drop,
-    each_fine,
-    fine,
-    invent,
+    duplicate,
+    each_without_error,
+    has_no_error,
     put,
     rebatch,
     request_fault,
@@ -46,7 +46,7 @@ def _swap(batches):
     batches[0], batches[1] = batches[1], batches[0]
 
 
-def _again(batches):
+def _repeated(batches):
     batches.append(batches[0])
 
 
@@ -117,7 +117,7 @@ BATCHES = [
         rebatch(_P, _edit(producer_epoch=3)),
         DATA,
     ),
-    request_fault("batches", "two batches", "Produce", rebatch(_P, _again), DATA, range(3, 99)),
+    request_fault("batches", "two batches", "Produce", rebatch(_P, _repeated), DATA, range(3, 99)),
     request_fault("batches", "no records at all", "Produce", put(_P, b""), DATA, range(3, 99)),
     request_fault(
         "batches", "maximal timestamp 0", "Produce", rebatch(_P, _edit(max_timestamp=0)), DATA
@@ -133,7 +133,7 @@ BATCHES = [
         DATA,
     ),
     response_fault("batches", "batches in wrong order", "Fetch", rebatch(_F, _swap, 2), _SETS),
-    response_fault("batches", "a batch twice", "Fetch", rebatch(_F, _again), DATA),
+    response_fault("batches", "a batch twice", "Fetch", rebatch(_F, _repeated), DATA),
     response_fault(
         "batches",
         "leader epoch goes down",
@@ -168,18 +168,18 @@ FETCH = [
         drop("responses.0", lambda b: len(b.responses) == 1 and b.responses[0].partitions),
         ("demo",),
     ),
-    response_fault("fetch", "partition twice", "Fetch", double(_FP), DATA),
+    response_fault("fetch", "partition twice", "Fetch", duplicate(_FP), DATA),
     response_fault(
-        "fetch", "partition nobody asked for", "Fetch", invent(_FP, "partition_index", 77), DATA
+        "fetch", "partition nobody asked for", "Fetch", add_item(_FP, "partition_index", 77), DATA
     ),
     response_fault(
-        "fetch", "another topic", "Fetch", invent("responses.0", "topic", "x"), DATA, range(13)
+        "fetch", "another topic", "Fetch", add_item("responses.0", "topic", "x"), DATA, range(13)
     ),
     response_fault(
         "fetch",
         "another topic id",
         "Fetch",
-        invent("responses.0", "topic_id", _OTHER),
+        add_item("responses.0", "topic_id", _OTHER),
         DATA,
         range(13, 99),
     ),
@@ -250,14 +250,14 @@ FETCH = [
         "fetch",
         "another session id",
         "Fetch",
-        where(lambda b: b.session_epoch > 0, put("session_id", 4711, fine)),
+        where(lambda b: b.session_epoch > 0, put("session_id", 4711, has_no_error)),
         _SETS,
     ),
     response_fault(
         "fetch",
         "no records below the high watermark, twice",
         "Fetch",
-        double("responses.0"),
+        duplicate("responses.0"),
         DATA,
     ),
     response_fault("fetch", "negative throttle time", "Fetch", put("throttle_time_ms", -20), DATA),
@@ -286,7 +286,9 @@ FETCH = [
     request_fault(
         "fetch", "offset -1", "Fetch", put("topics.0.partitions.0.fetch_offset", -1), DATA
     ),
-    request_fault("fetch", "partition twice asked", "Fetch", double("topics.0.partitions.0"), DATA),
+    request_fault(
+        "fetch", "partition twice asked", "Fetch", duplicate("topics.0.partitions.0"), DATA
+    ),
     request_fault(
         "fetch",
         "wrong session epoch",
@@ -320,14 +322,14 @@ PRODUCE = [
     response_fault("produce", "partition left out", "Produce", drop(_PP), DATA),
     response_fault("produce", "topic left out", "Produce", drop("responses.0"), DATA),
     response_fault(
-        "produce", "partition nobody asked for", "Produce", invent(_PP, "index", 50), DATA
+        "produce", "partition nobody asked for", "Produce", add_item(_PP, "index", 50), DATA
     ),
-    response_fault("produce", "partition twice", "Produce", double(_PP), DATA),
+    response_fault("produce", "partition twice", "Produce", duplicate(_PP), DATA),
     response_fault(
         "produce",
         "error 0 with base offset -1",
         "Produce",
-        put(f"{_PP}.base_offset", -1, each_fine(_PP)),
+        put(f"{_PP}.base_offset", -1, each_without_error(_PP)),
         DATA,
     ),
     response_fault(
@@ -367,7 +369,7 @@ PRODUCE = [
         "produce",
         "a partition asked twice",
         "Produce",
-        double("topic_data.0.partition_data.0"),
+        duplicate("topic_data.0.partition_data.0"),
         DATA,
     ),
     request_fault(
@@ -400,7 +402,7 @@ OFFSETS = [
         "offsets",
         "OffsetCommit invents a partition",
         "OffsetCommit",
-        invent(_TP, "partition_index", 9),
+        add_item(_TP, "partition_index", 9),
         GROUPS,
     ),
     response_fault(
@@ -423,17 +425,17 @@ OFFSETS = [
         range(8),
     ),
     response_fault(
-        "offsets", "OffsetFetch a partition twice", "OffsetFetch", double(_TP), GROUPS, range(8)
+        "offsets", "OffsetFetch a partition twice", "OffsetFetch", duplicate(_TP), GROUPS, range(8)
     ),
     response_fault("offsets", "ListOffsets leaves out a partition", "ListOffsets", drop(_TP), DATA),
     response_fault(
         "offsets",
         "ListOffsets invents a partition",
         "ListOffsets",
-        invent(_TP, "partition_index", 12),
+        add_item(_TP, "partition_index", 12),
         DATA,
     ),
-    response_fault("offsets", "ListOffsets a partition twice", "ListOffsets", double(_TP), DATA),
+    response_fault("offsets", "ListOffsets a partition twice", "ListOffsets", duplicate(_TP), DATA),
     response_fault(
         "offsets",
         "ListOffsets offset beside an error",
@@ -484,7 +486,7 @@ OFFSETS = [
         "ListOffsets",
         where(
             lambda b: b.topics[0].partitions[0].timestamp in (-1, -2),
-            put(f"{_TP}.timestamp", 5, each_fine(_TP)),
+            put(f"{_TP}.timestamp", 5, each_without_error(_TP)),
         ),
         DATA,
         range(1, 99),
@@ -500,7 +502,7 @@ OFFSETS = [
     request_fault(
         "offsets", "ListOffsets timestamp -9", "ListOffsets", put(f"{_TP}.timestamp", -9), DATA
     ),
-    request_fault("offsets", "ListOffsets asks for one twice", "ListOffsets", double(_TP), DATA),
+    request_fault("offsets", "ListOffsets asks for one twice", "ListOffsets", duplicate(_TP), DATA),
     request_fault(
         "offsets",
         "OffsetCommit of offset -5",
@@ -509,7 +511,7 @@ OFFSETS = [
         GROUPS,
     ),
     request_fault(
-        "offsets", "OffsetCommit of a partition twice", "OffsetCommit", double(_TP), GROUPS
+        "offsets", "OffsetCommit of a partition twice", "OffsetCommit", duplicate(_TP), GROUPS
     ),
     response_fault(
         "offsets", "DeleteRecords leaves out a partition", "DeleteRecords", drop(_TP), DATA
@@ -525,7 +527,7 @@ OFFSETS = [
         "offsets",
         "DeleteRecords without low watermark",
         "DeleteRecords",
-        put(f"{_TP}.low_watermark", -1, each_fine(_TP)),
+        put(f"{_TP}.low_watermark", -1, each_without_error(_TP)),
         DATA,
     ),
     response_fault(
@@ -559,7 +561,7 @@ PRODUCERS = [
         "producers",
         "error 0 with id -1",
         "InitProducerId",
-        put("producer_id", -1, fine),
+        put("producer_id", -1, has_no_error),
         IDEMPOTENT,
     ),
     response_fault("producers", "id -5", "InitProducerId", put("producer_id", -5), IDEMPOTENT),
@@ -567,14 +569,14 @@ PRODUCERS = [
         "producers",
         "epoch -1 with an id",
         "InitProducerId",
-        put("producer_epoch", -1, fine),
+        put("producer_epoch", -1, has_no_error),
         IDEMPOTENT,
     ),
     response_fault(
         "producers",
         "an id beside an error",
         "InitProducerId",
-        put("error_code", 51, fine),
+        put("error_code", 51, has_no_error),
         IDEMPOTENT,
     ),
     response_fault(
@@ -608,7 +610,7 @@ TXN = [
         "transactions",
         "AddPartitionsToTxn invents a partition",
         "AddPartitionsToTxn",
-        invent(_ADDED, "partition_index", 44),
+        add_item(_ADDED, "partition_index", 44),
         _TILL,
         range(4),
     ),
@@ -631,7 +633,7 @@ TXN = [
         "transactions",
         "TxnOffsetCommit invents a partition",
         "TxnOffsetCommit",
-        invent(_TP, "partition_index", 31),
+        add_item(_TP, "partition_index", 31),
         TRANSACTIONS,
     ),
     request_fault(
@@ -668,7 +670,9 @@ TXN = [
         "transactions",
         "DescribeTransactions without a state",
         "DescribeTransactions",
-        put("transaction_states.0.transaction_state", "", each_fine("transaction_states.0")),
+        put(
+            "transaction_states.0.transaction_state", "", each_without_error("transaction_states.0")
+        ),
         ("kafka4-java-admin",),
     ),
     response_fault(

@@ -16,11 +16,11 @@ from tests.conform.study.changes import (
     SHARE,
     STREAMS,
     TELEMETRY,
-    double,
+    add_item,
     drop,
-    each_fine,
-    fine,
-    invent,
+    duplicate,
+    each_without_error,
+    has_no_error,
     put,
     request_fault,
     response_fault,
@@ -32,7 +32,7 @@ _MEMBER_COUNT = (*GROUPS, *COOPERATIVE)
 _FINDS = (*GROUPS, "kafka4-librdkafka-transactions")
 
 CLASSIC = [
-    response_fault("groups", "a member twice", "JoinGroup", double("members.0"), GROUPS),
+    response_fault("groups", "a member twice", "JoinGroup", duplicate("members.0"), GROUPS),
     response_fault(
         "groups",
         "the leader is not among the members",
@@ -52,23 +52,35 @@ CLASSIC = [
         (*COOPERATIVE, *GROUPS),
     ),
     response_fault(
-        "groups", "a protocol nobody named", "JoinGroup", put("protocol_name", "none", fine), GROUPS
+        "groups",
+        "a protocol nobody named",
+        "JoinGroup",
+        put("protocol_name", "none", has_no_error),
+        GROUPS,
     ),
     response_fault(
         "groups",
         "generation -1 without an error",
         "JoinGroup",
-        put("generation_id", -1, fine),
+        put("generation_id", -1, has_no_error),
         GROUPS,
     ),
     response_fault(
-        "groups", "no member id without an error", "JoinGroup", put("member_id", "", fine), GROUPS
+        "groups",
+        "no member id without an error",
+        "JoinGroup",
+        put("member_id", "", has_no_error),
+        GROUPS,
     ),
     response_fault(
-        "groups", "no leader without an error", "JoinGroup", put("leader", "", fine), GROUPS
+        "groups", "no leader without an error", "JoinGroup", put("leader", "", has_no_error), GROUPS
     ),
     response_fault(
-        "groups", "a generation beside an error", "JoinGroup", put("error_code", 16, fine), GROUPS
+        "groups",
+        "a generation beside an error",
+        "JoinGroup",
+        put("error_code", 16, has_no_error),
+        GROUPS,
     ),
     response_fault(
         "groups",
@@ -95,14 +107,18 @@ CLASSIC = [
         "groups",
         "a protocol that JoinGroup did not answer",
         "SyncGroup",
-        put("protocol_name", "strange", fine),
+        put("protocol_name", "strange", has_no_error),
         GROUPS,
         range(5, 99),
     ),
     request_fault(
-        "groups", "assignments for one member twice", "SyncGroup", double("assignments.0"), GROUPS
+        "groups",
+        "assignments for one member twice",
+        "SyncGroup",
+        duplicate("assignments.0"),
+        GROUPS,
     ),
-    request_fault("groups", "a protocol twice", "JoinGroup", double("protocols.0"), GROUPS),
+    request_fault("groups", "a protocol twice", "JoinGroup", duplicate("protocols.0"), GROUPS),
     request_fault(
         "groups",
         "subscription that can't be read",
@@ -133,7 +149,7 @@ CLASSIC = [
         "groups",
         "LeaveGroup invents a member",
         "LeaveGroup",
-        invent("members.0", "member_id", "x"),
+        add_item("members.0", "member_id", "x"),
         GROUPS,
         range(3, 99),
     ),
@@ -144,20 +160,22 @@ CLASSIC = [
         "groups",
         "DescribeGroups invents a group",
         "DescribeGroups",
-        invent("groups.0", "group_id", "x"),
+        add_item("groups.0", "group_id", "x"),
         ADMIN,
     ),
     response_fault(
         "groups",
         "DescribeGroups without a state",
         "DescribeGroups",
-        put("groups.0.group_state", "", each_fine("groups.0")),
+        put("groups.0.group_state", "", each_without_error("groups.0")),
         ADMIN,
     ),
     response_fault(
         "groups", "DeleteGroups leaves out a group", "DeleteGroups", drop("results.0"), ADMIN
     ),
-    response_fault("groups", "ListGroups a group twice", "ListGroups", double("groups.0"), ADMIN),
+    response_fault(
+        "groups", "ListGroups a group twice", "ListGroups", duplicate("groups.0"), ADMIN
+    ),
     response_fault(
         "groups",
         "ListGroups of another state",
@@ -179,7 +197,7 @@ CLASSIC = [
         "groups",
         "FindCoordinator without a node",
         "FindCoordinator",
-        put("node_id", -1, fine),
+        put("node_id", -1, has_no_error),
         _FINDS,
         range(4),
     ),
@@ -187,7 +205,7 @@ CLASSIC = [
         "groups",
         "FindCoordinator without a host",
         "FindCoordinator",
-        put("host", "", fine),
+        put("host", "", has_no_error),
         _FINDS,
         range(4),
     ),
@@ -195,7 +213,7 @@ CLASSIC = [
         "groups",
         "FindCoordinator with port -1",
         "FindCoordinator",
-        put("port", -1, fine),
+        put("port", -1, has_no_error),
         _FINDS,
         range(4),
     ),
@@ -245,7 +263,7 @@ NEW = [
         "groups 848",
         "owns a partition twice",
         "ConsumerGroupHeartbeat",
-        double("topic_partitions.0.partitions.0"),
+        duplicate("topic_partitions.0.partitions.0"),
         NEW_GROUPS,
     ),
     response_fault(
@@ -273,7 +291,7 @@ NEW = [
         "groups 848",
         "a partition twice",
         "ConsumerGroupHeartbeat",
-        double("assignment.topic_partitions.0.partitions.0"),
+        duplicate("assignment.topic_partitions.0.partitions.0"),
         NEW_GROUPS,
     ),
     response_fault(
@@ -345,7 +363,7 @@ OF_SHARES = [
         "share",
         "assigned a partition twice",
         "ShareGroupHeartbeat",
-        double("assignment.topic_partitions.0.partitions.0"),
+        duplicate("assignment.topic_partitions.0.partitions.0"),
         SHARE,
     ),
     request_fault(
@@ -370,7 +388,7 @@ OF_SHARES = [
         put(f"{_B}.last_offset", -1),
         SHARE,
     ),
-    request_fault("share", "acknowledges a range twice", "ShareAcknowledge", double(_B), SHARE),
+    request_fault("share", "acknowledges a range twice", "ShareAcknowledge", duplicate(_B), SHARE),
     request_fault(
         "share", "type 9", "ShareAcknowledge", put(f"{_B}.acknowledge_types.0", 9), SHARE
     ),
@@ -387,12 +405,12 @@ OF_SHARES = [
     response_fault(
         "share", "acquired backwards", "ShareFetch", put(f"{_A}.first_offset", 999), SHARE
     ),
-    response_fault("share", "acquired twice", "ShareFetch", double(_A), SHARE),
+    response_fault("share", "acquired twice", "ShareFetch", duplicate(_A), SHARE),
     response_fault(
         "share", "delivery count 0", "ShareFetch", put(f"{_A}.delivery_count", 0), SHARE
     ),
     response_fault(
-        "share", "a partition twice", "ShareFetch", double("responses.0.partitions.0"), SHARE
+        "share", "a partition twice", "ShareFetch", duplicate("responses.0.partitions.0"), SHARE
     ),
     response_fault(
         "share",
@@ -414,7 +432,7 @@ OF_SHARES = [
         "share",
         "ShareAcknowledge invents a partition",
         "ShareAcknowledge",
-        invent("responses.0.partitions.0", "partition_index", 9),
+        add_item("responses.0.partitions.0", "partition_index", 9),
         SHARE,
     ),
     response_fault(
@@ -490,7 +508,11 @@ OF_STREAMS = [
         STREAMS,
     ),
     request_fault(
-        "streams", "a subtopology twice", "StreamsGroupHeartbeat", double(_WITH_TOPOLOGY), STREAMS
+        "streams",
+        "a subtopology twice",
+        "StreamsGroupHeartbeat",
+        duplicate(_WITH_TOPOLOGY),
+        STREAMS,
     ),
     request_fault(
         "streams",
@@ -524,7 +546,7 @@ OF_STREAMS = [
         "streams",
         "a task twice",
         "StreamsGroupHeartbeat",
-        double("active_tasks.0.partitions.0"),
+        duplicate("active_tasks.0.partitions.0"),
         STREAMS,
     ),
     response_fault(
@@ -572,7 +594,7 @@ OF_TELEMETRY = [
         "telemetry",
         "a compression twice",
         "GetTelemetrySubscriptions",
-        double("accepted_compression_types.0"),
+        duplicate("accepted_compression_types.0"),
         TELEMETRY,
     ),
     response_fault(
@@ -623,10 +645,10 @@ METADATA = [
         "metadata",
         "a topic nobody asked for",
         "Metadata",
-        invent("topics.0", "name", "x"),
+        add_item("topics.0", "name", "x"),
         ("kafka4-librdkafka-group", *CLIENTS),
     ),
-    response_fault("metadata", "a topic twice", "Metadata", double("topics.0"), CLIENTS),
+    response_fault("metadata", "a topic twice", "Metadata", duplicate("topics.0"), CLIENTS),
     response_fault(
         "metadata",
         "a topic left out",
@@ -643,7 +665,7 @@ METADATA = [
         CLIENTS,
     ),
     response_fault(
-        "metadata", "a replica twice", "Metadata", double(f"{_T}.replica_nodes.0"), CLIENTS
+        "metadata", "a replica twice", "Metadata", duplicate(f"{_T}.replica_nodes.0"), CLIENTS
     ),
     response_fault(
         "metadata",
@@ -656,10 +678,10 @@ METADATA = [
         "metadata",
         "all partitions left out",
         "Metadata",
-        put("topics.0.partitions", [], each_fine("topics.0")),
+        put("topics.0.partitions", [], each_without_error("topics.0")),
         CLIENTS,
     ),
-    response_fault("metadata", "a partition twice", "Metadata", double(_T), CLIENTS),
+    response_fault("metadata", "a partition twice", "Metadata", duplicate(_T), CLIENTS),
     response_fault(
         "metadata", "partition -1", "Metadata", put(f"{_T}.partition_index", -1), CLIENTS
     ),
@@ -671,7 +693,7 @@ METADATA = [
         "metadata", "broker port 70000", "Metadata", put("brokers.0.port", 70000), CLIENTS
     ),
     response_fault("metadata", "broker -1", "Metadata", put("brokers.0.node_id", -1), CLIENTS),
-    response_fault("metadata", "a broker twice", "Metadata", double("brokers.0"), CLIENTS),
+    response_fault("metadata", "a broker twice", "Metadata", duplicate("brokers.0"), CLIENTS),
     response_fault(
         "metadata",
         "leader epoch goes down",
@@ -682,12 +704,12 @@ METADATA = [
     response_fault(
         "metadata", "leader epoch -9", "Metadata", put(f"{_T}.leader_epoch", -9), CLIENTS
     ),
-    request_fault("metadata", "a topic twice asked", "Metadata", double("topics.0"), CLIENTS),
+    request_fault("metadata", "a topic twice asked", "Metadata", duplicate("topics.0"), CLIENTS),
     response_fault(
         "metadata",
         "DescribeCluster without a cluster id",
         "DescribeCluster",
-        put("cluster_id", "", fine),
+        put("cluster_id", "", has_no_error),
         ADMIN,
     ),
     response_fault(
@@ -701,14 +723,14 @@ METADATA = [
         "metadata",
         "DescribeTopicPartitions a topic nobody asked for",
         "DescribeTopicPartitions",
-        invent("topics.0", "name", "x"),
+        add_item("topics.0", "name", "x"),
         ("kafka4-java-tools", *ADMIN),
     ),
     response_fault(
         "topic ids",
         "zero id",
         "Metadata",
-        put("topics.0.topic_id", _NO_ID, each_fine("topics.0")),
+        put("topics.0.topic_id", _NO_ID, each_without_error("topics.0")),
         CLIENTS,
     ),
     response_fault(
@@ -722,7 +744,7 @@ METADATA = [
         "topic ids",
         "an id that changes",
         "Metadata",
-        put("topics.0.topic_id", _OTHER, each_fine("topics.0")),
+        put("topics.0.topic_id", _OTHER, each_without_error("topics.0")),
         ("kafka4-java-clients", *CLIENTS),
         range(10, 99),
     ),
@@ -730,7 +752,7 @@ METADATA = [
         "topic ids",
         "created without id",
         "CreateTopics",
-        put("topics.0.topic_id", _NO_ID, each_fine("topics.0")),
+        put("topics.0.topic_id", _NO_ID, each_without_error("topics.0")),
         ADMIN,
         range(7, 99),
     ),
@@ -738,7 +760,7 @@ METADATA = [
         "topic ids",
         "DescribeTopicPartitions with the zero id",
         "DescribeTopicPartitions",
-        put("topics.0.topic_id", _NO_ID, each_fine("topics.0")),
+        put("topics.0.topic_id", _NO_ID, each_without_error("topics.0")),
         ("kafka4-java-tools", *ADMIN),
     ),
 ]
@@ -771,7 +793,7 @@ OF_ADMIN = [
     ),
     *(
         response_fault(
-            "admin", f"{api} invents an item", api, invent(path, name, "x"), (*ADMIN, *QUORUM)
+            "admin", f"{api} invents an item", api, add_item(path, name, "x"), (*ADMIN, *QUORUM)
         )
         for api, path, name in _INVENTS
     ),
@@ -783,7 +805,7 @@ OF_ADMIN = [
         ADMIN,
     ),
     response_fault(
-        "admin", "a setting twice", "DescribeConfigs", double("results.0.configs.0"), ADMIN
+        "admin", "a setting twice", "DescribeConfigs", duplicate("results.0.configs.0"), ADMIN
     ),
     response_fault(
         "admin",
@@ -803,13 +825,13 @@ OF_ADMIN = [
         "admin",
         "another number of partitions",
         "CreateTopics",
-        put("topics.0.num_partitions", 44, each_fine("topics.0")),
+        put("topics.0.num_partitions", 44, each_without_error("topics.0")),
         (*ADMIN, *QUORUM),
         range(5, 99),
     ),
-    response_fault("admin", "a created topic twice", "CreateTopics", double("topics.0"), ADMIN),
-    request_fault("admin", "a topic created twice", "CreateTopics", double("topics.0"), ADMIN),
-    request_fault("admin", "a topic deleted twice", "DeleteTopics", double("topics.0"), ADMIN),
+    response_fault("admin", "a created topic twice", "CreateTopics", duplicate("topics.0"), ADMIN),
+    request_fault("admin", "a topic created twice", "CreateTopics", duplicate("topics.0"), ADMIN),
+    request_fault("admin", "a topic deleted twice", "DeleteTopics", duplicate("topics.0"), ADMIN),
     request_fault("admin", "a bad name", "CreateTopics", put("topics.0.name", "a b"), ADMIN),
     response_fault(
         "admin",
@@ -829,14 +851,14 @@ OF_ADMIN = [
         "admin",
         "a token that ends before it begins",
         "CreateDelegationToken",
-        put("expiry_timestamp_ms", 1, fine),
+        put("expiry_timestamp_ms", 1, has_no_error),
         ("kafka4-sweep-sasl",),
     ),
     response_fault(
         "admin",
         "a token without hmac",
         "CreateDelegationToken",
-        put("hmac", b"", fine),
+        put("hmac", b"", has_no_error),
         ("kafka4-sweep-sasl",),
     ),
     response_fault(
@@ -856,14 +878,20 @@ LOGIN = [
         "sasl",
         "an unlisted mechanism is taken",
         "SaslHandshake",
-        put("mechanisms", ["X"], fine),
+        put("mechanisms", ["X"], has_no_error),
         SASL,
     ),
     response_fault(
-        "sasl", "a listed mechanism is refused", "SaslHandshake", put("error_code", 33, fine), SASL
+        "sasl",
+        "a listed mechanism is refused",
+        "SaslHandshake",
+        put("error_code", 33, has_no_error),
+        SASL,
     ),
-    response_fault("sasl", "no mechanisms", "SaslHandshake", put("mechanisms", [], fine), SASL),
-    response_fault("sasl", "a mechanism twice", "SaslHandshake", double("mechanisms.0"), SASL),
+    response_fault(
+        "sasl", "no mechanisms", "SaslHandshake", put("mechanisms", [], has_no_error), SASL
+    ),
+    response_fault("sasl", "a mechanism twice", "SaslHandshake", duplicate("mechanisms.0"), SASL),
     response_fault(
         "sasl", "a negative lifetime", "SaslAuthenticate", put("session_lifetime_ms", -1), SASL
     ),

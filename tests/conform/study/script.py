@@ -1,9 +1,8 @@
 """
 A capture of the corpus as a script: the frames of its exchanges, replayed with one fault.
 
-A fault is a change of one message, or of the order of frames. What it makes of a capture is written
-as packets again and judged; it is found if a finding blames the side that did it which the same
-script without the fault does not show.
+A fault is a change of one message, or of the order of frames. The changed capture is written and
+judged; the fault is found if there is a finding about its side, absent without the fault.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ CORPUS = Path(__file__).parents[3] / "captures"
 
 @dataclass(frozen=True)
 class ScriptFrame:
-    """One frame: of which connection and exchange, by whom, when, and where the body begins."""
+    """One frame: connection, exchange, side, time, and start of the body."""
 
     connection: int
     exchange: int
@@ -77,7 +76,7 @@ class Script(NamedTuple):
         return next(at for at, each in enumerate(self.frames) if each is of)
 
     def file(self) -> bytes:
-        """Write it as a capture: each connection begins and ends in it."""
+        """Write the script as a capture of complete connections."""
         wire, connections = tcp_captures.Wire(), {}
         for each in self.frames:
             wire.now_ns = max(wire.now_ns, each.time_ns)
@@ -122,8 +121,8 @@ def judged(script: Script) -> Verdict:
     return Judge(capture_rules()).judge_capture(open_capture("-", stdin=io.BytesIO(script.file())))
 
 
-def accused(verdict: Verdict) -> dict[tuple[Side, str, int], Finding]:
-    """Return what is found that is worse than a note, with how often."""
+def findings_above_notes(verdict: Verdict) -> dict[tuple[Side, str, int], Finding]:
+    """Return findings above notes by side, rule and count."""
     return {
         (kind.first.side, key_of(kind.first), kind.count): kind.first
         for kind in verdict
@@ -132,8 +131,8 @@ def accused(verdict: Verdict) -> dict[tuple[Side, str, int], Finding]:
 
 
 @cache
-def _sound(name: str) -> frozenset[tuple[Side, str, int]]:
-    return frozenset(accused(judged(script_of(name))))
+def _without_fault(name: str) -> frozenset[tuple[Side, str, int]]:
+    return frozenset(findings_above_notes(judged(script_of(name))))
 
 
 Change = Callable[[Any, ScriptFrame, Script], Any]
@@ -146,11 +145,11 @@ class Fault:
     One fault.
 
     Attributes:
-        family: Of what it is.
-        name: What is wrong.
-        side: Who does it.
-        inject: Returns the script with the fault; None where it has no place for it.
-        captures: Where it is looked for.
+        family: Group of faults.
+        name: Description.
+        side: Side of the fault.
+        inject: Returns the script with the fault; None if there is no suitable message.
+        captures: Captures to try.
     """
 
     family: str
@@ -160,7 +159,7 @@ class Fault:
     captures: tuple[str, ...]
 
     def script(self) -> tuple[str, Script]:
-        """Return the first capture that has a place for the fault, and what becomes of it."""
+        """Return the first suitable capture, and its script with the fault."""
         for name in self.captures:
             found = self.inject(script_of(name))
             if found is not None:
@@ -168,9 +167,13 @@ class Fault:
         raise LookupError(f"no capture has a place for {self.family}: {self.name}")
 
     def found(self) -> list[Finding]:
-        """Return what is found because of it."""
+        """Return the findings due to the fault."""
         name, script = self.script()
-        return [each for key, each in accused(judged(script)).items() if key not in _sound(name)]
+        return [
+            each
+            for key, each in findings_above_notes(judged(script)).items()
+            if key not in _without_fault(name)
+        ]
 
 
 def body_fault(
@@ -182,7 +185,7 @@ def body_fault(
     captures: tuple[str, ...],
     versions: range = range(100),
 ) -> Fault:
-    """Return a fault in the body of the first message of an API that it can be done to."""
+    """Return a fault in the body of the first suitable message of an API."""
 
     def inject(script: Script) -> Script | None:
         for at, each in enumerate(script.frames):

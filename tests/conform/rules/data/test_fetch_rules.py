@@ -1,4 +1,4 @@
-"""X, first part: each rule has bytes that break it and bytes that keep it."""
+"""Rules X, part 1: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def second_batch_is_cut() -> Scene:
 
 
 @keeps("X04")
-def committed() -> Scene:
+def committed_transaction() -> Scene:
     return fetched(10, {"records": transaction(1), "aborted_transactions": []}, isolation_level=1)
 
 
 @keeps("X04")
-def aborted() -> Scene:
+def aborted_transaction() -> Scene:
     listed = [{"producer_id": 7, "first_offset": 10}]
     partition = {"records": transaction(0), "aborted_transactions": listed}
     return fetched(10, partition, isolation_level=1)
@@ -89,12 +89,12 @@ def ends_before_the_offset() -> Scene:
 
 
 @breaks("X01")
-def goes_back() -> Scene:
+def offset_below_the_requested_one() -> Scene:
     return fetched(10, {"records": at(10, 12, 8)})
 
 
 @breaks("X02")
-def only_a_part() -> Scene:
+def partial_batch() -> Scene:
     return fetched(10, {"records": at(10)[:-20]})
 
 
@@ -114,19 +114,19 @@ def below_the_start() -> Scene:
 
 
 @breaks("X04")
-def aborted_is_hidden() -> Scene:
+def aborted_transaction_is_not_listed() -> Scene:
     return fetched(10, {"records": transaction(0), "aborted_transactions": []}, isolation_level=1)
 
 
 @breaks("X04")
-def aborted_is_listed_too_late() -> Scene:
+def aborted_transaction_is_listed_too_late() -> Scene:
     listed = [{"producer_id": 7, "first_offset": 11}]
     partition = {"records": transaction(0), "aborted_transactions": listed}
     return fetched(10, partition, isolation_level=1)
 
 
 @breaks("X04")
-def listed_for_everybody() -> Scene:
+def aborted_transaction_listed_for_read_uncommitted() -> Scene:
     listed = [{"producer_id": 7, "first_offset": 10}]
     return fetched(10, {"records": transaction(0), "aborted_transactions": listed})
 
@@ -137,7 +137,7 @@ def error_of_later_versions() -> Scene:
 
 
 @breaks("X07")
-def nobody_asked_for_it() -> Scene:
+def partition_not_requested() -> Scene:
     scene = Scene()
     connection = scene.connect()
     fetch_request(connection, 1, {0: 10})
@@ -146,5 +146,5 @@ def nobody_asked_for_it() -> Scene:
 
 
 @breaks("X09")
-def records_all_the_same() -> Scene:
+def records_beside_an_error() -> Scene:
     return fetched(10, {"records": at(10), "preferred_read_replica": 2})

@@ -1,4 +1,4 @@
-"""X, second part: each rule has bytes that break it and bytes that keep it."""
+"""Rules X, part 2: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAST_EPOCH = 2**31 - 1
 
 
 def begun(offsets: dict[int, int] | None = None) -> tuple[Scene, SceneConnection]:
-    """Return a scene in which a session has begun."""
+    """Return a scene with the first exchange of a session."""
     scene = Scene()
     connection = scene.connect()
     offsets = offsets or {0: 10, 1: 10}
@@ -22,10 +22,10 @@ def begun(offsets: dict[int, int] | None = None) -> tuple[Scene, SceneConnection
     return scene, connection
 
 
-def goes_on(
+def fetches_again(
     connection: SceneConnection, number: int, epoch: int, partitions: Any = None, **answer: Any
 ) -> None:
-    """Ask on in the session, without any change, and be answered."""
+    """Fetch in the session without changes, with a response."""
     fetch_request(connection, number, {}, session=(SESSION, epoch))
     fetch_response(connection, number, partitions or {}, **{"session_id": SESSION} | answer)
 
@@ -36,13 +36,13 @@ def goes_on(
 @keeps("X07")
 def usual_session() -> Scene:
     scene, connection = begun()
-    goes_on(connection, 2, 1, {0: {"records": batch(base_offset=10).to_bytes()}})
+    fetches_again(connection, 2, 1, {0: {"records": batch(base_offset=10).to_bytes()}})
     fetch_request(connection, 3, {0: 12}, session=(SESSION, 2))
     fetch_response(connection, 3, {1: {"high_watermark": 101}}, session_id=SESSION)
-    goes_on(
+    fetches_again(
         connection, 4, 3, {1: {"error_code": 6, "high_watermark": -1, "last_stable_offset": -1}}
     )
-    goes_on(connection, 5, 4, {1: {"high_watermark": 101}})
+    fetches_again(connection, 5, 4, {1: {"high_watermark": 101}})
     fetch_request(connection, 6, {}, session=(SESSION, -1))
     fetch_response(connection, 6, {}, session_id=0)
     return scene
@@ -51,45 +51,45 @@ def usual_session() -> Scene:
 @keeps("X05")
 def forgotten_by_the_broker() -> Scene:
     scene, connection = begun()
-    goes_on(connection, 2, 1)
+    fetches_again(connection, 2, 1)
     fetch_request(connection, 3, {}, session=(SESSION, 2))
     fetch_response(connection, 3, {}, error_code=70)
     return scene
 
 
 @breaks("X05")
-def epoch_is_passed_over() -> Scene:
+def epoch_is_skipped() -> Scene:
     scene, connection = begun()
-    goes_on(connection, 2, 1)
-    goes_on(connection, 3, 3, error_code=71, session_id=0)
+    fetches_again(connection, 2, 1)
+    fetches_again(connection, 3, 3, error_code=71, session_id=0)
     return scene
 
 
 @breaks("X05")
-def wrong_epoch_is_taken() -> Scene:
+def wrong_epoch_is_accepted() -> Scene:
     scene, connection = begun()
-    goes_on(connection, 2, 5)
+    fetches_again(connection, 2, 5)
     return scene
 
 
 @breaks("X05")
 def right_epoch_is_refused() -> Scene:
     scene, connection = begun()
-    goes_on(connection, 2, 1, error_code=71, session_id=0)
+    fetches_again(connection, 2, 1, error_code=71, session_id=0)
     return scene
 
 
 @breaks("X05")
 def answered_in_another_session() -> Scene:
     scene, connection = begun()
-    goes_on(connection, 2, 1, session_id=SESSION + 1)
+    fetches_again(connection, 2, 1, session_id=SESSION + 1)
     return scene
 
 
 @breaks("X06")
 def returned_again() -> Scene:
     scene, connection = begun()
-    goes_on(connection, 2, 1, {1: {}})
+    fetches_again(connection, 2, 1, {1: {}})
     return scene
 
 
@@ -99,12 +99,12 @@ def forgotten_by_the_client() -> Scene:
     forgotten = [{"topic": "orders", "partitions": [1]}]
     fetch_request(connection, 2, {}, session=(SESSION, 1), forgotten_topics_data=forgotten)
     fetch_response(connection, 2, {}, session_id=SESSION)
-    goes_on(connection, 3, 2, {1: {"high_watermark": 101}})
+    fetches_again(connection, 3, 2, {1: {"high_watermark": 101}})
     return scene
 
 
 @keeps("X08")
-def behind_another_request() -> Scene:
+def pipelined_behind_another_request() -> Scene:
     scene = Scene()
     connection = scene.connect().request(HEARTBEAT, 4, 1, group_id="g", member_id="m")
     fetch_request(connection, 2, {0: 10})
@@ -139,17 +139,17 @@ def greatest_timestamp() -> Scene:
 
 
 @keeps("X10")
-def some_time() -> Scene:
+def any_timestamp() -> Scene:
     return listed(4, 1_700_000_000_000)
 
 
 @breaks("X10")
-def too_early() -> Scene:
+def timestamp_before_the_requested() -> Scene:
     return listed(6, -3)
 
 
 @breaks("X10")
-def no_such_time() -> Scene:
+def no_record_with_the_timestamp() -> Scene:
     return listed(11, -9)
 
 
@@ -184,9 +184,9 @@ def replica_and_consumer() -> Scene:
     return scene
 
 
-def test_a_session_whose_beginning_is_lost_accuses_nobody() -> None:
+def test_a_session_without_its_beginning_has_no_findings() -> None:
     scene, connection = begun()
-    goes_on(connection, 2, 5, {7: {}})
+    fetches_again(connection, 2, 5, {7: {}})
     scene.lose(0)
     verdict = scene.judge()
     assert broken(verdict) == []
@@ -199,21 +199,21 @@ def test_a_session_that_begins_in_the_capture_is_judged_on_an_older_connection()
     connection = scene.connect(syn=False)
     fetch_request(connection, 1, {0: 10}, session=(0, 0))
     fetch_response(connection, 1, {0: {}}, session_id=SESSION)
-    goes_on(connection, 2, 1)
+    fetches_again(connection, 2, 1)
     kept = scene.judge()
-    goes_on(connection, 3, 7)
+    fetches_again(connection, 3, 7)
     assert kept.tallies["X05"].judged == 1
     assert broken(kept) == []
     assert broken(scene.judge()) == ["X05"]
 
 
-def test_an_older_connection_that_lacks_packets_accuses_nobody() -> None:
+def test_an_older_connection_with_lost_packets_has_no_findings() -> None:
     scene = Scene()
     connection = scene.connect(syn=False)
     fetch_request(connection, 1, {0: 10}, session=(0, 0))
     fetch_response(connection, 1, {0: {}}, session_id=SESSION)
-    goes_on(connection, 2, 1)
-    goes_on(connection, 3, 2)
+    fetches_again(connection, 2, 1)
+    fetches_again(connection, 3, 2)
     scene.lose(2, 3)
     verdict = scene.judge()
     assert broken(verdict) == []

@@ -1,4 +1,4 @@
-"""L: each rule has bytes that break it and bytes that keep it."""
+"""Rules L: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def _appended(*offsets: int) -> Scene:
 
 
 @keeps("L01")
-def one_behind_the_other() -> Scene:
+def consecutive_offsets() -> Scene:
     return _appended(0, 2, 4)
 
 
 @breaks("L01")
-def one_offset_twice() -> Scene:
+def same_offset_twice() -> Scene:
     return _appended(10, 10)
 
 
 @breaks("L01")
-def one_within_another() -> Scene:
+def overlapping_offsets() -> Scene:
     return _appended(10, 11)
 
 
-def test_a_topic_that_is_made_anew_begins_at_0_again() -> None:
+def test_a_recreated_topic_begins_at_0() -> None:
     connection = Scene().connect()
     produce(connection, 1, DATA, base_offset=10)
     connection.request(DELETE_TOPICS, 5, 2, topic_names=["orders"], timeout_ms=9)
@@ -53,7 +53,7 @@ def _fetched(*responses: dict[str, Any], offset: int = 0) -> Scene:
 
 
 @keeps("L02")
-def rises() -> Scene:
+def offsets_increase() -> Scene:
     return _fetched({"high_watermark": 100}, {"high_watermark": 120, "log_start_offset": 0})
 
 
@@ -68,7 +68,7 @@ def log_start_goes_back() -> Scene:
 
 
 @breaks("L02")
-def what_was_appended_is_gone() -> Scene:
+def appended_records_are_missing() -> Scene:
     connection = _appended(200).connect()
     fetch_request(connection, 9, {0: 0})
     fetch_response(connection, 9, {0: {"records": None}})
@@ -101,7 +101,7 @@ def above_the_last_stable_offset() -> Scene:
 
 
 @breaks("L04")
-def other_batches_than_were_appended() -> Scene:
+def other_batches_than_appended() -> Scene:
     connection = _appended(10).connect()
     fetch_request(connection, 9, {0: 0})
     records = build_records([new_batch(RECORDS, base_offset=11)])
@@ -134,7 +134,7 @@ def an_older_record() -> Scene:
 
 
 @breaks("L05")
-def no_end_at_all() -> Scene:
+def no_end_offset() -> Scene:
     return _listed(-1, timestamp=-1, offset=-1)
 
 

@@ -1,4 +1,4 @@
-"""M: each rule has bytes that break it and bytes that keep it."""
+"""Rules M: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def asks_for_all() -> Scene:
 
 
 @keeps("M01")
-def asks_for_what_there_is_not() -> Scene:
+def asks_for_a_missing_topic() -> Scene:
     missing = {"name": None, "topic_id": OTHER_ID, "error_code": 100}
     return _metadata([{"name": None, "topic_id": OTHER_ID}], missing)
 
@@ -115,7 +115,7 @@ def omits_fields_of_later_versions() -> Scene:
 
 
 @breaks("M03")
-def a_strange_leader() -> Scene:
+def an_unknown_leader() -> Scene:
     return _metadata(None, _topic(leader_id=7))
 
 
@@ -154,7 +154,7 @@ def epochs_go_down() -> Scene:
     return _epochs(5, 6, 5)
 
 
-def test_a_new_topic_of_the_same_name_begins_anew() -> None:
+def test_a_recreated_topic_starts_with_new_epochs() -> None:
     assert broken(_epochs(5, 0, ids=(ORDERS_ID, OTHER_ID)).judge()) == []
 
 
@@ -176,7 +176,7 @@ def returns_each_coordinator() -> Scene:
 
 
 @keeps("M05")
-def one_by_one() -> Scene:
+def one_coordinator_per_request() -> Scene:
     connection = Scene().connect().request(FIND_COORDINATOR, 3, 1, key="a", key_type=1)
     return connection.response(FIND_COORDINATOR, 3, 1, node_id=1, host="a", port=9092).scene
 

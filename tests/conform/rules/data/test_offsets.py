@@ -1,4 +1,4 @@
-"""G07 to G09: each rule has bytes that break it and bytes that keep it."""
+"""Rules G07 to G09: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNSTABLE, PRODUCER_FENCED = 88, 90
 
 
 def _joined(number: int = 90, connection: SceneConnection | None = None) -> SceneConnection:
-    """Join the group, on a connection of its own or on this one."""
+    """Join the group, on this or on a new connection."""
     wish = {"group_id": "g", "member_id": "m", "protocols": [{"name": "range"}]}
     connection = (connection or Scene().connect()).request(
         JOIN_GROUP, 5, number, **wish, protocol_type="made-up"
@@ -63,21 +63,21 @@ def _fetches(connection: SceneConnection, number: int, **partition: Any) -> Scen
 
 @keeps("G07")
 @keeps("G08")
-def comes_back() -> Scene:
+def offset_is_returned() -> Scene:
     return _fetches(_commits(_joined(), 1), 2).scene
 
 
 @breaks("G07")
-def comes_back_without_its_metadata() -> Scene:
+def offset_is_returned_without_its_metadata() -> Scene:
     return _fetches(_commits(_joined(), 1), 2, metadata="").scene
 
 
 @breaks("G07")
-def comes_back_as_another() -> Scene:
+def another_offset_is_returned() -> Scene:
     return _fetches(_commits(_joined(), 1), 2, offset=41).scene
 
 
-def test_others_may_have_committed_since_the_member_joined_again() -> None:
+def test_others_may_have_committed_before_the_member_rejoined() -> None:
     connection = _joined(2, _commits(_joined(), 1))
     assert broken(_fetches(connection, 3, offset=50).scene.judge()) == []
 
@@ -88,7 +88,7 @@ def test_with_broker_assignment_others_may_commit_at_any_time() -> None:
     assert not verdict.tallies["G07"].judged
 
 
-def test_without_a_generation_or_with_an_error_nothing_is_known() -> None:
+def test_offsets_without_generation_or_with_errors_are_not_judged() -> None:
     for more in ({"generation": -1}, {"error": 25}):
         verdict = _fetches(_commits(_joined(), 1, **more), 2, offset=50).scene.judge()
         assert broken(verdict) == []
@@ -138,7 +138,7 @@ def returns_another_partition() -> Scene:
 def _transaction(
     error: int = 0, ended: int = 0, is_open: bool = True, broker: str = "10.0.0.2"
 ) -> Scene:
-    """Offsets are fetched while a transaction that commits others is open, or behind its end."""
+    """Offsets are fetched during a transaction with other offsets, or after its end."""
     scene = Scene()
     producer, reader = scene.connect(), scene.connect(broker=broker)
     who = {"transactional_id": "t", "producer_id": 7, "producer_epoch": 0}
@@ -171,7 +171,7 @@ def test_only_the_end_proves_that_a_transaction_was_open() -> None:
     for scene in (
         _transaction(ended=PRODUCER_FENCED),
         _transaction(is_open=False),
-        _transaction(broker="10.0.0.9"),  # perhaps another cluster's
+        _transaction(broker="10.0.0.9"),  # possibly of another cluster
     ):
         verdict = scene.judge()
         assert broken(verdict, "G09").count("G09") == 0

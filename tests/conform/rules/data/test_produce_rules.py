@@ -1,4 +1,4 @@
-"""B, third part: each rule has bytes that break it and bytes that keep it."""
+"""Rules B, part 3: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def transactional_batch() -> Scene:
 
 
 @keeps("B14")
-def zstd_of_today() -> Scene:
+def zstd_in_a_new_version() -> Scene:
     return produced(batch(codec="zstd").to_bytes(), version=7)
 
 
@@ -112,7 +112,7 @@ def sequence_without_producer() -> Scene:
 
 
 @breaks("B19")
-def transaction_of_nobody() -> Scene:
+def transaction_without_a_producer() -> Scene:
     return produced(batch(transactional=True).to_bytes(), version=12, transactional_id="till")
 
 

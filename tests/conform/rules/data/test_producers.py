@@ -1,4 +1,4 @@
-"""T, first part: each rule has bytes that break it and bytes that keep it."""
+"""Rules T, part 1: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def numbered(sequence: int, count: int = 2, *, epoch: int = 0, producer: int = 7
 
 
 def appended(*batches: tuple[bytes, int], errors: tuple[int, ...] = ()) -> Scene:
-    """Return a scene in which batches are produced one by one, and given these offsets."""
+    """Return a scene with batches produced one by one, appended at these offsets."""
     scene = Scene()
     connection = scene.connect()
     for at, (data, offset) in enumerate(batches):
@@ -31,7 +31,7 @@ def appended(*batches: tuple[bytes, int], errors: tuple[int, ...] = ()) -> Scene
 @keeps("T02")
 @keeps("T03")
 @keeps("T06")
-def one_after_the_other() -> Scene:
+def consecutive_batches() -> Scene:
     return appended((numbered(0), 10), (numbered(2), 12), (numbered(4, 5), 14), (numbered(9), 19))
 
 
@@ -51,13 +51,13 @@ def epoch_begins_anew() -> Scene:
 
 
 @keeps("T01")
-def others_write_between() -> Scene:
+def interleaved_producers() -> Scene:
     other = numbered(70, producer=8)
     return appended((numbered(0), 10), (other, 12), (numbered(2), 14), (numbered(90), 20))
 
 
 @keeps("T02")
-def sent_again() -> Scene:
+def retried_batch() -> Scene:
     return appended((numbered(0), 10), (numbered(0), 10), (numbered(2), 12))
 
 
@@ -68,7 +68,7 @@ def pipelined_behind_a_failure() -> Scene:
 
 
 @breaks("T01")
-def gap_is_taken() -> Scene:
+def gap_is_accepted() -> Scene:
     return appended((numbered(0), 10), (numbered(5), 12))
 
 
@@ -87,8 +87,8 @@ def appended_twice() -> Scene:
     return appended((numbered(0), 10), (numbered(0), 12))
 
 
-def under_way(count: int) -> Scene:
-    """Return a scene in which so many batches are sent before the first is answered."""
+def in_flight(count: int) -> Scene:
+    """Return a scene with this number of batches in flight."""
     scene = Scene()
     connection = scene.connect()
     for at in range(count):
@@ -102,13 +102,13 @@ def under_way(count: int) -> Scene:
 
 
 @keeps("T03")
-def five() -> Scene:
-    return under_way(5)
+def five_in_flight() -> Scene:
+    return in_flight(5)
 
 
 @breaks("T03")
-def six() -> Scene:
-    return under_way(6)
+def six_in_flight() -> Scene:
+    return in_flight(6)
 
 
 @keeps("T06")
@@ -126,14 +126,14 @@ def acks_of_the_leader_alone() -> Scene:
     return produced(numbered(0), acks=1)
 
 
-def test_a_gap_in_the_log_accuses_nobody() -> None:
+def test_a_gap_in_the_log_has_no_findings() -> None:
     verdict = appended((numbered(0), 10), (numbered(5), 13)).judge()
     assert broken(verdict) == []
     assert not verdict.tallies["T01"].judged
     assert verdict.tallies["T01"].unjudged
 
 
-def test_a_refusal_says_nothing_where_packets_are_missing() -> None:
+def test_refusals_after_lost_packets_are_not_judged() -> None:
     scene = appended((numbered(0), 10), (numbered(2), 12), (numbered(4), -1), errors=(0, 0, 45))
     scene.lose(3)
     assert broken(scene.judge()) == []

@@ -1,4 +1,4 @@
-"""B, first part: each rule has bytes that break it and bytes that keep it."""
+"""Rules B, part 1: scenes that break and keep each rule."""
 
 from __future__ import annotations
 

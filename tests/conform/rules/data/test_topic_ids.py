@@ -1,4 +1,4 @@
-"""M, second part: each rule has bytes that break it and bytes that keep it."""
+"""Rules M, part 2: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _metadata(*topics: dict[str, Any], controller: int = 1) -> SceneExchange:
 @keeps("M06")
 @keeps("M07")
 @keeps("M08")
-def usual() -> Scene:
+def usual_metadata() -> Scene:
     return scene_of(_metadata(_topic("a", 1), _topic("b", 2, 1, 0)), _metadata(_topic("a", 1)))
 
 
 @breaks("M06")
-def a_controller_from_nowhere() -> Scene:
+def an_unknown_controller() -> Scene:
     return scene_of(_metadata(controller=9))
 
 
@@ -53,7 +53,7 @@ def test_another_id_alone_is_a_note() -> None:
 
 
 @breaks("M07")
-def served_by_the_id_of_before() -> Scene:
+def served_by_the_former_id() -> Scene:
     scene = scene_of(_metadata(_topic("a", 1)), _metadata(_topic("a", 2)))
     part = {"partition_index": 0, "high_watermark": 0, "last_stable_offset": 0, "records": None}
     part |= {"log_start_offset": 0, "preferred_read_replica": -1, "aborted_transactions": None}

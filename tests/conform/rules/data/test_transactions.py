@@ -1,4 +1,4 @@
-"""T, second part: each rule has bytes that break it and bytes that keep it."""
+"""Rules T, part 2: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ NAME = "till"
 PRODUCER = {"producer_id": 7, "producer_epoch": 0}
 
 
-class Till:
-    """A transactional producer, its coordinator and a leader, each on a connection of its own."""
+class TransactionScene:
+    """A transactional producer with its own connections to its coordinator and a leader."""
 
     def __init__(self) -> None:
         self.scene = Scene()
@@ -25,19 +25,19 @@ class Till:
 
     def _exchange(
         self, key: int, version: int, request: dict[str, Any], response: dict[str, Any]
-    ) -> Till:
+    ) -> TransactionScene:
         self._number += 1
         connection: SceneConnection = self.coordinator
         connection.request(key, version, self._number, **request)
         connection.response(key, version, self._number, **response)
         return self
 
-    def init(self, epoch: int = 0, **request: Any) -> Till:
+    def init(self, epoch: int = 0, **request: Any) -> TransactionScene:
         request = {"transactional_id": NAME, "transaction_timeout_ms": 60000} | request
         request = {"producer_id": -1, "producer_epoch": -1} | request
         return self._exchange(INIT, 4, request, PRODUCER | {"producer_epoch": epoch})
 
-    def adds(self, *partitions: int) -> Till:
+    def adds(self, *partitions: int) -> TransactionScene:
         topics = [{"name": "orders", "partitions": list(partitions)}]
         head = {f"v3_and_below_{name}": value for name, value in PRODUCER.items()}
         request = head | {"v3_and_below_transactional_id": NAME, "v3_and_below_topics": topics}
@@ -47,11 +47,11 @@ class Till:
             ADD_PARTITIONS, 3, request, {"results_by_topic_v3_and_below": results_by_topic}
         )
 
-    def adds_offsets(self) -> Till:
+    def adds_offsets(self) -> TransactionScene:
         request = PRODUCER | {"transactional_id": NAME, "group_id": "g"}
         return self._exchange(ADD_OFFSETS, 3, request, {})
 
-    def writes(self, partitions: int = 1, version: int = 9) -> Till:
+    def writes(self, partitions: int = 1, version: int = 9) -> TransactionScene:
         """Write to partitions 0, 1, and so on."""
         self._number += 1
         data = batch(**PRODUCER, base_sequence=self._sequence, transactional=True).to_bytes()
@@ -61,7 +61,7 @@ class Till:
         self._sequence += 2
         return self
 
-    def ends(self, *, committed: bool = True, error: int = 0, **response: Any) -> Till:
+    def ends(self, *, committed: bool = True, error: int = 0, **response: Any) -> TransactionScene:
         request = PRODUCER | {"transactional_id": NAME, "committed": committed}
         version = 5 if response else 3
         return self._exchange(END, version, request, {"error_code": error} | response)
@@ -71,57 +71,57 @@ class Till:
 @keeps("T05")
 @keeps("T07")
 def usual_transactions() -> Scene:
-    till = Till().init().adds(0).writes().ends().adds_offsets().ends(committed=False)
+    till = TransactionScene().init().adds(0).writes().ends().adds_offsets().ends(committed=False)
     return till.adds(0).adds(1).writes(2).ends().scene
 
 
 @keeps("T07")
-def same_end_again() -> Scene:
-    return Till().init().adds(0).ends().ends().scene
+def same_end_twice() -> Scene:
+    return TransactionScene().init().adds(0).ends().ends().scene
 
 
 @keeps("T04")
 def ends_with_the_next_epoch() -> Scene:
-    return Till().init().ends(producer_id=7, producer_epoch=1).scene
+    return TransactionScene().init().ends(producer_id=7, producer_epoch=1).scene
 
 
 @keeps("T04")
-def known_again() -> Scene:
-    return Till().init().init(1).init(3, producer_id=7, producer_epoch=2).scene
+def initialised_twice() -> Scene:
+    return TransactionScene().init().init(1).init(3, producer_id=7, producer_epoch=2).scene
 
 
 @breaks("T04")
 def epoch_goes_down() -> Scene:
-    return Till().init(3).init(2).scene
+    return TransactionScene().init(3).init(2).scene
 
 
 @breaks("T04")
 def epoch_of_the_request_stays() -> Scene:
-    return Till().init(3, producer_id=7, producer_epoch=3).scene
+    return TransactionScene().init(3, producer_id=7, producer_epoch=3).scene
 
 
 @breaks("T04")
 def ends_with_the_same_epoch() -> Scene:
-    return Till().init().ends(producer_id=7, producer_epoch=0).scene
+    return TransactionScene().init().ends(producer_id=7, producer_epoch=0).scene
 
 
 @breaks("T05")
 def second_partition_was_not_added() -> Scene:
-    return Till().init().adds(0).writes(2).ends().scene
+    return TransactionScene().init().adds(0).writes(2).ends().scene
 
 
 @breaks("T07")
 def nothing_to_end() -> Scene:
-    return Till().init().ends(error=48).scene
+    return TransactionScene().init().ends(error=48).scene
 
 
 @breaks("T07")
 def same_end_is_refused() -> Scene:
-    return Till().init().adds(0).ends().ends(error=48).scene
+    return TransactionScene().init().adds(0).ends().ends(error=48).scene
 
 
 def log(*parts: tuple[int, int, bool]) -> Scene:
-    """Return what is fetched: batches of producer 7 at offset, in epoch, whether a marker."""
+    """Return a scene with fetched batches of producer 7: offset, epoch, whether a marker."""
     data = b""
     for offset, epoch, is_marker in parts:
         records = [Record(key=bytes(4), value=bytes(6), timestamp=NOW_MS)]
@@ -141,14 +141,14 @@ def no_marker_between() -> Scene:
     return log((0, 0, False), (1, 0, False), (2, 1, False))
 
 
-def test_a_hole_in_the_log_accuses_nobody() -> None:
+def test_a_hole_in_the_log_has_no_findings() -> None:
     verdict = log((0, 0, False), (3, 1, False)).judge()
     assert broken(verdict) == []
     assert not verdict.tallies["T08"].judged
 
 
-def test_a_transaction_whose_beginning_is_lost_accuses_nobody() -> None:
-    scene = Till().init().adds(0).writes(2).ends().scene
+def test_a_transaction_without_its_beginning_has_no_findings() -> None:
+    scene = TransactionScene().init().adds(0).writes(2).ends().scene
     scene.lose(0, 1)
     verdict = scene.judge()
     assert broken(verdict) == []
@@ -156,7 +156,7 @@ def test_a_transaction_whose_beginning_is_lost_accuses_nobody() -> None:
 
 
 def test_partitions_added_on_another_connection_count() -> None:
-    till = Till().init()
+    till = TransactionScene().init()
     till.coordinator, first = till.scene.connect(), till.coordinator
     till.adds(0)
     till.coordinator = first
@@ -165,6 +165,6 @@ def test_partitions_added_on_another_connection_count() -> None:
     assert verdict.tallies["T05"].judged
 
 
-def test_produce_that_adds_by_itself_needs_no_more() -> None:
-    verdict = Till().init().adds_offsets().writes(version=12).ends().scene.judge()
+def test_produce_v12_adds_partitions_implicitly() -> None:
+    verdict = TransactionScene().init().adds_offsets().writes(version=12).ends().scene.judge()
     assert broken(verdict) == []

@@ -1,4 +1,4 @@
-"""G01 to G05: each rule has bytes that break it and bytes that keep it."""
+"""Rules G01 to G05: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def _is_refused(connection: SceneConnection, number: int, member: str) -> SceneC
 @keeps("G01")
 @keeps("G02")
 @keeps("G05")
-def comes_back_with_the_id() -> Scene:
+def rejoins_with_the_id() -> Scene:
     connection = _is_refused(_asks_to_join(Scene().connect(), 1, ""), 1, "m1")
     return _joins(connection, 2, "m1").scene
 
 
 @breaks("G01")
-def is_taken_without_an_id() -> Scene:
+def is_accepted_without_an_id() -> Scene:
     connection = _asks_to_join(Scene().connect(), 1, "")
     return _is_in(connection, 1, "m1").scene
 
@@ -115,12 +115,12 @@ def two_protocols() -> Scene:
 
 
 @breaks("G02")
-def a_protocol_that_nobody_named() -> Scene:
+def an_unsupported_protocol() -> Scene:
     return _joins(Scene().connect(), 1, "m1", protocol_name="sticky").scene
 
 
 @breaks("G02")
-def members_for_who_does_not_lead() -> Scene:
+def members_for_a_follower() -> Scene:
     return _joins(Scene().connect(), 1, "m2", members=[{"member_id": "m1"}]).scene
 
 
@@ -129,10 +129,10 @@ def a_leader_without_itself() -> Scene:
     return _joins(Scene().connect(), 1, "m1", members=[{"member_id": "m2"}]).scene
 
 
-def test_a_later_join_may_find_another_leader() -> None:
+def test_a_later_join_may_have_another_leader() -> None:
     scene = Scene()
     _joins(scene.connect(), 1, "m1")
-    _joins(scene.connect(), 1, "m2", leader="m2")  # the group was deleted, and begins anew
+    _joins(scene.connect(), 1, "m2", leader="m2")  # the group was deleted, and restarts
     assert broken(scene.judge()) == []
 
 
@@ -153,7 +153,7 @@ def beats_in_its_generation() -> Scene:
 
 
 @breaks("G03")
-def an_old_generation_is_taken() -> Scene:
+def an_old_generation_is_accepted() -> Scene:
     return _beats(_joins(Scene().connect(), 1, "m1", generation_id=4), 2, 3).scene
 
 
@@ -194,7 +194,7 @@ def _syncs(
 def _synced(
     given: bytes = SECOND, early: bool = True, of_second: dict[str, bytes] | None = None
 ) -> Scene:
-    """Two members join and sync; the second, whose answer comes first or last, is given this."""
+    """Two members join and sync; the second, answered first or last, is assigned `given`."""
     scene = Scene()
     first, other = scene.connect(), scene.connect()
     _asks_to_join(first, 1, "m1")
@@ -213,26 +213,26 @@ def _synced(
 
 @keeps("G04")
 @keeps("G05")
-def each_gets_its_own() -> Scene:
+def each_member_gets_its_assignment() -> Scene:
     return _synced()
 
 
 @keeps("G04")
-def each_gets_its_own_later() -> Scene:
+def each_member_gets_its_assignment_later() -> Scene:
     return _synced(early=False)
 
 
 @breaks("G04")
-def gets_what_is_the_leaders() -> Scene:
+def gets_the_assignment_of_the_leader() -> Scene:
     return _synced(FIRST)
 
 
 @breaks("G04")
-def gets_nothing() -> Scene:
+def gets_no_assignment() -> Scene:
     return _synced(b"", early=False)
 
 
-def test_the_finding_is_at_the_answer_that_was_wrong() -> None:
+def test_the_finding_is_at_the_wrong_response() -> None:
     (finding,) = [f for f in findings(_synced(FIRST).judge()) if f.rule.id == "G04"]
     assert (finding.connection, finding.path) == (1, "assignment")
 
@@ -242,7 +242,7 @@ def assigns_without_leading() -> Scene:
     return _synced(of_second={"m2": FIRST})
 
 
-def test_a_static_member_that_came_back_is_not_judged() -> None:
+def test_a_returning_static_member_is_not_judged() -> None:
     connection = _joins(Scene().connect(), 1, "m1")
     _syncs(connection, 2, "m1", {"m1": FIRST, "m2": SECOND}).response(
         SYNC_GROUP, 3, 2, assignment=FIRST
@@ -287,5 +287,5 @@ def a_cut_assignment() -> Scene:
     return connection.response(SYNC_GROUP, 3, 2, assignment=FIRST[:9]).scene
 
 
-def test_other_protocols_may_write_what_they_like() -> None:
+def test_other_protocols_may_have_any_bytes() -> None:
     assert broken(_subscribes(b"\xff", kind="made-up").judge()) == []

@@ -1,4 +1,4 @@
-"""G06: bytes that break it and bytes that keep it."""
+"""Rule G06: scenes that break and keep it."""
 
 from __future__ import annotations
 
@@ -73,22 +73,22 @@ def has_no_id() -> Scene:
 
 
 @breaks("G06")
-def an_epoch_that_is_none() -> Scene:
+def an_invalid_epoch() -> Scene:
     return _refused(member_epoch=-3)
 
 
 @breaks("G06")
-def leaves_for_a_while_as_nobody() -> Scene:
+def leaves_temporarily_without_an_instance_id() -> Scene:
     return _refused(member_epoch=-2)
 
 
 @breaks("G06")
-def is_taken_all_the_same() -> Scene:
+def is_accepted_nevertheless() -> Scene:
     return _once(rebalance_timeout_ms=-1)
 
 
 @breaks("G06")
-def is_in_with_epoch_0() -> Scene:
+def has_joined_with_epoch_0() -> Scene:
     return _beat(Scene().connect(), 1, JOIN, member_epoch=0, member_id="m").scene
 
 
@@ -99,7 +99,7 @@ def leaves_and_gets_another_epoch() -> Scene:
 
 
 @breaks("G06")
-def an_epoch_of_the_future_is_taken() -> Scene:
+def a_future_epoch_is_accepted() -> Scene:
     connection = _beat(Scene().connect(), 1, JOIN, member_epoch=3, member_id="m")
     return _beat(connection, 2, {**STAY, "member_epoch": 5}, member_epoch=5, member_id="m").scene
 

@@ -1,4 +1,4 @@
-"""T, third part: each rule has bytes that break it and bytes that keep it."""
+"""Rules T, part 3: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _ends(epoch: int = 0) -> SceneExchange:
 @keeps("T10")
 @keeps("T11")
 @keeps("T12")
-def usual() -> Scene:
+def usual_producer() -> Scene:
     return scene_of(_init(), _adds(), _commits(), _ends(), _init(epoch=1), _adds(epoch=1), _ends(1))
 
 
@@ -48,7 +48,7 @@ def another_producer_is_served() -> Scene:
     return scene_of(_init(), _adds(8))
 
 
-def test_the_refusal_of_a_fenced_producer_is_no_violation() -> None:
+def test_refusing_a_fenced_producer_is_correct() -> None:
     assert broken(scene_of(_init(), _init(epoch=1), _adds(error=90)).judge()) == []
 
 
@@ -63,11 +63,11 @@ def offsets_of_another_group() -> Scene:
 
 
 @breaks("T07")
-def ends_what_never_began() -> Scene:
+def ends_a_transaction_never_begun() -> Scene:
     return scene_of(_init(), _ends())
 
 
 @breaks("T07")
-def ends_what_was_refused() -> Scene:
+def ends_a_refused_transaction() -> Scene:
     end = END, 3, _who(7, 0) | {"committed": True}, {"error_code": 48}
     return scene_of(_init(), _adds(error=51), end)

@@ -1,4 +1,4 @@
-"""H: each rule has bytes that break it and bytes that keep it."""
+"""Rules H: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def joins_without_topics() -> Scene:
 
 
 @breaks("H01")
-def an_epoch_that_is_none() -> Scene:
+def an_invalid_epoch() -> Scene:
     return scene_of(_beat(-2, -2))
 
 
@@ -81,7 +81,7 @@ def takes_and_acknowledges() -> Scene:
 
 
 @breaks("H02")
-def an_epoch_is_left_out() -> Scene:
+def an_epoch_is_skipped() -> Scene:
     return scene_of(_fetch(0), _fetch(1), _fetch(3))
 
 
@@ -90,7 +90,7 @@ def begins_by_acknowledging() -> Scene:
     return scene_of(_acknowledge(0))
 
 
-def test_a_member_may_go_on_on_another_connection() -> None:
+def test_a_member_may_continue_on_another_connection() -> None:
     scene = scene_of(_fetch(0, (0, 1, 1)))
     assert broken(scene_of(_acknowledge(1, (0, 1)), scene=scene).judge()) == []
 
@@ -131,5 +131,5 @@ def delivered_twice() -> Scene:
 
 
 @breaks("H06")
-def acknowledges_what_it_never_had() -> Scene:
+def acknowledges_unacquired_records() -> Scene:
     return scene_of(_fetch(0, (0, 1, 1)), _acknowledge(1, (5, 9)))

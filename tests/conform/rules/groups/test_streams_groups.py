@@ -1,4 +1,4 @@
-"""R: each rule has bytes that break it and bytes that keep it."""
+"""Rules R: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def an_epoch_that_goes_down() -> Scene:
 
 
 @breaks("R02")
-def a_task_of_nothing() -> Scene:
+def a_task_without_a_subtopology() -> Scene:
     return scene_of(_beat(0, 1, ("7", 0)))
 
 
@@ -56,12 +56,12 @@ def a_task_in_two_roles() -> Scene:
 
 
 @breaks("R03")
-def reads_nothing() -> Scene:
+def a_subtopology_without_sources() -> Scene:
     return scene_of(_beat(0, 1, asks={"topology": _topology(source_topics=[])}))
 
 
 @breaks("R03")
-def copartitions_what_is_not_there() -> Scene:
+def copartitions_an_unknown_topic() -> Scene:
     groups = [{"source_topics": [3], "source_topic_regex": [], "repartition_source_topics": []}]
     topology = _topology(source_topics=["t"], copartition_groups=groups)
     return scene_of(_beat(0, 1, asks={"topology": topology}))

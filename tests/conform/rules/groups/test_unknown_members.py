@@ -1,4 +1,4 @@
-"""G, fourth part: each rule has bytes that break it and bytes that keep it."""
+"""Rules G, part 4: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def members_are_served() -> Scene:
 
 
 @breaks("G10")
-def a_stranger_is_served() -> Scene:
+def an_unknown_member_is_served() -> Scene:
     return scene_of(_joins(), _beats("x"))
 
 
 @breaks("G10")
-def a_generation_to_come_is_served() -> Scene:
+def a_future_generation_is_served() -> Scene:
     return scene_of(_joins(), _beats("b", 5))
 
 
 @breaks("G10")
-def who_left_is_served() -> Scene:
+def a_member_is_served_after_leaving() -> Scene:
     left = LEAVE, 1, {"group_id": "g", "member_id": "b"}, {}
     return scene_of(_joins(), left, _beats("b"))
 
 
-def test_static_members_come_back_under_other_ids() -> None:
+def test_static_members_return_with_other_ids() -> None:
     assert broken(scene_of(_joins(group_instance_id="s"), _beats("x")).judge()) == []
 
 

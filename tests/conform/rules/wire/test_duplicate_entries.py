@@ -1,4 +1,4 @@
-"""A and N: each rule has bytes that break it and bytes that keep it."""
+"""Rules A and N: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def leaves_one_out() -> Scene:
 
 
 @breaks("A02")
-def invents_one() -> Scene:
+def adds_one() -> Scene:
     return _deleted("a", "b", "c")
 
 
@@ -67,22 +67,22 @@ def _beats(**response: int) -> Scene:
 
 
 @keeps("N01")
-def waits_no_time() -> Scene:
+def timeout_of_0() -> Scene:
     return _beats(throttle_time_ms=0)
 
 
 @breaks("N01")
-def waits_less_than_no_time() -> Scene:
+def negative_timeout() -> Scene:
     return _beats(throttle_time_ms=-20)
 
 
 @breaks("N01")
-def listens_nowhere() -> Scene:
+def broker_without_a_port() -> Scene:
     asks = {"key": "g", "key_type": 0}
     return scene_of((10, 3, asks, {"node_id": 1, "host": "h", "port": 70000}))
 
 
 @breaks("N01")
-def is_in_no_generation() -> Scene:
+def generation_below_minus_1() -> Scene:
     asks = {"group_id": "g", "member_id": "m", "generation_id": -7}
     return scene_of((HEARTBEAT, 3, asks, {"error_code": 22}))

@@ -1,4 +1,4 @@
-"""E: each rule has bytes that break it and bytes that keep it."""
+"""Rules E: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ TOPIC = UUID(int=7)
 
 
 def swapped(frame: bytes, old: bytes, new: bytes) -> bytes:
-    """Return a frame with some of its bytes in place of others that are there once."""
+    """Return a frame with bytes replaced that occur once."""
     assert frame.count(old) == 1, frame
     return default_frames.sized(frame[4:].replace(old, new))
 
 
 def asks(frame: bytes) -> Scene:
-    """Return a scene in which this is the only request."""
+    """Return a scene with this request only."""
     scene = Scene()
     scene.connect().client(frame)
     return scene
 
 
 def answered_with(key: int, version: int, frame: bytes) -> Scene:
-    """Return a scene in which a request is answered with a frame of correlation id 1."""
+    """Return a scene with a request and a frame of correlation id 1 as response."""
     scene = Scene()
     scene.connect().request(key, version, 1).broker(frame)
     return scene
@@ -130,7 +130,7 @@ def length_beyond_the_end() -> Scene:
 
 
 @breaks("E11", "B22")
-def no_text() -> Scene:
+def invalid_utf8() -> Scene:
     return asks(swapped(metadata(), b"\x07orders", b"\x07orde\xff\xfe"))
 
 
@@ -146,7 +146,7 @@ def array_beyond_the_end() -> Scene:
 
 
 @breaks("E14")
-def strange_mark() -> Scene:
+def invalid_null_mark() -> Scene:
     frame = request_frame(DESCRIBE_TOPIC_PARTITIONS, 0, 1, cursor={"topic_name": "orders"})
     return asks(swapped(frame, b"\x01\x07orders", b"\x05\x07orders"))
 

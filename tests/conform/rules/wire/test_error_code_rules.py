@@ -1,4 +1,4 @@
-"""C: each rule has bytes that break it and bytes that keep it."""
+"""Rules C: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unknown_code() -> Scene:
     return _heartbeat(999)
 
 
-def test_an_unknown_code_has_its_place() -> None:
+def test_an_unknown_code_has_a_position() -> None:
     finding = next(each for each in findings(_heartbeat(999).judge()) if each.rule.id == "C01")
     assert finding.path == "error_code"
     assert finding.span == (9, 11)
@@ -84,7 +84,7 @@ def _cursors(partition_index: int) -> Scene:
 
 
 @keeps("C04")
-def cursor_moves_on() -> Scene:
+def cursor_advances() -> Scene:
     return _cursors(10)
 
 

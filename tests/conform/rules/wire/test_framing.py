@@ -1,4 +1,4 @@
-"""F, first part: each rule has bytes that break it and bytes that keep it."""
+"""Rules F, part 1: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _answer(number: int, header: int, rest: bytes) -> bytes:
 
 
 def _metadata(version: int) -> bytes:
-    """Return the body of a response that knows one broker."""
+    """Return the body of a response with one broker."""
     return response_frame(METADATA, version, 0, brokers=[BROKER])[4 + 4 + (version >= 9) :]
 
 
@@ -59,7 +59,7 @@ def size_is_negative() -> Scene:
 
 
 def _cut(size: int, broker: bool = False) -> Scene:
-    """Something was answered; then a frame begins that has no end."""
+    """A response, and then an incomplete frame."""
     connection = Scene().connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
     connection.request(METADATA, 8, 2, topics=None)
     if broker:
@@ -74,7 +74,7 @@ def _cut(size: int, broker: bool = False) -> Scene:
 
 
 @breaks("F01")
-def size_is_larger_than_any_broker_takes() -> Scene:
+def size_above_the_limit_of_brokers() -> Scene:
     return _cut(200 << 20)
 
 
@@ -152,7 +152,7 @@ def response_header_without_tags() -> Scene:
 
 @breaks("F11")
 def compact_client_id() -> Scene:
-    # Read as an int16 its length is 1395: the request must be longer to be one at all.
+    # As an int16 its length is 1395: the request must be longer to be valid otherwise.
     scene = Scene()
     topics = [{"name": f"orders-{number}"} for number in range(200)]
     rest = body(api(METADATA).request, 9, topics=topics)
@@ -162,7 +162,7 @@ def compact_client_id() -> Scene:
     return scene
 
 
-def test_a_finding_says_who_where_and_what() -> None:
+def test_a_finding_has_peer_position_and_text() -> None:
     scene = Scene()
     connection = scene.connect().request(API_VERSIONS, 3, 1, **SOFTWARE)
     connection.response(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])

@@ -1,4 +1,4 @@
-"""Q: each rule has bytes that break it and bytes that keep it."""
+"""Rules Q: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def waits() -> Scene:
     return _throttled(500)
 
 
-def test_requests_in_flight_need_not_wait() -> None:
+def test_requests_in_flight_are_exempt() -> None:
     scene = Scene()
     connection = (
         scene.connect().request(METADATA, 9, 1, topics=None).request(METADATA, 9, 2, topics=None)
@@ -38,12 +38,12 @@ def test_requests_in_flight_need_not_wait() -> None:
     assert not verdict.tallies["Q01"].judged
 
 
-def test_clients_of_old_versions_are_held_back_by_the_broker() -> None:
+def test_old_versions_are_throttled_by_the_broker() -> None:
     assert not _throttled(20, version=5).judge().tallies["Q01"].judged
 
 
 @breaks("Q02")
-def asks_as_long_ago() -> Scene:
+def sends_as_an_old_client() -> Scene:
     return (
         Scene()
         .connect()
@@ -54,7 +54,7 @@ def asks_as_long_ago() -> Scene:
 
 
 @breaks("Q02")
-def asks_what_is_gone() -> Scene:
+def sends_a_removed_api() -> Scene:
     return (
         Scene()
         .connect()

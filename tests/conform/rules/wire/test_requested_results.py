@@ -1,4 +1,4 @@
-"""C, second part: each rule has bytes that break it and bytes that keep it."""
+"""Rules C, part 2: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -96,6 +96,6 @@ def one_of_three() -> Scene:
 
 
 @breaks("C08")
-def ends_before_it_begins() -> Scene:
+def expires_before_its_issue_time() -> Scene:
     times = {"issue_timestamp_ms": 9, "expiry_timestamp_ms": 5, "max_timestamp_ms": 20}
     return scene_of((CREATE_TOKEN, 1, {}, {"token_id": "t", "hmac": b"x", **times}))

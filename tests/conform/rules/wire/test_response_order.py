@@ -1,4 +1,4 @@
-"""F, second part: each rule has bytes that break it and bytes that keep it."""
+"""Rules F, part 2: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answers_out_of_order() -> Scene:
 
 
 @breaks("F04")
-def nobody_asked() -> Scene:
+def response_without_a_request() -> Scene:
     scene = Scene()
     connection = scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
     connection.response(METADATA, 9, 1)
@@ -58,22 +58,22 @@ def _sent_without_acks(records: bytes) -> SceneConnection:
 
 
 BATCH = build_records([new_batch([Record(value=b"lamp")])])
-SPOILT = BATCH[:20] + bytes([BATCH[20] ^ 1]) + BATCH[21:]
+INVALID_BATCH = BATCH[:20] + bytes([BATCH[20] ^ 1]) + BATCH[21:]
 
 
 @breaks("F06", "B01")
-def goes_on_after_a_spoilt_batch() -> Scene:
-    connection = _sent_without_acks(SPOILT).request(METADATA, 9, 2, topics=None)
+def continues_after_an_invalid_batch() -> Scene:
+    connection = _sent_without_acks(INVALID_BATCH).request(METADATA, 9, 2, topics=None)
     return connection.response(METADATA, 9, 2).scene
 
 
 @keeps("F06", "B01")
-def ends_after_a_spoilt_batch() -> Scene:
-    return _sent_without_acks(SPOILT).request(METADATA, 9, 2, topics=None).fin().scene
+def closes_after_an_invalid_batch() -> Scene:
+    return _sent_without_acks(INVALID_BATCH).request(METADATA, 9, 2, topics=None).fin().scene
 
 
 @breaks("F16")
-def one_is_passed_over() -> Scene:
+def one_request_is_skipped() -> Scene:
     scene = Scene()
     connection = scene.connect()
     connection.request(METADATA, 9, 1, topics=None).request(METADATA, 9, 2, topics=None)
@@ -81,7 +81,7 @@ def one_is_passed_over() -> Scene:
     return scene
 
 
-def test_without_the_end_of_the_connection_nothing_is_passed_over() -> None:
+def test_skipped_requests_need_the_end_of_the_connection() -> None:
     scene = Scene()
     connection = scene.connect()
     connection.request(METADATA, 9, 1, topics=None).request(METADATA, 9, 2, topics=None)

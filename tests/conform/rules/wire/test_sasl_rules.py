@@ -1,4 +1,4 @@
-"""V06 and S: each rule has bytes that break it and bytes that keep it."""
+"""Rules V06 and S: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def asks_before_the_login() -> Scene:
     return _too_early().scene
 
 
-def test_a_broker_may_answer_with_an_error_but_not_go_on() -> None:
+def test_a_broker_may_respond_with_an_error_but_not_continue() -> None:
     once, twice = asks_before_the_login(), _metadata(_too_early(), 4).scene
     assert [each.side for each in findings(once.judge()) if each.rule.id == "V06"] == ["client"]
     sides = [each.side for each in findings(twice.judge()) if each.rule.id == "V06"]
@@ -81,7 +81,7 @@ def logs_in_again() -> Scene:
     return _metadata(connection, 5).scene
 
 
-def test_a_login_of_which_something_is_missing_is_not_judged() -> None:
+def test_an_incomplete_login_is_not_judged() -> None:
     scene = asks_before_the_login()
     scene.lose(1)
     verdict = scene.judge()
@@ -97,18 +97,18 @@ def test_findings_hold_no_secrets() -> None:
 
 
 @breaks("S03")
-def authenticates_at_once() -> Scene:
+def authenticates_without_handshake() -> Scene:
     connection = Scene().connect().request(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
     return connection.response(AUTHENTICATE, 2, 2).scene
 
 
 @breaks("S04")
-def takes_what_it_does_not_list() -> Scene:
+def accepts_an_unlisted_mechanism() -> Scene:
     connection = Scene().connect().request(HANDSHAKE, 1, 1, mechanism="PLAIN")
     return connection.response(HANDSHAKE, 1, 1, mechanisms=["SCRAM-SHA-256"]).scene
 
 
 @breaks("S04")
-def refuses_what_it_lists() -> Scene:
+def refuses_a_listed_mechanism() -> Scene:
     connection = Scene().connect().request(HANDSHAKE, 1, 1, mechanism="PLAIN")
     return connection.response(HANDSHAKE, 1, 1, error_code=33, mechanisms=["PLAIN"]).scene

@@ -1,4 +1,4 @@
-"""O: each rule has bytes that break it and bytes that keep it."""
+"""Rules O: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def another_compression() -> Scene:
 
 
 @breaks("O02")
-def too_much() -> Scene:
+def payload_above_the_limit() -> Scene:
     return scene_of(_subscribes(), _pushes(118, metrics=bytes(11)))

@@ -1,4 +1,4 @@
-"""V: each rule has bytes that break it and bytes that keep it."""
+"""Rules V: scenes that break and keep each rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OFFER = [
 
 
 def _negotiated(version: int = 3, **values: object) -> SceneConnection:
-    """Return a connection on which ApiVersions was answered."""
+    """Return a connection after an ApiVersions exchange."""
     connection = (
         Scene().connect().request(API_VERSIONS, version, 1, **(SOFTWARE if version >= 3 else {}))
     )
@@ -71,7 +71,7 @@ def begins_with_metadata() -> Scene:
 
 
 def _refused(version: int, keys: list[dict[str, int]]) -> Scene:
-    """Return a request that is too new, and its refusal."""
+    """Return a request in a too new version, and its refusal."""
     connection = Scene().connect().request(API_VERSIONS, 4, 1, **SOFTWARE)
     rest = response_frame(API_VERSIONS, version, 1, error_code=35, api_keys=keys)[8:]
     connection.broker(sized(ResponseHeader.codec(0).build({"correlation_id": 1}) + rest))
@@ -160,7 +160,7 @@ def epoch_goes_down() -> Scene:
 
 
 @breaks("V05")
-def epoch_is_no_epoch() -> Scene:
+def epoch_is_invalid() -> Scene:
     return _epochs(-2)
 
 
