@@ -1,4 +1,4 @@
-"""Reports of captures, and what a parser of HTML finds in them."""
+"""Reports of captures, as parsed HTML."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def run(*words: str | Path) -> int:
 
 
 @dataclass
-class FoundPage(HTMLParser):
+class ParsedPage(HTMLParser):
     """
-    A page as a parser of HTML sees it.
+    A parsed HTML page.
 
     Attributes:
         tags: Each start tag with its attributes, in order.
@@ -89,19 +89,19 @@ class FoundPage(HTMLParser):
         return found
 
 
-def page_of(folder: Path, *words: str | Path) -> FoundPage:
+def page_of(folder: Path, *words: str | Path) -> ParsedPage:
     """Write a report; return the page."""
     output = folder / "report.html"
     assert run(*words, "-o", output) == 0
-    return FoundPage(output.read_text(encoding="utf-8"))
+    return ParsedPage(output.read_text(encoding="utf-8"))
 
 
 def hostile_capture(folder: Path, names: Iterable[str] = (HOSTILE,)) -> str:
-    """Write a capture with such names of clients, topics and groups."""
+    """Write a capture with these names of clients, topics and groups."""
     wire = tcp_captures.Wire()
     for number, name in enumerate(names):
         connection = wire.connect(50_000 + number).syn()
-        # A connection that begins with such a name is not taken for Kafka.
+        # A connection beginning with such a name is not recognised as Kafka.
         connection.client(default_frames.request(18, 0, 0, "plain"))
         connection.broker(default_frames.response(18, 0, 0, error_code=0))
         connection.client(default_frames.request(3, 4, 1, name, topics=[{"name": name}]))

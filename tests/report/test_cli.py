@@ -1,4 +1,4 @@
-"""The command `report`: its figures are those of the other commands, its options."""
+"""The command `report`: figures equal to those of the other commands, and options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from dissector.cli import main
 from tests.corpus import FOLDER
-from tests.report.pages import FoundPage, page_of, run
+from tests.report.pages import ParsedPage, page_of, run
 
 DEMO = FOLDER / "demo.pcap"
 TRANSACTIONS = FOLDER / "kafka4-librdkafka-transactions.pcap"
@@ -38,13 +38,13 @@ def shown(value: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> FoundPage:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> ParsedPage:
     return page_of(tmp_path_factory.mktemp("demo"), DEMO)
 
 
 @pytest.mark.parametrize("section", ["apis", "clients", "topics", "brokers"])
-def test_totals_are_those_of_stats(
-    section: str, demo: FoundPage, capsys: pytest.CaptureFixture[str]
+def test_totals_equal_those_of_stats(
+    section: str, demo: ParsedPage, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expected = [row for row in stats(capsys, DEMO) if row.pop("section") == section]
     found = demo.dicts(section)
@@ -54,7 +54,7 @@ def test_totals_are_those_of_stats(
     assert found
 
 
-def test_plots_have_all_exchanges(demo: FoundPage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plots_have_all_exchanges(demo: ParsedPage, capsys: pytest.CaptureFixture[str]) -> None:
     rows = stats(capsys, DEMO)
     apis = {row["api"]: row for row in rows if row["section"] == "apis"}
     plotted = {each["name"]: each for each in demo.plots["series"]["api"]}
@@ -68,7 +68,7 @@ def test_plots_have_all_exchanges(demo: FoundPage, capsys: pytest.CaptureFixture
     assert sum(every["count"]) == sum(row["count"] for row in apis.values())
 
 
-def test_events_are_those_of_the_timeline(demo: FoundPage) -> None:
+def test_events_equal_those_of_timeline(demo: ParsedPage) -> None:
     from timeline.public import timeline
 
     events = list(timeline(DEMO))
@@ -81,7 +81,7 @@ def test_events_are_those_of_the_timeline(demo: FoundPage) -> None:
     assert sum(int(row["events"]) for row in demo.dicts("events")) == len(events)
 
 
-def test_findings_are_those_of_conform(demo: FoundPage) -> None:
+def test_findings_equal_those_of_conform(demo: ParsedPage) -> None:
     from conform import conform
 
     verdict = conform(str(DEMO))
@@ -91,20 +91,20 @@ def test_findings_are_those_of_conform(demo: FoundPage) -> None:
     ]
 
 
-def test_the_slowest_exchanges_are_sorted(demo: FoundPage) -> None:
+def test_the_slowest_exchanges_are_sorted(demo: ParsedPage) -> None:
     times = [float(row["latency ms"]) for row in demo.dicts("slowest")]
     assert len(times) == 25
     assert times == sorted(times, reverse=True)
     assert demo.dicts("slowest")[0]["request packet"] == "64"
 
 
-def test_users_of_topics_have_their_software(demo: FoundPage) -> None:
+def test_users_of_topics_have_their_software(demo: ParsedPage) -> None:
     users = demo.dicts("users")
     assert {row["topic"] for row in users} >= {"demo.orders", "demo.ledger"}
     assert any(row["software"].startswith("confluent-kafka-python") for row in users)
 
 
-def test_a_filter_selects(tmp_path: Path) -> None:
+def test_a_filter_selects_exchanges(tmp_path: Path) -> None:
     page = page_of(tmp_path, DEMO, "-Y", "api == Produce")
     assert [row["api"] for row in page.dicts("apis")] == ["Produce"]
     assert {row["api"] for row in page.dicts("slowest")} == {"Produce"}
@@ -112,7 +112,7 @@ def test_a_filter_selects(tmp_path: Path) -> None:
     assert "findings" not in page.tables
 
 
-def test_limits_are_said(tmp_path: Path) -> None:
+def test_limits_are_reported(tmp_path: Path) -> None:
     page = page_of(tmp_path, DEMO, "--events", "0", "--conform", "100")
     assert "Left out by --events 0." in page.text
     assert "The first 100 exchanges only" in page.text
@@ -121,7 +121,7 @@ def test_limits_are_said(tmp_path: Path) -> None:
     assert "exchanges only" not in every.text
 
 
-def test_what_a_capture_lacks(tmp_path: Path) -> None:
+def test_gaps_of_a_capture_are_reported(tmp_path: Path) -> None:
     lost = tmp_path / "lost.pcap"
     data = DEMO.read_bytes()
     lost.write_bytes(data[:24] + _without_first_packets(data, 40))
@@ -158,12 +158,12 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert page.dicts("apis")[0] == page_of(tmp_path, DEMO).dicts("apis")[0]
 
 
-def test_windows_make_no_difference(tmp_path: Path) -> None:
+def test_the_report_does_not_depend_on_windows(tmp_path: Path) -> None:
     both = page_of(tmp_path, TRANSACTIONS), page_of(tmp_path, TRANSACTIONS, "--jobs", "1")
     assert both[0].source == both[1].source
 
 
-def test_a_terminal_gets_no_page(
+def test_the_page_is_not_written_to_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -180,7 +180,7 @@ def test_a_terminal_gets_no_page(
         (("-Y", "api =="), "filter"),
     ],
 )
-def test_bad_usage_is_said_in_a_line(
+def test_wrong_usage_is_a_one_line_error(
     words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "report.html"
@@ -189,7 +189,7 @@ def test_bad_usage_is_said_in_a_line(
     assert not output.exists()
 
 
-def test_a_missing_extra_is_named(
+def test_the_error_without_the_package_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)

@@ -28,7 +28,7 @@ def rows(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_formats_hold_the_same_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_formats_have_the_same_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = rows(capsys, CAPTURE)
     assert all(tuple(row) == COLUMNS for row in found)
     assert run(CAPTURE, "-T", "csv") == 0
@@ -57,7 +57,7 @@ def test_evidence_names_the_exchanges(capsys: pytest.CaptureFixture[str]) -> Non
     ]
 
 
-def test_kinds_select(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kinds_select_events(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["kind"] for row in rows(capsys, CAPTURE, "--kind", "group,connection")} == {
         "group",
         "connection",
@@ -82,7 +82,7 @@ def test_a_display_filter_selects_by_the_evidence(capsys: pytest.CaptureFixture[
         (("-Y", "api =="), "filter"),
     ],
 )
-def test_bad_usage_is_said_in_a_line(
+def test_wrong_usage_is_a_one_line_error(
     words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(CAPTURE, *words) == 2
@@ -92,7 +92,7 @@ def test_bad_usage_is_said_in_a_line(
 
 
 @pytest.mark.parametrize("name", ["kafka4-librdkafka-group.pcap", "demo.pcap"])
-def test_windows_make_no_difference(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_do_not_depend_on_windows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     from dissector import Options
     from dissector.engine.reading.capture import Capture
     from timeline.public import timeline as events_of

@@ -1,4 +1,4 @@
-"""A damaged capture proves no event that the whole one does not show."""
+"""Damage to a capture adds no certain events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Claim = tuple[str, str, str, str]
 
 
 def claims(events: Iterable[Event]) -> Iterator[tuple[Claim, str]]:
-    """Yield what events claim, and the first part of their texts without what a damage changes."""
+    """Yield the claims of events, with the first part of their texts without variable numbers."""
     for each in events:
         yield (
             (each.kind, each.subject, each.event, each.cause),
@@ -49,7 +49,7 @@ def claims(events: Iterable[Event]) -> Iterator[tuple[Claim, str]]:
 
 @cache
 def whole(name: str) -> dict[Claim, list[str]]:
-    """Return what the whole capture claims."""
+    """Return the claims of the whole capture."""
     found: dict[Claim, list[str]] = {}
     for claim, text in claims(timeline(FOLDER / name)):
         found.setdefault(claim, []).append(text)
@@ -57,7 +57,7 @@ def whole(name: str) -> dict[Claim, list[str]]:
 
 
 def unfounded(name: str, damaged: Iterable[Event]) -> list[tuple[Claim, str]]:
-    """Return the certain claims of a damaged capture that the whole one does not make."""
+    """Return the certain claims of a damaged capture missing in the whole one."""
     return [
         (claim, text)
         for claim, text in claims(each for each in damaged if each.certain)
@@ -72,7 +72,7 @@ def unfounded(name: str, damaged: Iterable[Event]) -> list[tuple[Claim, str]]:
         [(name, each, seed) for name in CAPTURES for each in MUTATIONS for seed in SEEDS],
     ),
 )
-def test_a_damaged_capture_claims_no_more(name: str, mutation: Mutation, seed: int) -> None:
+def test_damage_adds_no_certain_events(name: str, mutation: Mutation, seed: int) -> None:
     head, packets = packets_of(FOLDER / name)
     file = file_of(head, mutation(packets, Random(f"{name} {mutation.__name__} {seed}")))
     assert not unfounded(name, timeline(open_capture("-", stdin=io.BytesIO(file))))
@@ -93,7 +93,7 @@ def test_events_come_in_time_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_spoiled_bytes_raise_nothing(name: str) -> None:
+def test_corrupted_bytes_raise_no_error(name: str) -> None:
     head, packets = packets_of(FOLDER / name)
     file = file_of(head, spoil(packets, Random(name)))
     for each in timeline(open_capture("-", stdin=io.BytesIO(file))):

@@ -1,4 +1,4 @@
-"""docs/timeline.md names all events of all kinds."""
+"""docs/timeline.md documents all events of all kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def documented(kind: str) -> set[str]:
     return {name for row in rows for name in re.findall(r"`(.*?)`", row)}
 
 
-def test_each_kind_has_its_section() -> None:
+def test_each_kind_has_a_section() -> None:
     assert set(KINDS) <= SECTIONS.keys()
 
 

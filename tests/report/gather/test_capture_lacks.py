@@ -1,4 +1,4 @@
-"""What a capture lacks."""
+"""Gaps of a capture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def talk() -> tcp_captures.Wire:
     return wire
 
 
-def lacking(path: str) -> dict[str, int]:
+def gaps_of(path: str) -> dict[str, int]:
     capture = open_capture(path)
     assert list(capture)
     assert capture.reading is not None
@@ -31,24 +31,24 @@ def lacking(path: str) -> dict[str, int]:
     }
 
 
-def test_a_whole_capture_lacks_nothing(tmp_path: Path) -> None:
-    assert lacking(tcp_captures.write(tmp_path / "a.pcap", talk().packets)) == {}
+def test_a_complete_capture_has_no_gaps(tmp_path: Path) -> None:
+    assert gaps_of(tcp_captures.write(tmp_path / "a.pcap", talk().packets)) == {}
 
 
-def test_a_begin_in_the_middle(tmp_path: Path) -> None:
+def test_a_connection_begun_before_the_capture(tmp_path: Path) -> None:
     path = tcp_captures.write(tmp_path / "a.pcap", talk().packets[3:])
-    assert lacking(path) == {"connections without their begin": 1}
+    assert gaps_of(path) == {"connections without their begin": 1}
 
 
 def test_lost_packets(tmp_path: Path) -> None:
     sent = talk().packets
     lost = [each for number, each in enumerate(sent) if number not in (7, 8)]
-    found = lacking(tcp_captures.write(tmp_path / "a.pcap", lost))
+    found = gaps_of(tcp_captures.write(tmp_path / "a.pcap", lost))
     assert found["gaps in streams"] == 1
     assert found["bytes lost"] > 0
 
 
-def test_a_capture_of_nothing(tmp_path: Path) -> None:
+def test_an_empty_capture(tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     wire.connect().syn()
     capture = open_capture(tcp_captures.write(tmp_path / "a.pcap", wire.packets))

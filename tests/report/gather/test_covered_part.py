@@ -1,4 +1,4 @@
-"""Which part of a capture is followed."""
+"""The part of a capture covered by the report."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def taken(part: Part, *, whole: bool) -> int:
 
 
 @pytest.mark.parametrize(("most", "expected"), [(None, COUNT), (COUNT, COUNT), (100, 100), (0, 0)])
-def test_windows_are_cut(most: int | None, expected: int) -> None:
+def test_windows_are_truncated(most: int | None, expected: int) -> None:
     part = Part(most)
     assert taken(part, whole=False) == part.count == expected
     assert part.is_cut == (expected < COUNT)
 
 
-def test_whole_windows_may_be_more() -> None:
+def test_whole_windows_may_exceed_the_limit() -> None:
     part = Part(100)
     assert 100 < taken(part, whole=True) == part.count < COUNT
     assert part.is_cut

@@ -1,4 +1,4 @@
-"""Events are counted, and the first of each name retained."""
+"""Events are counted, and the first of each name is kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def event(number: int, name: str = "joined", kind: str = "group") -> Event:
     return Event(number, number, kind, "g", name, "", "", (), True, Needs(frozenset(), 0))
 
 
-def test_the_first_are_retained() -> None:
+def test_the_first_events_are_kept() -> None:
     digest = EventDigest(most=2)
     for number in (3, 1, 2):
         digest.add(event(number))

@@ -11,10 +11,10 @@ def test_the_highest_of_all_parts() -> None:
     slowest.add(exchanges([START] * 4, [5_000_000, 1_000_000, None, 9_000_000]))
     slowest.add(exchanges([START] * 2, [7_000_000, 5_000_000]))
     assert [row["latency_ms"] for row in slowest.rows] == [9.0, 7.0, 5.0]
-    assert slowest.rows[-1]["correlation_id"] == 0  # of equal ones the first
+    assert slowest.rows[-1]["correlation_id"] == 0  # the first of equal ones
 
 
-def test_exchanges_without_a_value_are_left_out() -> None:
+def test_exchanges_without_a_value_are_omitted() -> None:
     slowest = ExtremeExchanges(3, latency_ns)
     slowest.add(exchanges([START], [None]))
     assert slowest.rows == []

@@ -18,7 +18,7 @@ START = 1_700_000_000 * SECOND
 def exchanges(
     times: Iterable[int], latencies: Sequence[int | None] = (), topics: Sequence[str] = ("t",)
 ) -> Columns:
-    """Return exchanges of one client that begin at these times."""
+    """Return exchanges of one client at these times."""
     rows = []
     for number, time_ns in enumerate(times):
         latency = latencies[number] if latencies else 1_000_000
@@ -63,7 +63,7 @@ def test_sums_of_bins() -> None:
     assert series.rows[0]["errors"] == 3
 
 
-def test_percentiles_have_the_nearest_rank() -> None:
+def test_percentiles_use_the_nearest_rank() -> None:
     latencies = np.random.default_rng(7).lognormal(15, 2, 5_000).astype(np.int64).tolist()
     bins = TimeBins()
     for part in range(0, 5_000, 1_000):
@@ -92,7 +92,7 @@ def test_no_percentile_is_above_the_highest() -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 10])
-def test_too_many_bins_become_wider(parts: int) -> None:
+def test_bins_beyond_the_limit_are_merged(parts: int) -> None:
     bins = TimeBins(max_bins=50)
     times = [START + number * SECOND for number in range(1_000)]
     for part in np.array_split(times, parts):
@@ -103,7 +103,7 @@ def test_too_many_bins_become_wider(parts: int) -> None:
     assert sum(row["count"] for row in series.rows) == 1_000
 
 
-def test_a_wrong_clock_makes_no_wide_bins() -> None:
+def test_a_wrong_clock_does_not_widen_bins() -> None:
     bins = TimeBins()
     bins.add(exchanges([0, *(START + number * 1_000_000 for number in range(200))]))
     assert bins.occupied()[0] == 0
@@ -117,7 +117,7 @@ def test_busiest_labels_come_first() -> None:
     assert [each.label for each in bins.series("topic", 2)] == [("many",), ("all",)]
 
 
-def test_labels_beyond_the_limit_are_no_series() -> None:
+def test_labels_beyond_the_limit_have_no_series() -> None:
     bins = TimeBins()
     bins.add(exchanges([START], topics=[f"t{number}" for number in range(MAX_LABELS)]))
     bins.add(exchanges([START] * 5, topics=["late"]))
@@ -125,7 +125,7 @@ def test_labels_beyond_the_limit_are_no_series() -> None:
     assert sum(row["count"] for row in bins.series("all", 1)[0].rows) == 6
 
 
-def test_nothing() -> None:
+def test_without_exchanges() -> None:
     bins = TimeBins()
     assert bins.occupied() == []
     assert bins.series("api", 5) == []

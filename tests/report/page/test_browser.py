@@ -35,8 +35,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def silent(page: Page) -> Iterator[None]:
-    """Check that a page says nothing and asks for nothing but itself."""
+def no_messages_and_requests(page: Page) -> Iterator[None]:
+    """Check that a page logs nothing and loads nothing else."""
     page.complaints.clear()
     page.requested.clear()
     yield
@@ -62,7 +62,7 @@ def test_plots_are_drawn(page: Page, demo: Path) -> None:
     assert "highest" in page.value("document.querySelector('figcaption').textContent")
 
 
-def test_values_can_be_compared_and_chosen(page: Page, demo: Path) -> None:
+def test_series_can_be_compared_and_chosen(page: Page, demo: Path) -> None:
     page.open(demo)
     legend = "document.querySelector('.u-legend').textContent"
     choose(page, "dimension", "topic")
@@ -71,7 +71,7 @@ def test_values_can_be_compared_and_chosen(page: Page, demo: Path) -> None:
     assert "exchanges" in page.value(legend)
 
 
-def test_a_drag_zooms_all(page: Page, demo: Path) -> None:
+def test_a_drag_zooms_all_plots(page: Page, demo: Path) -> None:
     page.open(demo)
     whole = page.value(RANGE)
     mark = "document.querySelector('.lane rect').getAttribute('x')"
@@ -138,7 +138,7 @@ def test_dark_and_print(page: Page, demo: Path) -> None:
     assert page.value("document.querySelectorAll('#clients[open]').length") == 0
 
 
-def test_names_of_a_capture_do_nothing(page: Page, tmp_path: Path) -> None:
+def test_captured_names_run_no_script(page: Page, tmp_path: Path) -> None:
     output = tmp_path / "hostile.html"
     assert run(hostile_capture(tmp_path, [HOSTILE, "__proto__"]), "-o", output) == 0
     page.open(output)

@@ -1,4 +1,4 @@
-"""The page loads nothing, and what a capture holds is text in it."""
+"""The page loads nothing, and captured text is escaped."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import pytest
 
 from report.page.html_page import json_for_script
 from tests.corpus import FOLDER
-from tests.report.pages import HOSTILE, FoundPage, hostile_capture, page_of
+from tests.report.pages import HOSTILE, ParsedPage, hostile_capture, page_of
 
 SHOWN = HOSTILE.replace("\x1b", r"\x1b").replace("\u2028", r"\u2028").replace("\u202e", r"\u202e")
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> FoundPage:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> ParsedPage:
     folder = tmp_path_factory.mktemp("hostile")
     return page_of(folder, hostile_capture(folder))
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> FoundPage:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> ParsedPage:
     return page_of(tmp_path_factory.mktemp("demo"), FOLDER / "demo.pcap")
 
 
-def test_names_of_a_capture_are_texts(hostile: FoundPage) -> None:
+def test_captured_names_are_text(hostile: ParsedPage) -> None:
     assert [row["topic"] for row in hostile.dicts("topics")] == [SHOWN]
     assert {row["client id"] for row in hostile.dicts("clients")} == {SHOWN, "plain"}
     assert {each["name"] for each in hostile.plots["series"]["topic"]} == {SHOWN}
     assert SHOWN in [row["subject"] for row in hostile.dicts("events-group")]
 
 
-def test_names_of_a_capture_are_no_markup(hostile: FoundPage, demo: FoundPage) -> None:
+def test_captured_names_are_not_markup(hostile: ParsedPage, demo: ParsedPage) -> None:
     assert [tag for tag, _ in hostile.tags].count("script") == 2
     assert "img" not in {tag for tag, _ in hostile.tags}
     names = {name for _, attributes in hostile.tags for name in attributes}
@@ -43,11 +43,11 @@ def test_names_of_a_capture_are_no_markup(hostile: FoundPage, demo: FoundPage) -
     assert names <= {name for _, attributes in demo.tags for name in attributes} | {"class"}
 
 
-def test_no_control_character_is_left(hostile: FoundPage) -> None:
+def test_control_characters_are_removed(hostile: ParsedPage) -> None:
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", hostile.source)
 
 
-def test_the_page_loads_nothing(demo: FoundPage) -> None:
+def test_the_page_loads_nothing(demo: ParsedPage) -> None:
     for tag, attributes in demo.tags:
         assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
         assert not {"src", "srcset", "style", "action", "ping"} & attributes.keys()
@@ -57,7 +57,7 @@ def test_the_page_loads_nothing(demo: FoundPage) -> None:
     assert "@import" not in style
 
 
-def test_the_policy_allows_the_own_script_only(demo: FoundPage) -> None:
+def test_the_content_security_policy_allows_the_page_script_only(demo: ParsedPage) -> None:
     (policy,) = (
         attributes["content"]
         for tag, attributes in demo.tags
@@ -75,7 +75,7 @@ def digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def test_sections_are_named_for_keyboards_and_readers(demo: FoundPage) -> None:
+def test_sections_have_labels_for_screen_readers(demo: ParsedPage) -> None:
     ids = [attributes["id"] for _, attributes in demo.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     links = [attributes["href"] for tag, attributes in demo.tags if tag == "a"]
@@ -103,7 +103,7 @@ def test_credentials_are_masked(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
 
 
-def test_many_long_names_make_no_large_page(tmp_path: Path) -> None:
+def test_many_long_names_do_not_enlarge_the_page(tmp_path: Path) -> None:
     names = [f"{number:03}" + "<&'\"" * 500 for number in range(150)]
     page = page_of(tmp_path, hostile_capture(tmp_path, names))
     assert len(page.dicts("topics")) == 100

@@ -14,7 +14,7 @@ def event(subject: str, begin_s: int, end_s: int, name: str, *, certain: bool = 
     return Event(*times, "group", subject, name, "why", "text", (), certain, Needs(frozenset(), 0))
 
 
-def test_short_events_lie_above_long_ones() -> None:
+def test_short_events_are_drawn_above_long_ones() -> None:
     events = [event("g", 12, 12, "fenced"), event("g", 11, 19, "rebalance", certain=False)]
     (lane,), more = lanes(events, 10 * SECOND, SafeText())
     assert more == 0
@@ -32,7 +32,7 @@ def test_subjects_with_most_events_have_lanes() -> None:
     assert found[0].subject == "g34"
 
 
-def test_sums_of_an_hour_are_no_marks() -> None:
+def test_hourly_sums_have_no_marks() -> None:
     events = [event("shop", 9, 9, "produces"), event("shop", 3, 3, "retried")]
     (lane,), more = lanes([*events, event("quiet", 9, 9, "produces")], 0, SafeText())
     assert (lane.subject, more) == ("shop", 0)

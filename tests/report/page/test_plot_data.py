@@ -1,4 +1,4 @@
-"""Data of the plots: empty bins beside a gap, odd clocks."""
+"""Data of the plots: empty bins beside a gap, wrong clocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from report.page.safe_text import SafeText, counted_bytes, first_words
 from tests.report.gather.test_time_bins import SECOND, START, exchanges
 
 
-def test_lines_go_down_to_zero_in_gaps() -> None:
+def test_lines_drop_to_zero_in_gaps() -> None:
     bins = TimeBins()
     bins.add(exchanges([START, START + 100_000_000]))
     data = plot_data(bins, START, SafeText())
@@ -41,6 +41,6 @@ def test_bytes_have_units() -> None:
     ]
 
 
-def test_of_many_names_the_first() -> None:
+def test_number_of_names_is_bounded() -> None:
     assert first_words(["a", "b"]) == "a, b"
     assert first_words(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

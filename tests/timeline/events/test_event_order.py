@@ -24,14 +24,14 @@ def test_an_event_waits_for_earlier_ones() -> None:
     assert [each.time_ns for each in order.drain()] == [3, 5]
 
 
-def test_it_waits_no_longer_than_the_horizon() -> None:
+def test_events_wait_no_longer_than_the_horizon() -> None:
     order = EventOrder()
     order.add([event(5)])
     assert not list(order.ready(0, HORIZON_NS))
     assert list(order.ready(0, HORIZON_NS + 6))
 
 
-def test_few_events_wait() -> None:
+def test_number_of_waiting_events_is_bounded() -> None:
     order = EventOrder()
     order.add(map(event, range(1, MAX_WAITING + 3)))
     assert len(list(order.ready(0, 0))) == 2

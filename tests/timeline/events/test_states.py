@@ -1,4 +1,4 @@
-"""States of bounded number."""
+"""A bounded number of states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 from timeline.events.states import Fresh, States
 
 
-def test_the_state_unused_for_longest_is_dropped() -> None:
+def test_the_least_recently_used_state_is_dropped() -> None:
     states: States[str, list[int]] = States(Fresh(list), limit=3)
     for key in "abc":
         states.use(key).append(1)
@@ -17,7 +17,7 @@ def test_the_state_unused_for_longest_is_dropped() -> None:
     assert states["a"] == [1, 2]
 
 
-def test_they_can_be_pickled_with_their_limit() -> None:
+def test_states_are_pickled_with_their_limit() -> None:
     states: States[int, list[int]] = States(Fresh(list), limit=2)
     for number in range(2):
         states.use(number)

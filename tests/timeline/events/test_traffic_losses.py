@@ -1,4 +1,4 @@
-"""Losses make events uncertain, those of other brokers do not."""
+"""Losses make events of the same broker uncertain."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_loss_at_one_broker() -> None:
     assert certainty(scene) == {"10.0.0.2:9092": False, "10.0.0.3:9092": True}
 
 
-def test_a_connection_without_its_begin() -> None:
+def test_a_connection_without_its_beginning() -> None:
     scene = Scene()
     connection = scene.connect(syn=False)
     connection.request(CREATE_TOPICS, 5, 1).response(CREATE_TOPICS, 5, 1, topics=[{"name": "a"}])
@@ -44,7 +44,7 @@ def test_a_connection_without_its_begin() -> None:
     assert [each.certain for each in events] == [False, True]
 
 
-def test_refused_connections_lose_nothing() -> None:
+def test_refused_connections_are_no_loss() -> None:
     scene = two_brokers()
     scene.connect().rst(1)
     assert certainty(scene) == {"10.0.0.2:9092": True, "10.0.0.3:9092": True}

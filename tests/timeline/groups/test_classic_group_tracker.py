@@ -34,7 +34,7 @@ def assignment(topic: str, *partitions: int) -> bytes:
 
 
 class Member:
-    """A member of the group `g` on a connection of its own."""
+    """A member of the group `g` on its own connection."""
 
     def __init__(self, scene: Scene, name: str, version: int = 5, syn: bool = True) -> None:
         self.scene, self.name, self.version = scene, name, version
@@ -56,7 +56,7 @@ class Member:
         self.connection.request(JOIN, self.version, self._id, **values)
 
     def joined(self, generation: int, leader: str, *members: str) -> None:
-        """Answer the JoinGroup; the leader gets the members."""
+        """Answer the JoinGroup; the leader gets the list of members."""
         found = [{"member_id": each, "metadata": subscription("orders")} for each in members]
         self.connection.response(
             JOIN,
@@ -70,7 +70,7 @@ class Member:
         )
 
     def sync(self, generation: int, *partitions: int, error: int = 0) -> None:
-        """Ask for the assignment and get it."""
+        """Request and receive the assignment."""
         self._id += 1
         head = {"group_id": "g", "generation_id": generation, "member_id": self.name}
         self.connection.request(SYNC, 3, self._id, **head)
@@ -78,14 +78,14 @@ class Member:
         self.connection.response(SYNC, 3, self._id, error_code=error, assignment=got)
 
     def beat(self, generation: int, error: int = 0) -> None:
-        """Send a heartbeat, and get an answer."""
+        """Send and answer a heartbeat."""
         self._id += 1
         head = {"group_id": "g", "generation_id": generation, "member_id": self.name}
         self.connection.request(HEARTBEAT, 3, self._id, **head)
         self.connection.response(HEARTBEAT, 3, self._id, error_code=error)
 
     def leave(self, reason: str | None = None) -> None:
-        """Send a LeaveGroup, and get an answer."""
+        """Send and answer a LeaveGroup."""
         self._id += 1
         member = {"member_id": self.name, "reason": reason}
         self.connection.request(LEAVE, 5, self._id, group_id="g", members=[member])
@@ -112,7 +112,7 @@ class Member:
 
 
 def pair(version: int = 5, syn: bool = True) -> tuple[Scene, Member, Member]:
-    """Return a group of two members in generation 1, the first of which leads."""
+    """Return a group of two members in generation 1, with the first as leader."""
     scene = Scene()
     first, second = (Member(scene, name, version, syn) for name in ("first", "second"))
     first.ask_to_join()
@@ -154,7 +154,7 @@ def test_a_member_that_leaves() -> None:
     assert "first orders 0-1 -> orders 0-2, second orders 2 -> gone" in text
 
 
-def test_a_client_that_polls_too_late_leaves() -> None:
+def test_a_client_leaves_after_max_poll_interval() -> None:
     scene, first, second = pair()
     second.leave("consumer poll timeout has expired.")
     first.beat(1, REBALANCE_IN_PROGRESS)
@@ -180,17 +180,17 @@ def test_a_member_that_is_silent_for_its_session_timeout() -> None:
     assert rebalances(_silent(6000))[1:] == [("rebalance", "session timeout", True)]
 
 
-def test_one_that_is_silent_for_less_is_no_cause() -> None:
+def test_a_shorter_silence_is_no_cause() -> None:
     assert rebalances(_silent(3000))[1:] == [("rebalance", "unknown", False)]
 
 
-def test_the_first_cause_is_uncertain_without_the_begin_of_connections() -> None:
+def test_the_first_cause_is_uncertain_on_older_connections() -> None:
     first, second = rebalances(_silent(6000, syn=False))
     assert first == ("rebalance", "joined", False)
     assert second == ("rebalance", "session timeout", True)  # the generation before is known
 
 
-def test_a_capture_that_begins_in_a_generation_knows_no_cause() -> None:
+def test_a_generation_begun_before_the_capture_has_no_cause() -> None:
     scene = Scene()
     first = Member(scene, "first", syn=False)
     first.beat(7)
@@ -231,7 +231,7 @@ def test_a_member_with_another_subscription() -> None:
     assert "consumption paused up to" in event.text
 
 
-def test_a_member_that_joins_again_for_no_reason() -> None:
+def test_a_member_that_rejoins_without_a_reason() -> None:
     scene, first, second = pair()
     second.ask_to_join()
     first.beat(1, REBALANCE_IN_PROGRESS)
@@ -306,7 +306,7 @@ def test_a_member_that_never_syncs() -> None:
     assert last == ("rebalance", "rebalance timeout", True)
 
 
-def test_refused_commits_say_what_they_cost() -> None:
+def test_refused_commits_report_their_cost() -> None:
     scene, _, second = pair()
     second.commit(1)
     second.commit(0, error=22)
@@ -315,7 +315,7 @@ def test_refused_commits_say_what_they_cost() -> None:
     assert "in generation 0, while the group is in 1" in event.text
 
 
-def test_a_member_that_is_no_longer_known_is_fenced() -> None:
+def test_an_unknown_member_is_fenced() -> None:
     scene, _, second = pair()
     second.beat(1, UNKNOWN_MEMBER_ID)
     (event,) = only(events_of(scene, "group"), "fenced")
@@ -334,7 +334,7 @@ def test_the_coordinator_moves() -> None:
     assert events[-1].text.startswith("from 10.0.0.2:9092 to 10.0.0.3:9092, 4")
 
 
-def test_clients_that_come_and_go() -> None:
+def test_clients_that_join_and_leave() -> None:
     scene = Scene()
     for number in range(3):
         member = Member(scene, f"flappy-{number}")
@@ -345,7 +345,7 @@ def test_clients_that_come_and_go() -> None:
     assert [each.event for each in events_of(scene, "group")].count("flapping") == 1
 
 
-def test_a_generation_that_goes_back_begins_anew() -> None:
+def test_a_decreasing_generation_starts_a_new_group() -> None:
     scene, first, _ = pair()
     first.ask_to_join()
     first.joined(1, "first", "first")
@@ -383,7 +383,7 @@ def test_groups_of_the_corpus(name: str, causes: list[str]) -> None:
 
 
 def begun_rebalance() -> tuple[Scene, Member]:
-    """Return a scene with a group of one member, which joins again after another one left."""
+    """Return a scene with a member that rejoins after another one has left."""
     scene = Scene()
     first, second = Member(scene, "first"), Member(scene, "second")
     first.ask_to_join()
@@ -399,12 +399,12 @@ def begun_rebalance() -> tuple[Scene, Member]:
     return scene, first
 
 
-def test_a_rebalance_that_the_capture_ends_in_is_uncertain() -> None:
+def test_a_rebalance_incomplete_at_the_end_is_uncertain() -> None:
     scene, _ = begun_rebalance()
     assert brief(only(events_of(scene, "group"), "rebalance"))[-1] == ("rebalance", "left", False)
 
 
-def test_a_rebalance_whose_last_member_is_gone_has_ended() -> None:
+def test_a_rebalance_ends_when_its_last_member_leaves() -> None:
     scene, first = begun_rebalance()
     first.connection.fin()
     assert brief(only(events_of(scene, "group"), "rebalance"))[-1] == ("rebalance", "left", True)

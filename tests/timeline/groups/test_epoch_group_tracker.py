@@ -1,4 +1,4 @@
-"""Groups whose members have epochs: consumer, share and streams groups."""
+"""Groups with member epochs: consumer, share and streams groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONSUMER = 68
 def test_a_second_member_joins_and_leaves() -> None:
     events = corpus_events("kafka4-librdkafka-group-848.pcap", "group")
     first, second = only(events, "rebalance")
-    assert (first.cause, first.certain) == ("joined", False)  # who was there before is unknown
+    assert (first.cause, first.certain) == ("joined", False)  # earlier members are unknown
     assert (second.cause, second.certain) == ("joined", True)
     assert second.text.startswith("epoch 2 to 3: rdkafka-848-second-73if1D joined; 2 members")
     assert [each.event for each in events].count("left") == 2
@@ -35,7 +35,7 @@ def test_share_and_streams_groups(name: str, subject: str) -> None:
 
 
 class Beats:
-    """Heartbeats of members of the group `g`, a connection each."""
+    """Heartbeats of members of the group `g`, one connection each."""
 
     def __init__(self) -> None:
         self.scene = Scene()
@@ -96,7 +96,7 @@ def test_a_silent_member_is_an_uncertain_cause() -> None:
     )
 
 
-def test_without_a_request_that_explains_it_the_cause_is_unknown() -> None:
+def test_the_cause_is_unknown_without_an_explaining_request() -> None:
     beats = joined_pair()
     beats.beat("b", 2, 3)
     beats.beat("a", 2, 3)
@@ -116,7 +116,7 @@ def test_a_fenced_member() -> None:
     assert "3.0" in event.text
 
 
-def test_a_later_join_that_is_answered_first() -> None:
+def test_a_later_join_answered_first() -> None:
     scene = Scene()
     first, second = scene.connect(), scene.connect()
     head = {"group_id": "g", "topic_partitions": None}

@@ -1,4 +1,4 @@
-"""Groups that are deleted, and by whom; in every version."""
+"""Deleted groups, and the deleting client, in every version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DELETE_GROUPS, NON_EMPTY_GROUP = 42, 68
 
 
 @pytest.mark.parametrize("version", list(api(DELETE_GROUPS).request.versions))  # type: ignore[union-attr]
-def test_each_group_has_its_result(version: int) -> None:
+def test_each_deleted_group_has_its_result(version: int) -> None:
     results = [{"group_id": "old"}, {"group_id": "busy", "error_code": NON_EMPTY_GROUP}]
     scene = scene_of((DELETE_GROUPS, version, {}, {"results": results}))
     deleted, refused = events_of(scene, "group")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.timeline.events_of import corpus_events, only
 
 
-def test_who_waited_for_whom_and_what_changed() -> None:
+def test_the_text_has_waits_and_changes() -> None:
     event = only(corpus_events("kafka4-librdkafka-group.pcap", "group"), "rebalance")[1]
     first, second = "rdkafka-first-1f57eab9", "rdkafka-second-4f27faad"
     topic = "kafka4-librdkafka-group.orders"
@@ -17,7 +17,7 @@ def test_who_waited_for_whom_and_what_changed() -> None:
     )
 
 
-def test_cooperative_members_go_on() -> None:
+def test_cooperative_members_keep_their_partitions() -> None:
     name = "kafka4-librdkafka-group-cooperative.pcap"
     event = only(corpus_events(name, "group"), "rebalance")[1]
     assert "members consumed their other partitions meanwhile (cooperative)" in event.text

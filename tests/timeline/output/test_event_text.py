@@ -1,4 +1,4 @@
-"""Events for people."""
+"""Events as text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def test_a_headline_and_a_wrapped_text() -> None:
     assert all(len(line) <= 60 for line in lines if line.startswith(" " * 14))
 
 
-def test_an_uncertain_event_says_so() -> None:
+def test_an_uncertain_event_is_marked() -> None:
     (first, *_) = corpus_events("kafka4-librdkafka-group.pcap", "group")
     assert ", uncertain  [packets" in next(iter(event_lines([replace(first, certain=False)])))
 
 
-def test_control_characters_never_reach_a_terminal() -> None:
+def test_control_characters_are_escaped() -> None:
     (first, *_) = corpus_events("kafka4-librdkafka-group.pcap", "group")
     text = "".join(event_lines([replace(first, subject="\x1b[31m", text="a\x07b \u202e")]))
     assert text.isprintable()

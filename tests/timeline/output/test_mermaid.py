@@ -1,4 +1,4 @@
-"""Sequence diagrams for tickets."""
+"""Sequence diagrams in Mermaid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hostile(number: int) -> Event:
     return Event(number, number, "group", "g;\u202e", "joined", "", text, (proof,), True, needs)
 
 
-def test_nothing_of_a_capture_is_syntax() -> None:
+def test_captured_text_is_escaped() -> None:
     lines = list(mermaid_lines([hostile(1)]))
     assert len(lines) == 5
     for line in lines:
@@ -40,6 +40,6 @@ def test_nothing_of_a_capture_is_syntax() -> None:
         assert not set(bare.replace("->>", "").replace("-->>", "")) & set("#;<>%\x1b\n\u202e")
 
 
-def test_many_events_are_cut() -> None:
+def test_number_of_events_is_bounded() -> None:
     lines = list(mermaid_lines(map(hostile, range(MAX_EVENTS + 5))))
     assert lines[-1].endswith("5 more events, -Y and --kind select")

@@ -1,4 +1,4 @@
-"""Spans of Produce and Fetch: their parents, attributes, ids, and the way to a collector."""
+"""Spans of Produce and Fetch: parents, attributes, ids, and export to a collector."""
 
 from __future__ import annotations
 
@@ -94,19 +94,19 @@ def test_records_of_one_parent_share_a_span(tmp_path: Path) -> None:
         f"00-{TRACE}-{PARENT}-01\x1b[2J",
     ],
 )
-def test_a_bad_header_is_no_parent(header: str, tmp_path: Path) -> None:
+def test_an_invalid_header_gives_no_parent(header: str, tmp_path: Path) -> None:
     (span,) = spans_of(tmp_path, record(header))
     assert "parentSpanId" not in span
     assert span["traceId"] != TRACE
 
 
-def test_an_error_is_the_status(tmp_path: Path) -> None:
+def test_errors_set_the_status(tmp_path: Path) -> None:
     (span,) = spans_of(tmp_path, record(None), error_code=6)
     assert span["status"] == {"code": 2, "message": "NOT_LEADER_OR_FOLLOWER"}
     assert span["attributes"]["error.type"] == {"stringValue": "NOT_LEADER_OR_FOLLOWER"}
 
 
-def test_ids_are_the_same_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ids_are_reproducible(capsys: pytest.CaptureFixture[str]) -> None:
     texts = []
     for _ in range(2):
         assert run(DEMO, "--otlp", "-") == 0
@@ -123,7 +123,7 @@ def test_a_filter_selects_exchanges(capsys: pytest.CaptureFixture[str]) -> None:
 
 @contextmanager
 def collector(status: int) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-    """Run a collector that answers with a status; give its address, and what it got."""
+    """Run a collector that answers with a status; yield its address and received requests."""
     got: list[tuple[str, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -143,7 +143,7 @@ def collector(status: int) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
         thread.join()
 
 
-def test_a_collector_gets_the_same_spans(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_collector_receives_the_same_spans(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(DEMO, "--otlp", "-") == 0
     wanted = [(each["traceId"], each["name"]) for each in spans_in(capsys.readouterr().out)]
     with collector(200) as (url, got):
@@ -168,7 +168,7 @@ def test_a_collector_that_refuses_is_an_error(capsys: pytest.CaptureFixture[str]
     )
 
 
-def test_no_collector_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_collector_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with collector(200) as (url, _):
         pass
     assert run(DEMO, "--otlp", url) == 2
@@ -185,7 +185,7 @@ def test_spans_are_written_in_place_of_events(
     assert "--otlp writes spans in place of events" in capsys.readouterr().err
 
 
-def test_without_the_package_the_line_names_the_extra(
+def test_the_error_without_the_package_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(

@@ -1,4 +1,4 @@
-"""Connections that are closed after a silence, and those that are not accepted."""
+"""Connections closed after idle time, and refused ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_connection_in_use_is_not_idle() -> None:
 
 
 def attempts(count: int, *, refused: bool) -> Scene:
-    """Return a scene with a broker, and connections to it that fail."""
+    """Return a scene with a broker, and failed connections to it."""
     scene = Scene()
     connection = scene.connect()
     connection.request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
@@ -60,12 +60,12 @@ def test_refused_connections() -> None:
     ]
 
 
-def test_connections_without_an_answer() -> None:
+def test_connections_without_a_response() -> None:
     (event,) = events_of(attempts(2, refused=False), "connection")
     assert brief([event]) == [("connect failed", "no answer", False)]
 
 
-def test_addresses_that_are_no_brokers_count_only_with_a_port(tmp_path: Path) -> None:
+def test_unknown_addresses_count_only_with_a_port(tmp_path: Path) -> None:
     scene = Scene()
     scene.wire.connect(51000).send_segment(0, SYN, before=True)
     path = tcp_captures.write(tmp_path / "scene.pcap", scene.wire.packets)
@@ -74,8 +74,8 @@ def test_addresses_that_are_no_brokers_count_only_with_a_port(tmp_path: Path) ->
     assert (event.event, event.cause) == ("connect failed", "no answer")
 
 
-def hang_up(side: int, wait_ms: int) -> list[tuple[str, str, bool]]:
-    """Return the events of a producer whose connection ends after a Produce with acks=0."""
+def close_after_acks_0(side: int, wait_ms: int) -> list[tuple[str, str, bool]]:
+    """Return the events of a producer with a connection closed after a Produce with acks=0."""
     scene = Scene()
     connection = scene.connect()
     connection.request(API_VERSIONS, 2, 1).response(API_VERSIONS, 2, 1)
@@ -85,10 +85,10 @@ def hang_up(side: int, wait_ms: int) -> list[tuple[str, str, bool]]:
     return brief(only(events_of(scene, "producer"), "hung up"))
 
 
-def test_a_broker_that_hangs_up_after_acks_0() -> None:
-    assert hang_up(1, 5) == [("hung up", "acks=0", False)]
+def test_a_broker_that_closes_after_acks_0() -> None:
+    assert close_after_acks_0(1, 5) == [("hung up", "acks=0", False)]
 
 
 def test_closes_for_other_reasons() -> None:
-    assert hang_up(0, 5) == []
-    assert hang_up(1, 5000) == []
+    assert close_after_acks_0(0, 5) == []
+    assert close_after_acks_0(1, 5000) == []

@@ -32,7 +32,7 @@ def test_a_reassignment() -> None:
 def test_the_quorum_elects_a_controller() -> None:
     events = corpus_events("kafka4-quorum.pcap", "cluster")
     assert only(events, "controller elected")[0].text == "controller 1 leads the quorum, epoch 3"
-    assert not only(events, "controller changed")  # Metadata of KRaft names any broker
+    assert not only(events, "controller changed")  # in KRaft, Metadata has any broker as controller
 
 
 def test_topics() -> None:
@@ -42,7 +42,7 @@ def test_topics() -> None:
 
 
 def _metadata(scene: Scene, leader: int, isr: list[int], brokers: list[int]) -> None:
-    """Ask for the metadata of a topic with one partition."""
+    """Request the metadata of a topic with one partition."""
     connection = scene.connect()
     connection.request(METADATA, 9, 1, topics=None)
     partition = {"leader_id": leader, "leader_epoch": 1, "isr_nodes": isr}
@@ -70,7 +70,7 @@ def test_replicas_in_sync(isr: list[int], event: str) -> None:
     assert len(found.evidence) == 2
 
 
-def test_brokers_that_come_and_go() -> None:
+def test_brokers_that_appear_and_vanish() -> None:
     scene = Scene()
     _metadata(scene, 1, [1, 2], [1, 2])
     _metadata(scene, 1, [1, 2], [1, 3])
@@ -96,7 +96,7 @@ def test_brokers_that_register() -> None:
         (CREATE_PARTITIONS, 3, {}, "results", "topic partitions not added"),
     ],
 )
-def test_topics_that_are_changed(
+def test_changed_topics(
     key: int, version: int, request_fields: dict[str, Any], results: str, event: str
 ) -> None:
     error = UNKNOWN_TOPIC if " not " in event else 0

@@ -1,4 +1,4 @@
-"""Connections: software, logins, requests without an answer, storms."""
+"""Connections: software, logins, requests without a response, storms."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def test_the_software_of_a_client() -> None:
     assert first.text == "connection 0, apache-kafka-java 4.3.1: the broker offers 75 APIs"
 
 
-def test_versions_that_the_broker_refuses() -> None:
+def test_versions_refused_by_the_broker() -> None:
     events = corpus_events("kafka4-sweep-too-new.pcap", "connection")
     assert ("versions refused", "UNSUPPORTED_VERSION", True) in brief(events)
 
 
-def test_a_connection_that_ends_before_an_answer() -> None:
+def test_a_connection_closed_before_the_response() -> None:
     scene = Scene()
     scene.connect().request(METADATA, 9, 1, topics=None).fin()
     (event,) = events_of(scene, "connection")

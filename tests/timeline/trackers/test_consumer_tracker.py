@@ -1,4 +1,4 @@
-"""Consumers: sessions, offsets out of range, leaders that move."""
+"""Consumers: sessions, offsets out of range, moved leaders."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_offset_out_of_range_without_a_reset_is_reported_at_the_end() -> None
     assert event.text.startswith("orders 0: offset 500 is out of range, no other offset")
 
 
-def test_a_session_that_the_broker_forgot() -> None:
+def test_a_session_dropped_by_the_broker() -> None:
     scene = Scene()
     connection = scene.connect()
     fetch_request(connection, 1, {}, session=(SESSION, 4))

@@ -1,4 +1,4 @@
-"""What clients produce by the hour, and the most that they have in flight."""
+"""Hourly sums of producers, and their maximum of requests in flight."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRODUCE = 0
 
 
 def pipelined(depth: int, rounds: int) -> Scene:
-    """Return a scene with so many requests at a time, and their answers."""
+    """Return a scene with `depth` pipelined requests in each round."""
     scene = Scene()
     connection = scene.connect()
     for turn in range(rounds):
@@ -42,7 +42,7 @@ def test_requests_in_flight(depth: int) -> None:
     assert not event.certain  # the capture ends within the hour
 
 
-def test_each_connection_has_its_own() -> None:
+def test_each_connection_has_its_own_requests_in_flight() -> None:
     scene = Scene()
     connections = [scene.connect() for _ in range(4)]
     for each in connections:
@@ -74,7 +74,7 @@ def test_each_hour_has_an_event() -> None:
     assert [each.certain for each in produces(scene)] == [True, True, False]
 
 
-def test_windows_make_no_difference(tmp_path: Path) -> None:
+def test_sums_do_not_depend_on_windows(tmp_path: Path) -> None:
     path = tcp_captures.write(tmp_path / "a.pcap", pipelined(5, 40).wire.packets)
     small = Capture([path], Options(window_bytes=500))
     whole = [each.row() for each in timeline(path, kinds=["producer"])]

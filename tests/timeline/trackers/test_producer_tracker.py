@@ -1,4 +1,4 @@
-"""Producers: errors with the time they cost, fencing, quotas, sizes."""
+"""Producers: errors with their duration, fencing, quotas, sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_ENOUGH_REPLICAS, DUPLICATE, UNKNOWN_PRODUCER = 19, 46, 59
 
 
 def produce(connection: SceneConnection, number: int, error: int | None = 0, **fields: Any) -> None:
-    """Send a Produce and its answer; with None there is no answer."""
+    """Send a Produce and its response; None means no response."""
     data = batch(RECORDS, **fields).to_bytes()
     partition = {"index": 0, "records": data}
     topics = [{"name": "orders", "partition_data": [partition]}]
@@ -28,7 +28,7 @@ def produce(connection: SceneConnection, number: int, error: int | None = 0, **f
 
 
 def incidents(events: list[Event]) -> list[Event]:
-    """Return the events but those of each hour."""
+    """Return the events except hourly ones."""
     return [each for each in events if each.event != "produces"]
 
 
@@ -50,14 +50,14 @@ def test_a_leader_that_moves() -> None:
     assert [each.api for each in event.evidence] == ["Produce", "Metadata", "Produce"]
 
 
-def test_a_partition_that_fails_to_the_end_is_uncertain() -> None:
+def test_a_partition_failing_until_the_end_is_uncertain() -> None:
     scene = Scene()
     produce(scene.connect(), 1, NOT_LEADER)
     found = brief(incidents(events_of(scene, "producer")))
     assert found == [("failed", "NOT_LEADER_OR_FOLLOWER", False)]
 
 
-def test_a_batch_sent_again_after_a_lost_answer() -> None:
+def test_a_batch_retried_after_a_lost_response() -> None:
     scene = Scene()
     ids = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 10}
     lost = scene.connect()
@@ -107,7 +107,7 @@ def test_a_partition_that_succeeds_at_the_same_broker() -> None:
         (UNKNOWN_PRODUCER, "producer id unknown", "UNKNOWN_PRODUCER_ID"),
     ],
 )
-def test_sequences_that_are_refused(error: int, name: str, cause: str) -> None:
+def test_refused_sequences(error: int, name: str, cause: str) -> None:
     scene = Scene()
     ids = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 77}
     produce(scene.connect(), 1, error, **ids)
@@ -123,6 +123,6 @@ def test_quotas_of_the_corpus() -> None:
     assert "throttled 2 requests (Produce) for 8.12 s in all, 6015 ms at most" in event.text
 
 
-def test_a_batch_that_is_too_large() -> None:
+def test_a_too_large_batch() -> None:
     events = corpus_events("kafka4-errors.pcap", "producer")
     assert brief(incidents(events)) == [("batch too large", "MESSAGE_TOO_LARGE", True)]

@@ -1,4 +1,4 @@
-"""Transactions: ended, fenced with the culprit, expired, left open; in all versions."""
+"""Transactions: ended, fenced by another producer, expired, left open; in all versions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_committed_and_aborted() -> None:
     assert events[1].text.endswith("orders 0-1")
 
 
-def test_a_transaction_whose_begin_is_not_captured_is_uncertain() -> None:
+def test_a_transaction_begun_before_the_capture_is_uncertain() -> None:
     scene = Scene()
     connection = scene.connect()
     add(connection)
@@ -69,7 +69,7 @@ def test_a_transaction_whose_begin_is_not_captured_is_uncertain() -> None:
     assert brief(events_of(scene, "transaction")) == [("committed", "EndTxn", False)]
 
 
-def test_left_open() -> None:
+def test_a_transaction_left_open() -> None:
     scene = Scene()
     connection = scene.connect()
     initialize(connection)
@@ -77,7 +77,7 @@ def test_left_open() -> None:
     assert brief(events_of(scene, "transaction"))[1:] == [("left open", "", False)]
 
 
-def test_a_transaction_that_produce_begins_has_the_producer_of_its_session() -> None:
+def test_a_transaction_begun_by_produce_has_its_producer() -> None:
     scene = Scene()
     connection = scene.connect()
     initialize(connection)
@@ -89,7 +89,7 @@ def test_a_transaction_that_produce_begins_has_the_producer_of_its_session() -> 
     assert event.text.startswith("producer id 9, epoch 0: not ended when the capture ends: orders")
 
 
-def test_a_newer_producer_aborts_and_fences() -> None:
+def test_a_newer_producer_aborts_and_fences_the_older() -> None:
     scene = Scene()
     older, newer = scene.connect(), scene.connect()
     initialize(older)
@@ -115,7 +115,7 @@ def test_a_transaction_outlives_its_timeout() -> None:
     assert brief(events_of(scene, "transaction"))[1:] == [("fenced", "transaction timeout", True)]
 
 
-def test_fencing_without_a_culprit_is_uncertain() -> None:
+def test_fencing_without_a_known_producer_is_uncertain() -> None:
     scene = Scene()
     connection = scene.connect()
     initialize(connection)
@@ -125,7 +125,7 @@ def test_fencing_without_a_culprit_is_uncertain() -> None:
     assert fenced == [("fenced", "INVALID_PRODUCER_EPOCH", False)]
 
 
-def test_who_fetched_the_records() -> None:
+def test_consumers_of_the_records() -> None:
     found = only(
         corpus_events("kafka4-librdkafka-transactions.pcap", "transaction"), "records fetched"
     )
@@ -136,7 +136,7 @@ def test_who_fetched_the_records() -> None:
     assert {each.evidence[0].api for each in found} == {"Fetch"}
 
 
-def test_produce_adds_partitions_by_itself() -> None:
+def test_produce_adds_partitions_implicitly() -> None:
     events = only(corpus_events("kafka44-java-clients.pcap", "transaction"), "committed")
     assert all(each.certain for each in events)
     assert "kafka44-java-clients.orders.sink 0; offsets of 1 group" in events[0].text

@@ -30,7 +30,7 @@ class Slice:
 
 @dataclass
 class ReadTrace:
-    """What a trace shows; tracks are named by the path from the process."""
+    """A trace; tracks are named by the path from the process."""
 
     slices: list[Slice] = field(default_factory=list)
     counters: dict[tuple[str, ...], list[tuple[int, int]]] = field(
@@ -38,7 +38,7 @@ class ReadTrace:
     )
 
     def below(self, title: str) -> list[Slice]:
-        """Return the slices of the tracks below those that begin with a title."""
+        """Return the slices of the tracks below a title."""
         return [each for each in self.slices if each.track[0].startswith(title)]
 
 
@@ -90,7 +90,7 @@ def read_trace(data: bytes) -> ReadTrace:
             waiting[track].end_ns = time_ns
             waiting.pop(track).flows.update(event.flow_ids)
         else:
-            # Nothing nests: a track has one open slice at most.
+            # Without nesting, a track has at most one open slice.
             assert track not in waiting
             name = event.name or texts["event"][event.name_iid]
             values = dict(_annotation(each, texts) for each in event.debug_annotations)

@@ -1,4 +1,4 @@
-"""Messages in columns equal messages one by one; padded varints are read as the same values."""
+"""Messages from columns equal single messages; padded varints have the same values."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def test_columns_equal_single_messages() -> None:
     assert parsed == expected
 
 
-def test_a_lone_surrogate_is_written() -> None:
+def test_a_lone_surrogate_is_encoded() -> None:
     assert content(2, "\ud800") == content(2, "?")
     assert integer(1, 5) == b"\x08\x05"

@@ -1,4 +1,4 @@
-"""Sums of changes that come late."""
+"""Running sums of late changes."""
 
 from __future__ import annotations
 

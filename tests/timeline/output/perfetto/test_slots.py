@@ -1,4 +1,4 @@
-"""Slots of intervals that overlap."""
+"""Slots of overlapping intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def random_intervals(count: int) -> np.ndarray:
     return np.array(sorted(rows, key=lambda row: row[2]), np.int64).T
 
 
-def test_intervals_of_a_slot_do_not_overlap_and_slots_are_few() -> None:
+def test_intervals_of_a_slot_do_not_overlap_and_slots_are_minimal() -> None:
     group, begin, end = random_intervals(600)
     found = Slots()
     parts = np.array_split(np.arange(len(group)), 7)
@@ -39,7 +39,7 @@ def test_intervals_of_a_slot_do_not_overlap_and_slots_are_few() -> None:
         assert len(np.unique(slot[own])) <= max(most, 1)
 
 
-def test_more_slots_than_ever_before() -> None:
+def test_number_of_slots_grows() -> None:
     count = 50
     columns = np.zeros(count, np.int64), np.zeros(count, np.int64), np.full(count, 9)
     assert Slots().assign(*columns).tolist() == list(range(count))

@@ -1,4 +1,4 @@
-"""Traces of captures equal the exchanges, records and events that they show."""
+"""Traces of captures agree with their exchanges, records and events."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_each_exchange_is_a_slice_of_its_client(capture: Path, tmp_path: Path) -
     assert shown == wanted
 
 
-def test_pipelined_requests_have_tracks_of_their_own(tmp_path: Path) -> None:
+def test_pipelined_requests_have_separate_tracks(tmp_path: Path) -> None:
     scene = Scene()
     connection = scene.connect()
     for number in (1, 2, 3):
@@ -115,7 +115,7 @@ def test_counters_are_sums_over_exchanges(capture: Path, tmp_path: Path) -> None
             assert trace.counters[f"broker {broker}", f"{side} bytes"][-1][1] == total
 
 
-def test_lag_is_that_behind_the_high_watermark(tmp_path: Path) -> None:
+def test_lag_is_relative_to_the_high_watermark(tmp_path: Path) -> None:
     trace = trace_of(GROUP, tmp_path)
     shown = {
         (*track, *point)
@@ -209,7 +209,7 @@ def test_events_are_slices_of_their_subjects(capture: Path, tmp_path: Path) -> N
     assert {"groups", "transactions"} & {each.track[0] for each in trace.slices}
 
 
-def test_windows_make_no_difference() -> None:
+def test_the_trace_does_not_depend_on_windows() -> None:
     def shown(options: Options) -> tuple[list[Any], dict[Any, Any]]:
         pieces: list[bytes] = []
         capture = Capture([TRANSACTIONS], options)
@@ -246,7 +246,7 @@ def test_credentials_in_names_are_masked(tmp_path: Path) -> None:
     assert b"hunter22" in trace_file(capture, tmp_path, "--show-secrets").read_bytes()
 
 
-def test_unreadable_captures_leave_the_output(tmp_path: Path) -> None:
+def test_unreadable_captures_keep_the_output(tmp_path: Path) -> None:
     bad, output = tmp_path / "bad.pcap", tmp_path / "trace"
     bad.write_bytes(b"no capture")
     output.write_text("before")
@@ -255,7 +255,7 @@ def test_unreadable_captures_leave_the_output(tmp_path: Path) -> None:
     assert output.read_text() == "before"
 
 
-def test_trace_processor_opens_it(tmp_path: Path) -> None:
+def test_trace_processor_opens_the_trace(tmp_path: Path) -> None:
     api = pytest.importorskip("perfetto.trace_processor")
     program = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
     if program is None:

@@ -1,4 +1,4 @@
-"""Tracks are limited."""
+"""Limits of tracks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_many_clients_share_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.name(found.process("broker", "b")) == "other brokers"
 
 
-def test_many_subjects_have_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_subjects_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracks, "MAX_CHILDREN", 1)
     found = Tracks(lambda packet: None)
     found.child(0, "a")
