@@ -1,4 +1,4 @@
-"""The same tables by the commands, in one process: what the pipeline's are held against."""
+"""Tables by the commands, in one process, as reference for those of the pipeline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMANDS = {
 
 
 def tables_of(files: Sequence[str | Path], folder: Path, *more: str) -> dict[str, list[Row]]:
-    """Return the rows of all tables but `problems`; `folder` is for what is written meanwhile."""
+    """Return the rows of all tables but `problems`; `folder` is for temporary files."""
     names = [*(str(file) for file in files), *more]
     out = {}
     for table, words in COMMANDS.items():
@@ -42,7 +42,7 @@ def tables_of(files: Sequence[str | Path], folder: Path, *more: str) -> dict[str
 
 
 def assert_same(got: Mapping[str, pa.Table], expected: Mapping[str, list[Row]]) -> None:
-    """Compare tables, of which the rows may be in any order."""
+    """Compare tables, with rows in any order."""
     for name, rows in expected.items():
         found = got[name].to_pylist()
         assert len(found) == len(rows), f"{name}: {len(found)} rows, not {len(rows)}"

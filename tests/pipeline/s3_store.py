@@ -1,4 +1,4 @@
-"""A store that speaks as much of S3 as Arrow asks for, in this process's memory."""
+"""An S3 store in the memory of this process, with the requests that Arrow uses."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NAMESPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 @dataclass
 class Bucket:
     """
-    What is in it.
+    A bucket of the store.
 
     Attributes:
-        url: Where it is asked.
-        objects: By their keys.
-        parts: Those of uploads that are under way.
-        unreadable: Bytes of objects, of which nothing that holds them is given.
+        url: Endpoint of the store.
+        objects: Contents by key.
+        parts: Parts of uploads in progress.
+        unreadable: Byte ranges of objects; reads that include them fail.
     """
 
     url: str = ""
@@ -36,7 +36,7 @@ class Bucket:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which Arrow finds it."""
+        """The environment variables for Arrow."""
         return {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": "key",
@@ -55,7 +55,7 @@ def bucket() -> Iterator[Bucket]:
         bucket = kept
 
     with _Server(("127.0.0.1", 0), Handler) as server:
-        # What is known under this name is another.
+        # Arrow may have cached another store under this name.
         open_store.cache_clear()
         kept.url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -69,7 +69,7 @@ def bucket() -> Iterator[Bucket]:
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 128
-    """On a busy machine many wait at once; who is turned away tries again only some times."""
+    """On a busy machine many connections wait, and clients retry a refused one only a few times."""
 
 
 def _element(name: str, inside: str = "") -> bytes:
@@ -81,10 +81,10 @@ class _Handler(BaseHTTPRequestHandler):
     bucket: Bucket
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _key_and_query(self) -> tuple[str, dict[str, str]]:
-        """Return the key, and what is asked of it."""
+        """Return the key and the query."""
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query, True).items()}
         return unquote(parts.path).removeprefix(f"/{BUCKET}").removeprefix("/"), query

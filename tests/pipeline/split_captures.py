@@ -1,4 +1,4 @@
-"""Captures that are hard to divide."""
+"""Captures with connections and packets across ranges."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from tests.tcp_captures import STEP_NS, Packet, Wire, WireConnection, pieces, re
 TURN_NS = 200 * STEP_NS
 
 
-def messy(seed: int, connections: int = 6, rounds: int = 12, port: int = 50000) -> list[Packet]:
+def imperfect_packets(
+    seed: int, connections: int = 6, rounds: int = 12, port: int = 50000
+) -> list[Packet]:
     """
-    Return packets of several connections; some are lost, repeated, late or cut.
+    Return packets of several connections, some lost, repeated, late or truncated.
 
-    Connections are begun in the middle, closed, in VLANs; ports are used again.
+    Connections begin midway, are closed, or in VLANs; ports are reused.
     """
     order = random.Random(seed)
     wire = Wire()
@@ -59,26 +61,26 @@ def _disturbed(order: random.Random, packets: list[Packet]) -> list[Packet]:
     return [packet for _, packet in sorted(out, key=lambda each: each[0])]
 
 
-def in_turn(seed: int, turns: int = 6) -> list[Packet]:
-    """Return packets of connections that come and go: none goes on for longer than `TURN_NS`."""
+def short_connections(seed: int, turns: int = 6) -> list[Packet]:
+    """Return packets of consecutive connections, each shorter than `TURN_NS`."""
     packets = [
         packet
         for turn in range(turns)
-        for packet in later(
-            messy(100 * seed + turn, connections=4, rounds=6, port=50000 + 10 * turn),
+        for packet in delayed(
+            imperfect_packets(100 * seed + turn, connections=4, rounds=6, port=50000 + 10 * turn),
             turn * TURN_NS // STEP_NS // 2,
         )
     ]
     return sorted(packets, key=lambda packet: packet.time_ns)
 
 
-def later(packets: list[Packet], steps: int) -> list[Packet]:
-    """Return packets as if they had been captured later."""
+def delayed(packets: list[Packet], steps: int) -> list[Packet]:
+    """Return packets with later times."""
     return [replace(each, time_ns=each.time_ns + steps * STEP_NS) for each in packets]
 
 
 def record_starts(path: Path) -> list[int]:
-    """Return the bytes at which the records of a pcap file with nanoseconds begin."""
+    """Return the positions of the records of a nanosecond pcap file."""
     data = path.read_bytes()
     at, starts = 24, []
     while at < len(data):

@@ -1,4 +1,4 @@
-"""Who is a broker is known by the whole collection, in whatever part it shows."""
+"""Brokers are recognised from the whole collection, whichever part has the evidence."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pipeline.tables.shared_facts import has_doubts
 from pipeline.tables.table_builder import FACTS, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
-from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.command_tables import assert_same, tables_of
 from tests.tcp_captures import Wire, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
-def lonely(*, known: bool, closed: bool) -> Wire:
+def single_responses(*, known: bool, closed: bool) -> Wire:
     """Three connections with one response each, the second to another broker; then exchanges."""
     wire = Wire()
     for port, broker_port in ((50000, 9092), (50001, 9999), (50002, 9092)):
@@ -39,10 +39,10 @@ def lonely(*, known: bool, closed: bool) -> Wire:
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("closed", [False, True])
-def test_one_response_of_a_broker_that_shows_elsewhere(
+def test_a_single_response_of_a_broker_known_from_elsewhere(
     known: bool, closed: bool, tmp_path: Path
 ) -> None:
-    packets = lonely(known=known, closed=closed).packets
+    packets = single_responses(known=known, closed=closed).packets
     cuts = range(0, len(packets) + 4, 4)
     files = [
         write(tmp_path / f"{number:02}.pcap", packets[a:b])
@@ -56,7 +56,7 @@ def test_one_response_of_a_broker_that_shows_elsewhere(
     assert speaks == (["kafka", "other", "kafka", "kafka"] if known else ["other"] * 3)
     assert_same(dissect(files, ALL), expected)
     for each in plan_ranges(ranges_of(Collection.of(files))).ranges:
-        # Rows in doubt come after the problem that explains it.
+        # Doubtful rows follow the problem that explains them.
         doubts = False
         for name, batch in dissect_range(each, np.zeros(0, np.int64), 1, ALL):
             doubts |= name == FACTS and has_doubts(batch)

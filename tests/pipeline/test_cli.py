@@ -1,4 +1,4 @@
-"""`kafkashark pipeline` as a user runs it."""
+"""The command `pipeline`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from dissector.cli import main
 from pipeline.cli import FIELDS, TABLES
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.pipeline.buckets import BUCKET, bucket
+from tests.pipeline.s3_store import BUCKET, bucket
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "captures"
@@ -41,7 +41,7 @@ def test_errors_are_one_line(
     assert stderr.count("\n") == 1
 
 
-def test_without_spark_the_line_says_what_to_install(
+def test_the_error_without_spark_names_the_package(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
@@ -50,13 +50,13 @@ def test_without_spark_the_line_says_what_to_install(
     assert capsys.readouterr().err == said
 
 
-def test_the_options_name_what_there_is() -> None:
+def test_help_lists_the_tables() -> None:
     assert set(TABLES.split(",")) == set(SCHEMAS)
     assert all(name.startswith("client_software_") for name in FIELDS.split(","))
 
 
 def command_in(page: str, heading: str) -> list[str]:
-    """Return the words behind the first `kafkashark pipeline` in a section of a page."""
+    """Return the arguments of the first `kafkashark pipeline` in a section of a page."""
     text = (ROOT / page).read_text().split(heading)[1].split("\n#")[0]
     found = re.search(r"^\$ kafkashark pipeline (.*)", text, re.MULTILINE)
     assert found is not None
@@ -83,9 +83,9 @@ def test_the_readme_runs_as_written(tmp_path: Path) -> None:
     out = tmp_path / "tables"
     assert {each.name for each in out.iterdir()} >= {"exchanges", "summaries"}
     assert not (out / "_work").exists()
-    again = run(made, tmp_path)
-    assert again.returncode == 2
-    assert again.stderr == "kafkashark: tables is not empty; --overwrite replaces its tables\n"
+    repeated = run(made, tmp_path)
+    assert repeated.returncode == 2
+    assert repeated.stderr == "kafkashark: tables is not empty; --overwrite replaces its tables\n"
 
 
 @pytest.mark.spark
@@ -100,7 +100,7 @@ def test_the_example_of_a_watched_folder_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_modules_in_the_current_folder_hide_none_of_those_that_workers_need(tmp_path: Path) -> None:
+def test_modules_in_the_current_folder_do_not_shadow_those_of_workers(tmp_path: Path) -> None:
     for name in ("pipeline", "secrets"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('a script of the user ran')")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
@@ -112,8 +112,8 @@ def test_modules_in_the_current_folder_hide_none_of_those_that_workers_need(tmp_
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_it_runs_as_a_file_too() -> None:
-    """As `spark-submit` runs it; modules beside it are named as some of Python's own."""
+def test_the_command_runs_as_a_file() -> None:
+    """As with `spark-submit`; modules beside it have names of the standard library."""
     command = [sys.executable, str(ROOT / "pipeline/__main__.py"), "--help"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -121,7 +121,7 @@ def test_it_runs_as_a_file_too() -> None:
 
 
 @pytest.mark.spark
-def test_without_any_capture_nothing_is_replaced(tmp_path: Path) -> None:
+def test_without_captures_no_table_is_replaced(tmp_path: Path) -> None:
     """With the message and the status of the other commands."""
     (tmp_path / "notes.txt").write_text("no capture at all")
     kept = tmp_path / "out" / "exchanges" / "kept"
@@ -132,8 +132,8 @@ def test_without_any_capture_nothing_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_summaries_that_spark_can_not_make_are_refused_first(tmp_path: Path) -> None:
-    """Arrow writes tables there, and Spark has nothing to read them with."""
+def test_impossible_summaries_are_refused_before_the_job(tmp_path: Path) -> None:
+    """Arrow can write tables there, but Spark can't read them."""
     out = f"s3a://{BUCKET}/out"
     with bucket() as kept:
         ran = run([DENIED, "--out", out], tmp_path, kept.environment)

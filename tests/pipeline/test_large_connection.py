@@ -1,4 +1,4 @@
-"""One connection with half of all bytes takes no more memory than a small one."""
+"""One connection with half of all bytes needs no more memory than a small one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WANTED = TableOptions(tables=frozenset(("exchanges",)), window_bytes=1 << 20)
 
 
 def _capture(path: Path, megabytes: int) -> str:
-    """Write a capture of one connection that goes on, and as many bytes of short ones."""
+    """Write a capture of one long connection, and as many bytes of short ones."""
     wire = Wire()
     elephant = wire.connect(40000).syn()
     request = heartbeat(1, group_instance_id="i" * 30_000)
@@ -39,36 +39,36 @@ def _capture(path: Path, megabytes: int) -> str:
 
 
 def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
-    """Do what the tasks of a job do; return the most memory, the parcels, and their bytes."""
+    """Run the tasks of a job; return the peak memory, the number of parcels, and their bytes."""
     plan = plan_ranges(ranges_of(Collection.of([path]), RANGE_BYTES))
     job = Job(plan.ranges, WANTED, work, work)
     keys = RangeKeys(0, plan.crossing, plan.crossing)
     reports: list[TaskReport] = []
     for each in plan.ranges:
         reports += job.dissect(each.number, [(0, keys)])
-        # As Spark does after each task: what refers to itself is gone then.
+        # As Spark does after each task, to free reference cycles.
         gc.collect()
     places = [(job.part_of(note), note) for note in reports if isinstance(note, BlockLocation)]
     assert any(note.tables for note in job.gather(0, places) if isinstance(note, TaskOutput))
     peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(peak.split()[1]) << 10, len(places), sum(lies.length for _, lies in places)
+    return int(peak.split()[1]) << 10, len(places), sum(parcel.length for _, parcel in places)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not STATUS.exists(), reason="there is no /proc to ask for memory")
-def test_four_times_the_bytes_take_no_more_memory(tmp_path: Path) -> None:
+def test_peak_memory_does_not_grow_with_the_connection(tmp_path: Path) -> None:
     sizes = (16, 64)
     captures = {each: _capture(tmp_path / f"{each}.pcap", each) for each in sizes}
     peaks = {}
-    # Whoever compiles takes much more: what comes first does, and is not measured.
+    # The first run is not measured, as compiling takes much memory.
     for turn, megabytes in enumerate((max(sizes), *sizes)):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             work = str(tmp_path / f"work-{turn}")
             peak, count, size = pool.submit(_peak_bytes, captures[megabytes], work).result()
         assert count > megabytes // 4
-        # Half of all travels.
+        # Half of all bytes are sent as parcels.
         assert 0.4 < size / (megabytes << 20) < 0.6
         peaks[megabytes] = peak
-    # To hold it would take half of what the capture has more.
+    # Keeping them would take half of the additional bytes.
     assert peaks[64] - peaks[16] < (64 - 16 << 20) // 4

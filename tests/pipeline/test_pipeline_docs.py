@@ -1,4 +1,4 @@
-"""What `docs/pipeline.md` says is so."""
+"""`docs/pipeline.md` is correct."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TEXT = (ROOT / "docs/pipeline.md").read_text()
 QUERIES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
 
 
-def test_every_option_that_it_names_is_there() -> None:
+def test_every_documented_option_exists() -> None:
     named = {each.replace("-", "_") for each in re.findall(r"`--([a-z][a-z-]+)", TEXT)}
     other = {"port": "ports", "no_summaries": "summaries", "keylog": "keylogs"}
     assert {other.get(each, each) for each in named} <= {*pipeline.__annotations__}
 
 
-def test_every_table_is_named() -> None:
+def test_every_table_is_documented() -> None:
     assert set(re.findall(r"^\| `(\w+)` \| \w", TEXT, re.MULTILINE)) >= set(SCHEMAS)
 
 

@@ -1,4 +1,4 @@
-"""Captures and tables in a store of another machine: nothing takes a local path for granted."""
+"""Captures and tables in a remote store, without local paths."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pipeline.storage.filesystems import MIN_READ_BYTES
 from pipeline.storage.parquet_store import NULL_PARTITION
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.pipeline.buckets import BUCKET, Bucket, bucket
-from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.command_tables import assert_same, tables_of
+from tests.pipeline.s3_store import BUCKET, Bucket, bucket
 from tests.pipeline.split.test_range_reader import RANGE_BYTES, without
-from tests.pipeline.split_captures import messy, record_starts
+from tests.pipeline.split_captures import imperfect_packets, record_starts
 from tests.tcp_captures import write
 
 pytestmark = pytest.mark.spark
@@ -34,7 +34,7 @@ WANTED = TableOptions(tables=frozenset(TABLES))
 
 @pytest.fixture
 def store(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    """An empty store that this process and the workers know."""
+    """An empty store for this process and the workers."""
     with bucket() as kept:
         before = dict(spark.sparkContext.environment)
         for name, value in kept.environment.items():
@@ -45,11 +45,11 @@ def store(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Buck
         spark.sparkContext.environment.update(before)
 
 
-def test_tables_are_made_where_they_are_wanted(
+def test_tables_are_written_to_the_store(
     spark: SparkSession, store: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    packets = messy(3)
+    packets = imperfect_packets(3)
     half = len(packets) // 2
     files = [write(Path("0.pcap"), packets[:half]), write(Path("1.pcap"), packets[half:])]
     whole = tables_of(files, tmp_path)
@@ -75,17 +75,17 @@ def test_tables_are_made_where_they_are_wanted(
         ours = [repr({name: row[name] for name in names}) for row in found[table]]
         assert sorted(ours) == theirs, table
         assert counts[table] == len(theirs)
-    # Neither here nor there is anything left of the work.
+    # No temporary files are left, neither locally nor in the store.
     assert not [key for key in store.objects if "_work" in key and not key.endswith("/")]
     assert {each.name for each in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("part", [0.5, 2.5])
-def test_a_byte_that_can_not_be_read_costs_no_other_range(
+def test_an_unreadable_byte_costs_no_other_range(
     part: float, spark: SparkSession, store: Bucket, tmp_path: Path
 ) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
-    packets = messy(3, rounds=40)
+    packets = imperfect_packets(3, rounds=40)
     write(path, packets)
     starts = record_starts(path)
     ranges = plan_ranges(ranges_of(Collection.of([str(path)]), RANGE_BYTES)).ranges
@@ -106,7 +106,7 @@ def test_a_byte_that_can_not_be_read_costs_no_other_range(
 
 
 def _rows(store: Bucket, table: str) -> list[dict[str, object]]:
-    """Return the rows of a table, with the API that its folders name."""
+    """Return the rows of a table, with the API from its folders."""
     rows = []
     for key, data in store.objects.items():
         if key.startswith(f"out/{table}/") and key.endswith(".parquet"):

@@ -1,5 +1,5 @@
 """
-A master, two workers, and an executor that is killed: the tables stay the same.
+A master, two workers, and a killed executor: the tables stay the same.
 
 The workers' own Python lacks the package: they get an environment as an archive.
 """
@@ -29,8 +29,8 @@ from pipeline.jobs.query import read
 from pipeline.jobs.session import FAST_STARTUP_OPTION, open_session
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.split_captures import messy
+from tests.pipeline.command_tables import assert_same, tables_of
+from tests.pipeline.split_captures import imperfect_packets
 from tests.tcp_captures import write
 
 pytestmark = pytest.mark.spark
@@ -42,7 +42,7 @@ PROC = Path("/proc")
 
 @contextmanager
 def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str]]:
-    """Start a part of Spark; give its process and the line that says that it is ready."""
+    """Start a process of Spark; yield the process and its line of readiness."""
     environment = {
         **os.environ,
         "JAVA_HOME": str(java),
@@ -67,8 +67,8 @@ def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str
 
 
 @pytest.fixture
-def cluster(alone: None, tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
-    """Give the address of a master, and its workers."""
+def cluster(without_session: None, tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
+    """Yield the address of a master, and its workers."""
     try:
         java = find_java().home_for_spark(tmp_path / "java")
     except UsageError as error:
@@ -90,7 +90,7 @@ def cluster(alone: None, tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
 
 
 def _packed(folder: Path) -> str:
-    """Pack an environment, as docs/pipeline.md says; its editable packages lie elsewhere."""
+    """Pack an environment, as in docs/pipeline.md; its editable packages are elsewhere."""
     EnvBuilder(symlinks=True).create(folder / "env")
     (site,) = (folder / "env").glob("lib/python*/site-packages")
     (site / "elsewhere.pth").write_text("\n".join([str(ROOT), *getsitepackages()]))
@@ -114,20 +114,20 @@ def _executors(worker: int) -> list[int]:
     return found
 
 
-def test_a_killed_executor_costs_nothing(
+def test_a_killed_executor_does_not_change_the_tables(
     cluster: tuple[str, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, workers = cluster
-    # Without the setting workers would not find the Python that is theirs.
+    # Without the setting workers would not find their Python.
     monkeypatch.setenv("PYSPARK_PYTHON", "nowhere")
-    packets = messy(4)
+    packets = imperfect_packets(4)
     third = len(packets) // 3
     parts = [packets[a:b] for a, b in pairwise([0, third, 2 * third, len(packets)])]
     files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
     killed: list[list[int]] = []
 
     def kill(stage: str) -> None:
-        """Kill what one worker runs, when headers are read and when rows are to be written."""
+        """Kill the executor of one worker, while headers are read and before rows are written."""
         if stage in ("dissecting", "writing tables"):
             worker = workers[len(killed)]
             while not (found := _executors(worker)):
@@ -144,7 +144,7 @@ def test_a_killed_executor_costs_nothing(
         "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
-        # What a dead executor had is not asked for again and again.
+        # Files of a dead executor are not requested repeatedly.
         "spark.shuffle.io.maxRetries": "1",
         "spark.shuffle.io.retryWait": "100ms",
         "spark.locality.wait": "0",

@@ -1,4 +1,4 @@
-"""TLS in the pipeline: the rows of the commands, and no secret in what is kept or sent."""
+"""TLS in the pipeline: the rows of the commands, and no secrets in stored or sent data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pipeline.tables.incremental import IncrementalDissection
 from pipeline.tables.table_builder import TableOptions, found_keylogs
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import FOLDER
-from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.tables.test_incremental import finished, parcels_of
 
 NAME = "kafka4-java-tls13"
@@ -59,7 +59,7 @@ def test_ranges_give_the_rows_of_the_commands(
     assert_same(got, tables_of([capture], tmp_path, "--keylog", KEYLOG))
 
 
-def test_a_state_has_no_secret_and_goes_on(capture: str, tmp_path: Path) -> None:
+def test_a_state_has_no_secrets_and_continues(capture: str, tmp_path: Path) -> None:
     plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
     state, out = IncrementalDissection(plan.files, ALL).save(), []
     for parcel in parcels_of(plan):
@@ -74,7 +74,7 @@ def test_a_state_has_no_secret_and_goes_on(capture: str, tmp_path: Path) -> None
     assert_same(finished(out), expected)
 
 
-def test_the_state_of_events_has_no_secret_and_goes_on(capture: str, tmp_path: Path) -> None:
+def test_the_state_of_events_has_no_secrets_and_continues(capture: str, tmp_path: Path) -> None:
     plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
     state, out = IncrementalEvents(plan.files, ALL).save(), []
     for parcel in parcels_of(plan):
@@ -88,10 +88,8 @@ def test_the_state_of_events_has_no_secret_and_goes_on(capture: str, tmp_path: P
     assert_same({"events": table}, {"events": expected["events"]})
 
 
-def test_a_state_has_no_memory_of_arbitrary_content(
-    capture: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such memory may have held the key log before."""
+def test_a_state_has_no_uninitialised_memory(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such memory may have contained the key log."""
     marker, allocate = b"secret!!", np.empty
 
     def marked(shape: Any, *more: Any, **named: Any) -> Any:
@@ -110,7 +108,7 @@ def test_a_state_has_no_memory_of_arbitrary_content(
         assert marker not in fold.save()
 
 
-def test_connections_that_are_forgotten(capture: str, tmp_path: Path) -> None:
+def test_forgotten_connections(capture: str, tmp_path: Path) -> None:
     plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
     fold, out = IncrementalDissection(plan.files, ALL), []
     for parcel in parcels_of(plan):
@@ -132,7 +130,7 @@ def test_tasks_get_names_of_key_logs_only() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", ["captures", "watch"])
 def test_spark_writes_no_secret(capture: str, tmp_path: Path, mode: str) -> None:
-    """Event log, spill files, checkpoints and tables; `links` retains files that are deleted."""
+    """Event log, spill files, checkpoints and tables; `links` retains deleted files."""
     events, temporary, links = (tmp_path / name for name in ("events", "temporary", "links"))
     for folder in (events, temporary, links):
         folder.mkdir()

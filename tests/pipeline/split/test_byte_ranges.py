@@ -1,4 +1,4 @@
-"""Where ranges begin is guessed, and proven by where the ones before them end."""
+"""Starts of ranges are guessed, and proven by the ends of their predecessors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read(ranges: list[Range], starts: list[int], guess: Callable[[int], int]) ->
     while again:
         for each in again:
             start = each.start if each.proven else guess(each.start)
-            # A wrong guess finds no record, or soon finds its way.
+            # A wrong guess finds no record, or soon reaches a true start.
             mine = [at for at in starts if start <= at and (each.end is None or at < each.end)]
             stop = min([at for at in starts if each.end is not None and at >= each.end] or [end])
             found[each.number] = RangeScan(each.number, start, stop, len(mine), damaged=False)
@@ -64,7 +64,7 @@ def test_right_guesses_are_not_read_again() -> None:
     assert [each.first_packet for each in right] == [0, 28, 58, 88]
 
 
-def test_wrong_guesses_are_put_right() -> None:
+def test_wrong_guesses_are_corrected() -> None:
     starts = list(range(24, 1000, 10))
     for guess in (lambda at: at + 3, lambda at: UNKNOWN, lambda at: at + 250):
         found = read(of(1004, 300), starts, guess)
@@ -72,14 +72,14 @@ def test_wrong_guesses_are_put_right() -> None:
         assert [each.first_packet for each in found] == [0, 28, 58, 88]
 
 
-def test_a_record_longer_than_ranges_leaves_some_empty() -> None:
+def test_a_record_longer_than_ranges_leaves_empty_ones() -> None:
     starts = [24, 40, 950]
     found = read(of(1004, 300), starts, lambda at: at)
     assert [each.is_empty for each in found] == [False, True, True, False]
     assert [(each.start, each.first_packet) for each in found[1:]] == [(950, 2)] * 3
 
 
-def test_behind_damage_nothing_is_read() -> None:
+def test_ranges_behind_damage_are_not_read() -> None:
     ranges = ranges_of(Collection((File("a", 900, 0, True), File("b", 900, 1, True))), 300)
     found = {
         each.number: RangeScan(each.number, each.start, each.end or 900, 7, each.number == 1)
@@ -92,7 +92,7 @@ def test_behind_damage_nothing_is_read() -> None:
     assert misplaced(ranges, found) == []
 
 
-def test_behind_what_can_not_be_read_guesses_are_believed() -> None:
+def test_guesses_behind_unreadable_ranges_are_accepted() -> None:
     """Results before the failure stay; a range without a known start is a problem."""
     ranges = of(1500, 300)
     found = {
@@ -109,6 +109,6 @@ def test_behind_what_can_not_be_read_guesses_are_believed() -> None:
     assert [each.packets for each in placed] == [None, 3, 0, None, None]
     problems = [Problem("lost", position=450), Problem(START_UNKNOWN, position=600)]
     assert [each.problem for each in placed] == [None, *problems, None, None]
-    # What is proven by others is read again as ever.
+    # Ranges with other proofs are read again as usual.
     found[4] = replace(found[4], start=UNKNOWN)
     assert [(each.number, each.start) for each in misplaced(ranges, found)] == [(4, 1200)]

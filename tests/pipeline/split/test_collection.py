@@ -10,13 +10,13 @@ import pytest
 from dissector.errors import CaptureError, UsageError
 from pipeline.split.collection import Collection, File, find_captures, inspect_file
 from tests.dissector.engine.reading.test_capture import crossing
-from tests.pipeline.split_captures import later
+from tests.pipeline.split_captures import delayed
 from tests.tcp_captures import START_NS, pcap_file, write
 
 
 def test_files_are_in_the_order_of_their_first_packets(tmp_path: Path) -> None:
     packets = crossing()
-    second = write(tmp_path / "a.pcap", later(packets, 500))
+    second = write(tmp_path / "a.pcap", delayed(packets, 500))
     first = write(tmp_path / "b.pcap", packets)
     same = write(tmp_path / "c.pcapng", packets)
     collection = Collection.of([second, same, first])
@@ -33,7 +33,7 @@ def test_compressed_files_are_not_split(tmp_path: Path) -> None:
     assert (file.divisible, file.first_ns, file.problem) == (False, START_NS, "")
 
 
-def test_files_without_packets_and_strangers_are_the_last(tmp_path: Path) -> None:
+def test_files_without_packets_and_other_files_are_last(tmp_path: Path) -> None:
     stranger = tmp_path / "0.txt"
     stranger.write_text("nothing")
     empty = write(tmp_path / "1.pcap", [])
@@ -42,11 +42,11 @@ def test_files_without_packets_and_strangers_are_the_last(tmp_path: Path) -> Non
     assert [file.path for file in found] == [real, str(stranger), empty]
     assert found[1] == File(str(stranger), problem="not a capture: text")
     assert (found[2].problem, found[2].first_ns) == ("", None)
-    # It was found, and is gone since.
+    # Deleted after it was found.
     assert inspect_file(str(tmp_path / "3.pcap")).problem == "no such file"
 
 
-def test_a_collection_has_one_capture_at_least(tmp_path: Path) -> None:
+def test_a_collection_needs_a_capture(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("nothing")
     with pytest.raises(CaptureError, match=r"/a\.txt: not a capture: text$"):

@@ -1,4 +1,4 @@
-"""Keys distinguish connections, whichever side sends, compiled and as Python."""
+"""Keys identify connections in both directions, with and without compiled kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDS = st.tuples(WORDS, WORDS, st.integers(0, 65535))
 
 
 def segments(rows: list[tuple[tuple[int, int, int], tuple[int, int, int], int]]) -> Segments:
-    """Return segments from one endpoint to another, of so many bytes."""
+    """Return segments between endpoints, with these lengths."""
     nothing = np.zeros(len(rows), np.int64)
     small = np.zeros(len(rows), np.int32)
 
@@ -52,7 +52,7 @@ def test_both_directions_share_a_key(
     assert key == key_of(*other, *one)
     assert 0 < key < 2**63
     if one[2] != other[2] and one[:2] != other[:2]:
-        # Ports exchanged are another connection.
+        # Swapped ports are another connection.
         assert key != key_of(*one[:2], other[2], *other[:2], one[2])
 
 

@@ -19,8 +19,8 @@ from pipeline.split.connection_index import index_range
 from pipeline.storage.filesystems import MIN_READ_BYTES, ReadablePrefix, open_file
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.split_captures import messy, record_starts
+from tests.pipeline.command_tables import assert_same, tables_of
+from tests.pipeline.split_captures import imperfect_packets, record_starts
 from tests.tcp_captures import Packet, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
@@ -28,7 +28,7 @@ RANGE_BYTES = 40_000
 
 
 def bad_disk(begin: int, end: int, *, coarse: bool = False) -> type[io.FileIO]:
-    """Return files of which some bytes can't be read; `coarse`: nor what is asked for with them."""
+    """Return files with unreadable bytes; with `coarse`, any read that includes them fails."""
 
     class File(io.FileIO):
         def readinto(self, buffer: Any) -> int:
@@ -44,8 +44,8 @@ def bad_disk(begin: int, end: int, *, coarse: bool = False) -> type[io.FileIO]:
 
 @pytest.fixture
 def capture(tmp_path: Path) -> tuple[str, list[Packet], list[int]]:
-    """A capture, its packets, and the bytes at which they begin."""
-    packets = messy(3, rounds=40)
+    """A capture, its packets, and their byte positions."""
+    packets = imperfect_packets(3, rounds=40)
     path = tmp_path / "a.pcap"
     return write(path, packets), packets, record_starts(path)
 
@@ -53,7 +53,7 @@ def capture(tmp_path: Path) -> tuple[str, list[Packet], list[int]]:
 def without(
     packets: list[Packet], begin: int, end: int, name: str, folder: Path
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the tables of a file of which the packets from `begin` to `end` are lost."""
+    """Return the tables of a file without the packets from `begin` to `end`."""
     folder.mkdir()
     parts = packets[:begin], packets[end:]
     files = [write(folder / f"{n}.pcap", part) for n, part in enumerate(parts) if part]
@@ -90,20 +90,20 @@ def test_other_ranges_are_read(
         at for problem, at in positions_of(got["problems"]) if problem == "input/output error"
     ]
     assert bad - MIN_READ_BYTES < position <= bad if coarse else position == bad
-    # The packet in which it is, and what is behind it in the range.
+    # Its packet, and the rest of the range.
     first = bisect(starts, position) - 1
     expected = without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
     assert_same(got, expected)
 
 
 @pytest.mark.parametrize("at", [24 + 3, 24 + 20, 20_000])
-def test_the_beginning_costs_no_more_than_its_range(
+def test_an_unreadable_beginning_costs_only_its_range(
     at: int,
     capture: tuple[str, list[Packet], list[int]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the header of the first packet, in that packet, and in one that is asked for with it."""
+    """In the header of the first packet, in that packet, and in one read together with it."""
     name, packets, starts = capture
     ranges = plan_ranges(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
     before = write(tmp_path / "0.pcap", [replace(packets[0], time_ns=packets[0].time_ns - 1)])
@@ -122,7 +122,7 @@ def test_the_beginning_costs_no_more_than_its_range(
 def test_an_unreadable_header_is_a_problem(
     capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without it nothing of the file is known, so it is no file that is cut off."""
+    """Without its header the file is unknown, rather than truncated."""
     monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", bad_disk(10, 11, coarse=True))
     got = dissect([capture[0]], ALL, range_bytes=RANGE_BYTES)
     assert [problem for problem, _ in positions_of(got["problems"])] == ["input/output error"]
@@ -142,10 +142,10 @@ def test_a_failed_read_before_and_on_the_last_try(
         assert not last.failure
 
 
-def test_nothing_is_asked_for_behind_a_range(
+def test_no_bytes_behind_a_range_are_read(
     capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for the rest of its last packet: what is there may be unreadable."""
+    """Except the rest of its last packet: bytes behind it may be unreadable."""
     name, _, starts = capture
     end = starts[len(starts) // 2]
     disk = bad_disk(end, 1 << 30, coarse=True)
@@ -154,7 +154,7 @@ def test_nothing_is_asked_for_behind_a_range(
     assert (found.packets, found.problem) == (len(starts) // 2, "")
 
 
-def test_a_file_that_is_no_pcap_is_read_up_to_there(
+def test_other_formats_are_read_up_to_the_error(
     capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, packets, starts = capture
@@ -163,20 +163,20 @@ def test_a_file_that_is_no_pcap_is_read_up_to_there(
     disk = bad_disk(starts[lost] + 5, 1 << 30)
     monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", disk)
     got = dissect(files[:1], ALL)
-    again = dissect(files, ALL)
+    whole = dissect(files, ALL)
     monkeypatch.undo()
     assert_same(got, without(packets, lost, len(packets), name, tmp_path / "c"))
-    assert got["exchanges"].num_rows == again["exchanges"].num_rows
-    for tables in (got, again):
+    assert got["exchanges"].num_rows == whole["exchanges"].num_rows
+    for tables in (got, whole):
         assert ("input/output error", starts[lost] + 5) in positions_of(tables["problems"])
 
 
-def test_nothing_found_behind_the_error_is_a_problem(
+def test_no_packet_found_behind_the_error_is_a_problem(
     capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, packets, starts = capture
     bad = starts[-4] + 20
-    # The last range has fewer packets than are believed, as the file is cut off.
+    # The last range has too few packets for a reliable guess, as the file is truncated.
     range_bytes = starts[-2] - 5
     Path(name).write_bytes(Path(name).read_bytes()[:-1])
     disk = bad_disk(bad, bad + 1)

@@ -40,14 +40,14 @@ def guess(file: bytes, start: int, end: int | None = None, look_bytes: int = 1 <
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_from_any_byte_the_next_record_is_found(form: str) -> None:
+def test_the_next_record_is_found_from_any_byte(form: str) -> None:
     file, starts = capture(form, [60, 1, 1500, 7, 80, 900, 33, 60, 61, 62])
     for at in range(24, len(file)):
         after = [start for start in starts if start >= at]
         assert guess(file, at) == (after[0] if after else UNKNOWN)
 
 
-def test_not_all_is_looked_at_at_once() -> None:
+def test_bytes_are_searched_in_steps() -> None:
     file, starts = capture("<us", [5000] * 30)
     assert guess(file, starts[3] + 1, look_bytes=64) == starts[4]
     assert guess(file, starts[3] + 1, starts[4], look_bytes=64) == UNKNOWN
@@ -59,8 +59,8 @@ def test_zeros_are_no_records() -> None:
     assert guess(file + bytes(5000), len(file)) == UNKNOWN
 
 
-def test_a_capture_in_a_packet_may_deceive() -> None:
-    """This is why guesses are proven."""
+def test_a_capture_inside_a_packet_gives_a_wrong_guess() -> None:
+    """Hence guesses need proof."""
     inner, inner_starts = capture("<us", [40] * CHAIN)
     file, starts = capture("<us", [60, len(inner), 60])
     at = starts[1] + 16
@@ -68,7 +68,7 @@ def test_a_capture_in_a_packet_may_deceive() -> None:
     assert guess(file, starts[1] + 1) == at + inner_starts[0]
 
 
-def test_compiled_and_as_python_it_finds_the_same() -> None:
+def test_python_and_compiled_kernels_agree() -> None:
     file, starts = capture("<us", [200] * 20, seed=3)
     data = np.frombuffer(file, np.uint8)
     for at in (24, 25, starts[7] + 3, starts[-1] + 1):

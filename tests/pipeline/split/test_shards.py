@@ -1,4 +1,4 @@
-"""What is packed is what is unpacked."""
+"""Shards are packed and unpacked without change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.split.connection_keys import ConnectionCounts, KeySet
 from pipeline.split.segment_packing import EndpointTable
 from pipeline.split.segment_rows import concatenate, select_rows
 from pipeline.split.shards import ShardPacker, in_windows, pack_shard, unpack_shards
-from tests.pipeline.split_captures import messy
+from tests.pipeline.split_captures import imperfect_packets
 from tests.tcp_captures import write
 
 
@@ -35,13 +35,15 @@ def rows_of(segments: Segments, networks: list[str]) -> list[tuple[Any, ...]]:
 
 def captured(tmp_path: Path, window_bytes: int) -> tuple[Layers, list[Segments]]:
     layers = Layers()
-    windows = read_packets([write(tmp_path / "a.pcap", messy(3))], window_bytes=window_bytes)
+    windows = read_packets(
+        [write(tmp_path / "a.pcap", imperfect_packets(3))], window_bytes=window_bytes
+    )
     return layers, [layers.segments(window) for window in windows]
 
 
 @pytest.mark.parametrize("parcel_bytes", [1, 300, 1 << 20])
 @pytest.mark.parametrize("window_bytes", [500, 1 << 20])
-def test_segments_come_out_as_they_went_in(
+def test_packed_segments_are_unpacked_unchanged(
     parcel_bytes: int, window_bytes: int, tmp_path: Path
 ) -> None:
     layers, windows = captured(tmp_path, window_bytes)
@@ -72,7 +74,7 @@ def test_segments_come_out_as_they_went_in(
     assert sorted(found) == sorted(gone)
 
 
-def test_all_at_once(tmp_path: Path) -> None:
+def test_concatenated_windows_are_packed_together(tmp_path: Path) -> None:
     layers, windows = captured(tmp_path, 500)
     whole = concatenate(windows)
     assert rows_of(whole, layers.networks) == [

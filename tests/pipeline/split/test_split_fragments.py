@@ -1,4 +1,4 @@
-"""Fragments of which others lie in another range."""
+"""Fragments of datagrams across ranges."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.reading.test_capture import crossing
-from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.jobs.test_local_job import divided
-from tests.pipeline.split_captures import messy, record_starts
+from tests.pipeline.split_captures import imperfect_packets, record_starts
 from tests.tcp_captures import Packet, retimed, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 def fragmented(order: random.Random, packets: list[Packet]) -> list[Packet]:
-    """Return packets, of which some came in fragments, now and then in another order."""
+    """Return packets, some fragmented and sometimes reordered."""
     out: list[Packet] = []
     for number, packet in enumerate(packets):
         if packet.data[12:14] != b"\x08\x00" or packet.snap or order.random() < 0.5:
@@ -51,10 +51,10 @@ def fragmented(order: random.Random, packets: list[Packet]) -> list[Packet]:
 
 
 @pytest.mark.parametrize("seed", fast_and_long([0, 2, 5], [1, 3, 4]))
-def test_each_packet_is_a_range_of_its_own(seed: int, tmp_path: Path) -> None:
+def test_each_packet_may_be_its_own_range(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
     path = tmp_path / "a.pcap"
-    name = write(path, fragmented(order, messy(seed, connections=2, rounds=4)))
+    name = write(path, fragmented(order, imperfect_packets(seed, connections=2, rounds=4)))
     starts = record_starts(path)[1:]
     cuts = starts if seed % 2 else sorted(order.sample(starts, 20))
     ranges = divided(name, *cuts)
@@ -62,7 +62,7 @@ def test_each_packet_is_a_range_of_its_own(seed: int, tmp_path: Path) -> None:
     assert_same(dissect_ranges(ranges, ALL, parts=2), tables_of([name], tmp_path))
 
 
-def test_a_connection_that_has_only_such_a_segment_in_a_range(tmp_path: Path) -> None:
+def test_a_connection_with_only_a_fragmented_segment_in_a_range(tmp_path: Path) -> None:
     packets = fragmented(random.Random(5), [each for each in crossing() if each.connection == 0])
     whole = write(tmp_path / "whole.pcap", packets)
     last = max(n for n, each in enumerate(packets) if struct.unpack_from(">H", each.data, 20)[0])
@@ -77,7 +77,7 @@ def test_a_connection_that_has_only_such_a_segment_in_a_range(tmp_path: Path) ->
     assert dissect([whole], ALL)["exchanges"].num_rows > 5
 
 
-def test_without_fragments_nothing_is_loose(tmp_path: Path) -> None:
+def test_without_fragments_no_packets_are_set_aside(tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
     plan = plan_ranges(ranges_of(Collection.of([file]), 500))
     assert len(plan.ranges) > 5

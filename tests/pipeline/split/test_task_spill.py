@@ -1,4 +1,4 @@
-"""What tasks leave is there for the tasks after them."""
+"""Files that tasks leave for later tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _parcel(part: int, source: int, number: int, payload: bytes) -> pa.RecordBat
     return pa.RecordBatch.from_pylist([row], schema=SCHEMA)
 
 
-def test_rows_come_back_in_their_order(tmp_path: Path) -> None:
+def test_rows_are_read_back_in_order(tmp_path: Path) -> None:
     batches = [pa.RecordBatch.from_pydict({"x": [n, n + 1]}) for n in range(3)]
     with TaskOutputWriter(str(tmp_path), 4) as leaving:
         for batch in batches:
@@ -35,7 +35,7 @@ def test_rows_come_back_in_their_order(tmp_path: Path) -> None:
     assert list(read_rows(str(tmp_path), "records", 4)) == batches[:1]
 
 
-def test_rows_are_joined_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_joined_into_batches_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.split.task_spill.BULK_BYTES", 64)
     batches = [pa.RecordBatch.from_pydict({"x": range(n, n + 3)}) for n in range(0, 21, 3)]
     joined = list(in_larger_batches(batches))
@@ -44,7 +44,7 @@ def test_rows_are_joined_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch
     assert not list(in_larger_batches([]))
 
 
-def test_parcels_come_back_from_all_files(tmp_path: Path) -> None:
+def test_parcels_are_read_back_from_all_files(tmp_path: Path) -> None:
     places = []
     sent = []
     for source in (0, 1):
@@ -62,7 +62,7 @@ def test_parcels_come_back_from_all_files(tmp_path: Path) -> None:
     assert found == [each for each in sent if each.column("part")[0].as_py() == 1]
 
 
-def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
     def fail() -> None:
         with TaskOutputWriter(str(tmp_path), 0) as leaving:
             leaving.write_rows("exchanges", pa.RecordBatch.from_pydict({"x": [1]}))

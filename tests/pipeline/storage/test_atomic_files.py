@@ -1,4 +1,4 @@
-"""Files are whole or not there."""
+"""Files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path) if request.param == "path" else tmp_path.as_uri()
 
 
-def test_a_file_appears_at_the_end_over_one_that_was_there(folder: str, tmp_path: Path) -> None:
+def test_a_file_replaces_its_predecessor_when_complete(folder: str, tmp_path: Path) -> None:
     path = join_path(folder, "a", "b.bin")
     for content in (b"first", b"second"):
         with atomic_write(path) as file:
@@ -26,7 +26,7 @@ def test_a_file_appears_at_the_end_over_one_that_was_there(folder: str, tmp_path
         assert (tmp_path / "a/b.bin").read_bytes() == content
 
 
-def test_a_file_that_fails_does_not_appear(folder: str, tmp_path: Path) -> None:
+def test_a_failed_write_leaves_no_file(folder: str, tmp_path: Path) -> None:
     def fail() -> None:
         with atomic_write(join_path(folder, "b.bin")) as file:
             file.write(b"half")
@@ -37,7 +37,7 @@ def test_a_file_that_fails_does_not_appear(folder: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(PipelineError, match=r"file/b\.bin: "),
@@ -46,7 +46,7 @@ def test_a_file_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
         pass
 
 
-def test_folders_are_found_and_removed(folder: str, tmp_path: Path) -> None:
+def test_folders_are_found_and_deleted(folder: str, tmp_path: Path) -> None:
     assert not has_files(join_path(folder, "none"))
     assert not has_files(folder)
     remove_folder(join_path(folder, "none"))
@@ -58,7 +58,7 @@ def test_folders_are_found_and_removed(folder: str, tmp_path: Path) -> None:
     assert tmp_path.exists()
 
 
-def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_a_private_file(tmp_path: Path) -> None:
     for private in (False, True):
         with atomic_write(str(tmp_path / "a"), private=private) as file:
             file.write(b"secret")

@@ -1,4 +1,4 @@
-"""Paths of this machine and URIs are the same files."""
+"""Local paths and URIs name the same files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def files(folder: Path, *names: str) -> list[str]:
     return [str(folder / name) for name in names]
 
 
-def test_folders_and_patterns_are_their_files_each_once(tmp_path: Path) -> None:
+def test_folders_and_patterns_give_each_file_once(tmp_path: Path) -> None:
     a, b, c, _, _ = files(tmp_path, "a.pcap", "b.pcap", "sub/c.pcap", ".hidden", "_tmp/d.pcap")
     assert expand_paths([str(tmp_path)]) == [a, b, c]
     assert expand_paths([str(tmp_path / "*.pcap"), a]) == [a, b]
@@ -41,7 +41,7 @@ def test_a_name_may_look_like_a_pattern(tmp_path: Path) -> None:
     assert expand_paths([odd]) == [odd]
 
 
-def test_uris_are_read_as_paths_are(tmp_path: Path) -> None:
+def test_uris_are_read_like_paths(tmp_path: Path) -> None:
     a, b, _ = files(tmp_path, "a.pcap", "sub/b.pcap", ".hidden")
     folder = tmp_path.as_uri()
     assert is_uri(folder)
@@ -58,8 +58,8 @@ def test_uris_are_read_as_paths_are(tmp_path: Path) -> None:
 ODD = "a b%20#c?d[1]é.pcap"
 
 
-def test_any_character_may_be_in_the_name_of_a_file(tmp_path: Path) -> None:
-    """A URI has it as it is, as Spark takes it."""
+def test_names_of_files_may_have_any_character(tmp_path: Path) -> None:
+    """URIs have it unescaped, as in Spark."""
     [odd] = files(tmp_path, ODD)
     folder = tmp_path.as_uri()
     for path in (folder, f"{folder}/", f"{folder}/a*", f"{folder}/{ODD}"):
@@ -68,15 +68,15 @@ def test_any_character_may_be_in_the_name_of_a_file(tmp_path: Path) -> None:
         assert size_of(name) == Path(odd).stat().st_size
 
 
-def test_a_store_stays_open(tmp_path: Path) -> None:
-    """Its files could not be read any more where it was forgotten."""
+def test_the_connection_to_a_store_is_kept(tmp_path: Path) -> None:
+    """Otherwise its files become unreadable."""
     for path in (f"file://{tmp_path}", "file:///"):
         assert locate(path)[0] is locate(f"file://{tmp_path}/a")[0]
         assert locate(path)[1] == path.removeprefix("file://")
 
 
 @pytest.mark.parametrize("uri", ["none://a/b", "hdfs://localhost/a"])
-def test_an_unreachable_store_is_an_error_of_one_line(
+def test_an_unreachable_store_is_a_one_line_error(
     uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HADOOP_HOME", "ARROW_LIBHDFS_DIR", "JAVA_HOME"):
@@ -101,7 +101,7 @@ def test_a_missing_file_is_an_error(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
-def test_a_section_is_a_header_and_what_follows_a_byte(form: str, tmp_path: Path) -> None:
+def test_a_section_is_a_header_and_the_bytes_from_a_position(form: str, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(bytes(range(100)))
     with FileSection(form.format(path), b"header", 90) as section:

@@ -1,4 +1,4 @@
-"""Rows lie in the folder of their day and API, each once."""
+"""Rows are stored once, in the folder of their day and API."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _exchanges(rows: list[tuple[int | None, int | None, str | None]]) -> pa.Reco
     )
 
 
-def test_rows_lie_by_day_and_api() -> None:
+def test_rows_are_partitioned_by_day_and_api() -> None:
     rows = [
         (NOON_NS, None, "Fetch"),
         (NOON_NS, None, "api 99/1"),
@@ -70,7 +70,7 @@ def test_rows_lie_by_day_and_api() -> None:
         )
     )
 )
-def test_every_row_lies_somewhere_in_its_order(
+def test_every_row_is_stored_in_order(
     rows: list[tuple[int | None, int | None, str | None]],
 ) -> None:
     seen: list[int] = []
@@ -86,13 +86,13 @@ def test_every_row_lies_somewhere_in_its_order(
     assert len({place for place, _ in places}) == len(places)
 
 
-def test_a_table_without_times_or_apis_lies_as_it_is() -> None:
+def test_a_table_without_times_or_apis_is_not_partitioned() -> None:
     batch = pa.RecordBatch.from_pydict({"x": [1, 2]})
     assert split_by_partition(batch) == [("", batch)]
     assert split_by_partition(batch.slice(0, 0)) == []
 
 
-def test_files_hold_what_was_added(tmp_path: Path) -> None:
+def test_files_have_the_added_rows(tmp_path: Path) -> None:
     many = _exchanges([(NOON_NS, None, "Fetch")] * (GROUP_ROWS // 2 + 1))
     with TableWriter(str(tmp_path), "7") as store:
         for _ in range(3):
@@ -112,7 +112,7 @@ def test_files_hold_what_was_added(tmp_path: Path) -> None:
     assert pq.ParquetFile(tmp_path / found[0]).num_row_groups == 2
 
 
-def test_little_waits_whatever_the_number_of_places(
+def test_waiting_rows_are_bounded_for_any_number_of_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.storage.parquet_store.MAX_BUFFERED_BYTES", 100_000)
@@ -125,11 +125,11 @@ def test_little_waits_whatever_the_number_of_places(
             assert pa.total_allocated_bytes() - before < 4_000_000
     files = [pq.ParquetFile(each) for each in tmp_path.rglob("*.parquet")]
     assert sum(file.metadata.num_rows for file in files) == 20 * len(batch)
-    # What there is most of is written first.
+    # The folder with most rows is written first.
     assert max(files, key=lambda file: file.metadata.num_rows).num_row_groups == 20
 
 
-def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
     many = _exchanges([(NOON_NS, None, "Fetch")] * (GROUP_ROWS + 1))
 
     def fail() -> None:

@@ -20,26 +20,26 @@ from pipeline.storage.filesystems import open_file
 from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING, will_be_retried
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.pipeline.split_captures import messy
+from tests.pipeline.split_captures import imperfect_packets
 from tests.tcp_captures import write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 def _unreadable(path: Path) -> str:
-    """Make a file that can't be opened until it is made anew: a link to itself."""
+    """Make a file that can't be opened until replaced: a link to itself."""
     path.symlink_to(path)
     return str(path)
 
 
 class _Failing:
-    """A file that fails some times, and then does not."""
+    """A file with some failures to read at first."""
 
     def __init__(self, path: str, failures: int) -> None:
         self.path, self.failures = path, failures
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the file, which is mended before the next try."""
+        """Read the file, which is repaired before the next attempt."""
         for _ in batches:
             context = TaskContext.get()
             assert context is not None
@@ -51,7 +51,7 @@ class _Failing:
             yield pa.RecordBatch.from_pydict(rows)
 
 
-def test_outside_of_spark_nothing_is_tried_again() -> None:
+def test_nothing_is_retried_outside_spark() -> None:
     assert not will_be_retried()
 
 
@@ -64,18 +64,18 @@ def test_permanent_and_transient_errors_are_distinguished(tmp_path: Path) -> Non
         assert not isinstance(error.value, ReadError)
 
 
-def test_a_file_that_stays_unreadable_is_a_problem(tmp_path: Path) -> None:
+def test_a_permanently_unreadable_file_is_a_problem(tmp_path: Path) -> None:
     path = _unreadable(tmp_path / "a.pcap")
     assert inspect_file(path).problem == "too many levels of symbolic links"
     found = index_range(Range(0, path)).scan
     assert (found.packets, found.damaged) == (0, True)
 
 
-def test_a_file_not_counted_is_not_read_later(
+def test_an_uncounted_file_is_not_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else its packets had the numbers of others."""
-    packets = messy(1)
+    """Else its packets would get the numbers of others."""
+    packets = imperfect_packets(1)
     half = len(packets) // 2
     files = [
         write(tmp_path / f"{n}.pcap", part)
@@ -100,10 +100,10 @@ def test_a_file_not_counted_is_not_read_later(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("failures", [2, MAX_ATTEMPTS])
-def test_spark_tries_again(spark: SparkSession, failures: int, tmp_path: Path) -> None:
+def test_spark_retries(spark: SparkSession, failures: int, tmp_path: Path) -> None:
     assert spark.conf.get(MAX_ATTEMPTS_SETTING) == str(MAX_ATTEMPTS)
     path = _unreadable(tmp_path / "a.pcap")
-    packets = messy(1)
+    packets = imperfect_packets(1)
     write(Path(f"{path}.whole"), packets)
     rows = spark.range(0, 1, 1, 1).mapInArrow(
         _Failing(path, failures), "tried long, packets long, damaged boolean"

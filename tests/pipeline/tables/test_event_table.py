@@ -1,4 +1,4 @@
-"""The events of a collection that arrives in steps are those of one process."""
+"""Events of a collection read in steps equal those of one process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.split.shards import unpack_shards
 from pipeline.tables.event_table import IncrementalEvents, find_events
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
-from tests.pipeline.split_captures import TURN_NS, in_turn
+from tests.pipeline.split_captures import TURN_NS, short_connections
 from tests.pipeline.tables.test_incremental import CAPTURES, parcels_of
 from tests.tcp_captures import write
 from timeline.public import timeline
@@ -34,7 +34,7 @@ def expected_of(path: str) -> list[dict[str, object]]:
 
 
 def in_steps(path: str, range_bytes: int, idle_ns: int = 1 << 62) -> list[Batch]:
-    """Return the events that a state gives that is saved and loaded after each parcel."""
+    """Return the events of a state saved and loaded after each parcel."""
     plan = plan_ranges(ranges_of(Collection.of([path]), range_bytes))
     state, out = IncrementalEvents(plan.files, ONLY).save(), list[Batch]()
     for parcel in parcels_of(plan):
@@ -58,7 +58,7 @@ def in_steps(path: str, range_bytes: int, idle_ns: int = 1 << 62) -> list[Batch]
         "kafka39-librdkafka-transactions.pcap",
     ],
 )
-def test_states_go_on_across_ranges_and_files(capture: str) -> None:
+def test_states_continue_across_ranges_and_files(capture: str) -> None:
     path = str(CAPTURES / capture)
     expected = expected_of(path)
     assert rows_of(in_steps(path, 20_000)) == expected
@@ -68,8 +68,8 @@ def test_states_go_on_across_ranges_and_files(capture: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_forgotten_connections_keep_the_numbers_of_the_others(seed: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.pcap", in_turn(seed))
+def test_forgetting_connections_keeps_the_numbers_of_others(seed: int, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.pcap", short_connections(seed))
     expected = expected_of(path)
     assert expected
     assert rows_of(in_steps(path, 3000, TURN_NS)) == expected

@@ -1,4 +1,4 @@
-"""Numbers and names are put into rows when the whole collection is known."""
+"""Numbers and names are filled into rows when the whole collection is known."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_connections_are_numbered_by_their_first_packets() -> None:
     assert finish("fields", rows).column("connection").to_pylist() == [3, 1]
 
 
-def test_topic_ids_get_their_names_and_are_reported_once() -> None:
+def test_topic_ids_have_their_names_and_are_reported_once() -> None:
     names = DeferredNames()
     names.learn({OTHER: "known"})
     marked = [names.name(each) for each in ("plain", ONE, OTHER)]
@@ -49,7 +49,7 @@ def test_topic_ids_get_their_names_and_are_reported_once() -> None:
         assert found == [["plain", expected, "known"], list(dict.fromkeys(["late", expected])), []]
 
 
-def test_records_get_the_names_of_their_topics() -> None:
+def test_records_have_the_names_of_their_topics() -> None:
     rows = batch(
         "records",
         {"connection": 0, "topic_id": str(ONE)},
@@ -62,7 +62,7 @@ def test_records_get_the_names_of_their_topics() -> None:
     assert found.schema == SCHEMAS["records"]
 
 
-def test_credentials_are_masked_also_where_the_name_comes_late() -> None:
+def test_credentials_are_masked_even_with_late_names() -> None:
     credential = {"name": "a", "mechanism": 1, "salt": b"s", "stored_key": b"k"}
     value = b"\x01\x0b\x00" + body(UserScramCredentialRecord, 0, **credential)
     row = {"connection": 0, "value": value}
@@ -75,7 +75,7 @@ def test_credentials_are_masked_also_where_the_name_comes_late() -> None:
     assert shown.column("value").to_pylist() == [value, value]
 
 
-def test_names_may_come_when_rows_are_finished() -> None:
+def test_names_may_follow_finished_rows() -> None:
     credential = {"name": "a", "mechanism": 1, "salt": b"s", "stored_key": b"k"}
     value = b"\x01\x0b\x00" + body(UserScramCredentialRecord, 0, **credential)
     first = RowFinisher(np.array([0]), {str(OTHER): "known"})
@@ -98,7 +98,7 @@ def test_names_may_come_when_rows_are_finished() -> None:
     assert written.column("topics").to_pylist() == [["__cluster_metadata", "known"]]
 
 
-def test_the_first_name_of_a_topic_id_holds() -> None:
+def test_the_first_name_of_a_topic_id_is_kept() -> None:
     def facts(name: str, packet: int) -> pa.RecordBatch:
         row = {"topic_id": str(ONE), "name": name, "packet": packet}
         return pa.RecordBatch.from_pylist([row], FACTS_SCHEMA)

@@ -1,4 +1,4 @@
-"""A part goes on from its saved state as if nothing had happened."""
+"""A part continues unchanged from its saved state."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
-from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.split_captures import TURN_NS, in_turn, messy
+from tests.pipeline.command_tables import assert_same, tables_of
+from tests.pipeline.split_captures import TURN_NS, imperfect_packets, short_connections
 from tests.tcp_captures import Wire, write
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -32,7 +32,7 @@ ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 def parcels_of(plan: Plan) -> list[pa.RecordBatch]:
-    """Let everything travel, in one part."""
+    """Return all connections as parcels, in one part."""
     rows = [index_range(each).rows for each in plan.ranges]
     keys = np.unique(np.concatenate([np.asarray(each.column("key")) for each in rows]))
     return [
@@ -59,17 +59,17 @@ def finished(batches: list[Batch]) -> dict[str, pa.Table]:
 
 
 def expected_of(path: str, folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the tables of the commands but the events, which are found elsewhere."""
+    """Return the tables of the commands without the events, which are computed elsewhere."""
     tables = tables_of([path], folder)
     del tables["events"]
     return tables
 
 
 @pytest.mark.parametrize("capture", ["demo.pcap", "seed 3", "seed 5", "kafka4-franz-go.pcap"])
-def test_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path) -> None:
+def test_a_state_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path) -> None:
     path = str(CAPTURES / capture)
     if capture.startswith("seed"):
-        path = write(tmp_path / "a.pcap", messy(int(capture[5:])))
+        path = write(tmp_path / "a.pcap", imperfect_packets(int(capture[5:])))
     plan = plan_ranges(ranges_of(Collection.of([path]), 9000))
     out: list[Batch] = []
     state = IncrementalDissection(plan.files, ALL).save()
@@ -83,8 +83,8 @@ def test_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path) -> Non
     assert_same(finished(out), expected_of(path, tmp_path))
 
 
-def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -> None:
-    """Its parcels are taken little by little, and its rows come in between."""
+def test_one_connection_with_most_bytes_is_streamed(tmp_path: Path) -> None:
+    """Its parcels are read one by one, with rows in between."""
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(300):
@@ -106,15 +106,15 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
     rows = after = 0
     for name, batch in fold.feed(counted()):
         if name == "exchanges":
-            # No more than a window is held back.
+            # At most one window is held back.
             assert taken - after <= 4
             rows, after = rows + batch.num_rows, taken
     assert (rows, taken) == (300, len(parcels))
 
 
 @pytest.mark.parametrize("seed", fast_and_long([0], range(1, 8)))
-def test_expired_state_gives_the_rows_of_the_end(seed: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.pcap", in_turn(seed))
+def test_expired_state_gives_the_final_rows(seed: int, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.pcap", short_connections(seed))
     plan = plan_ranges(ranges_of(Collection.of([path]), 3000))
     state, out = IncrementalDissection(plan.files, ALL).save(), list[Batch]()
     known = []
@@ -131,7 +131,7 @@ def test_expired_state_gives_the_rows_of_the_end(seed: int, tmp_path: Path) -> N
     assert max(known) <= 2 * len(expected["connections"]) // 3
 
 
-def test_a_state_does_not_grow_with_what_is_done(tmp_path: Path) -> None:
+def test_the_state_does_not_grow_with_processed_parcels(tmp_path: Path) -> None:
     path = str(CAPTURES / "demo.pcap")
     plan = plan_ranges(ranges_of(Collection.of([path]), 9000))
     fold = IncrementalDissection(plan.files, ALL)

@@ -1,4 +1,4 @@
-"""What the tables say of secrets and of what is wrong, and which of them are made."""
+"""Secrets and problems in tables, and selection of tables."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.cli.test_secrets import SALT, SCENES, SECRET
 from tests.dissector.engine.reading.test_capture import heartbeat
-from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
-from tests.pipeline.split_captures import later, messy
-from tests.pipeline.test_brokers import lonely
+from tests.pipeline.split_captures import delayed, imperfect_packets
+from tests.pipeline.test_broker_recognition import single_responses
 from tests.tcp_captures import Wire, WireConnection, retimed, write
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -27,7 +27,7 @@ ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 @pytest.mark.parametrize("play", SCENES)
-def test_secrets_are_in_no_table(play: Callable[[WireConnection], None], tmp_path: Path) -> None:
+def test_no_table_has_secrets(play: Callable[[WireConnection], None], tmp_path: Path) -> None:
     wire = Wire()
     play(wire.connect())
     name = write(tmp_path / "a.pcap", wire.packets)
@@ -42,7 +42,7 @@ def test_secrets_are_in_no_table(play: Callable[[WireConnection], None], tmp_pat
 
 
 def test_each_problem_has_a_row(tmp_path: Path) -> None:
-    name = write(tmp_path / "a.pcap", messy(3))
+    name = write(tmp_path / "a.pcap", imperfect_packets(3))
     got = dissect([name], ALL, range_bytes=5000)
     said = got["problems"].to_pylist()
     assert len(said) > 3
@@ -63,7 +63,7 @@ def _whole(path: str) -> dict[str, pa.Table]:
 
 
 @pytest.mark.parametrize("tables", [{"fields"}, {"records"}, {"messages", "problems"}])
-def test_only_what_is_wanted_is_made(tables: set[str]) -> None:
+def test_only_requested_tables_are_built(tables: set[str]) -> None:
     files = [str(CAPTURES / "kafka4-franz-go.pcap")]
     whole = _whole(*files)
     got = dissect(files, TableOptions(tables=frozenset(tables)), range_bytes=9000)
@@ -72,7 +72,7 @@ def test_only_what_is_wanted_is_made(tables: set[str]) -> None:
         assert in_order(table) == in_order(whole[name])
 
 
-def test_only_wanted_fields_are_given() -> None:
+def test_only_requested_fields_are_returned() -> None:
     files = [str(CAPTURES / "kafka4-franz-go.pcap")]
     path = "topic_data.partition_data.index"
     whole = dissect(files, ALL)["fields"]
@@ -91,7 +91,7 @@ def _limits(tables: dict[str, pa.Table]) -> set[str]:
 
 
 def _two_with_holes(tmp_path: Path) -> list[str]:
-    """Return two files, and two connections that wait for what comes last, one in both files."""
+    """Return two files with two connections waiting for lost packets, one of them in both files."""
     wire = Wire()
     for port in (50000, 50001):
         connection = wire.connect(port).syn()
@@ -103,10 +103,10 @@ def _two_with_holes(tmp_path: Path) -> list[str]:
     return [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(files)]
 
 
-def test_below_limits_nothing_differs_and_limits_hit_are_reported(
+def test_reached_limits_are_reported_and_lower_loads_equal_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A task counts for itself what one process counts over all connections."""
+    """A task counts its own connections, one process all of them."""
     files = _two_with_holes(tmp_path)
     expected = tables_of(files, tmp_path)
     assert sum(row["gaps_a"] + row["gaps_b"] for row in expected["connections"]) == 0
@@ -129,11 +129,13 @@ def test_below_limits_nothing_differs_and_limits_hit_are_reported(
         ("dissector.capture.packets.ip_fragments.MAX_INCOMPLETE", LIMITS[2]),
     ],
 )
-def test_each_limit_hit_is_reported(
+def test_each_reached_limit_is_reported(
     limit: str, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packets = lonely(known=True, closed=True).packets
-    packets += later(fragmented(random.Random(2), messy(2, connections=2)), len(packets))
+    packets = single_responses(known=True, closed=True).packets
+    packets += delayed(
+        fragmented(random.Random(2), imperfect_packets(2, connections=2)), len(packets)
+    )
     name = write(tmp_path / "a.pcap", packets)
     assert _limits(dissect([name], ALL)) == set()
     monkeypatch.setattr(limit, 1)

@@ -1,4 +1,4 @@
-"""Message definitions go to the tasks of a pipeline."""
+"""Message definitions are sent to the tasks of a pipeline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_tables_by_definitions(tmp_path: Path, count: int) -> None:
     source = definitions.vendor(tmp_path / "vendor")
     path = definitions.talk_of_pings(tmp_path / "a.pcap", source, count)
     options = TableOptions(tables=TABLES, schemas=Schemas.of(source))
-    # As a job sends it to a task, wherever that runs.
+    # As sent by a job to a task.
     made = dissect([path], pickle.loads(pickle.dumps(options)))
     expected = Capture([path], Options(schemas=Schemas.of(source))).exchanges()
     assert made["exchanges"].column("api").to_pylist() == expected["api"].to_list()

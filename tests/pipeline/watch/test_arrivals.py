@@ -1,4 +1,4 @@
-"""Files are numbered as they come; late and missing ones are problems."""
+"""Files are numbered by arrival; late and missing ones are problems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _file(path: str, first_ns: int, packets: int = 10) -> dict[str, object]:
     return {"path": path, "first_ns": first_ns, "latest_ns": first_ns + 5, "packets": packets}
 
 
-def test_packets_are_counted_on_in_the_order_of_first_packets() -> None:
+def test_packet_numbers_continue_in_the_order_of_first_packets() -> None:
     arrivals = Arrivals()
     taken = arrivals.add_files([_file("b", 20, 5), _file("a", 10, 7), _file("c", -1, 0)])
     assert [(each["file"], each["path"], each["first_packet"]) for each in taken] == [

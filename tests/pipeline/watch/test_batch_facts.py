@@ -1,4 +1,4 @@
-"""Batches of files, one after the other, give the rows of one process over all of them."""
+"""Consecutive batches of files give the rows of one process over all of them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import OperatorState, WatchSettings
 from tests.corpus import fast_and_long
-from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
-from tests.pipeline.split_captures import TURN_NS, in_turn
-from tests.pipeline.test_brokers import lonely
+from tests.pipeline.split_captures import TURN_NS, short_connections
+from tests.pipeline.test_broker_recognition import single_responses
 from tests.tcp_captures import STEP_NS, Packet, write
 
 PARTS = 3
 
 
 def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[list[OutputLocation]]:
-    """Do what a watch does, without Spark, with so many files at a time; yield what is left."""
+    """Run a watch without Spark, with `together` files per batch; yield the output files."""
     setting = WatchSettings(
         str(tmp_path / "work"), TableOptions(tables=frozenset(SCHEMAS)), PARTS, TURN_NS
     )
@@ -59,7 +59,7 @@ def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa
 
 
 def _divided(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
-    """Write packets into so many files, and one of later in which nobody speaks TCP."""
+    """Write packets into `count` files, and a later one without TCP."""
     bounds = [round(n * len(packets) / count) for n in range(count + 1)]
     parts = [packets[begin:end] for begin, end in pairwise(bounds)]
     last_ns = max(each.time_ns for each in packets)
@@ -68,12 +68,12 @@ def _divided(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", fast_and_long([0, 1], [2, 3]))
-def test_connections_come_and_go(seed: int, tmp_path: Path) -> None:
+def test_short_connections(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
-    packets = in_turn(seed, turns=4)
+    packets = short_connections(seed, turns=4)
     if seed % 2:
         # This takes longer, as each packet has its own millisecond.
-        packets = fragmented(order, in_turn(seed, turns=1))
+        packets = fragmented(order, short_connections(seed, turns=1))
     files = _divided(tmp_path, packets, order.randrange(5, 12))
     expected = tables_of(files, tmp_path)
     for together in (1, 4):
@@ -83,5 +83,5 @@ def test_connections_come_and_go(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("closed", [False, True])
 def test_brokers_are_known_from_all_shards(known: bool, closed: bool, tmp_path: Path) -> None:
-    files = _divided(tmp_path, lonely(known=known, closed=closed).packets, 4)
+    files = _divided(tmp_path, single_responses(known=known, closed=closed).packets, 4)
     assert_same(watched(files, 1, tmp_path), tables_of(files, tmp_path))

@@ -1,4 +1,4 @@
-"""Connections get the numbers of one process, batch after batch, also where one is tried again."""
+"""Connections have the numbers of one process across batches, also after retries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _pairs(path: str) -> list[tuple[int, int]]:
 def test_numbers_follow_first_packets(tmp_path: Path) -> None:
     out = str(tmp_path)
     assert _pairs(assign_numbers(out, 0, _ints(7, 0), _ints())) == [(0, 0), (7, 1)]
-    # What ends in a batch still has rows in it.
+    # A connection still has rows in the batch of its end.
     assert _pairs(assign_numbers(out, 1, _ints(11), _ints(0, 11))) == [(0, 0), (7, 1), (11, 2)]
     assert _pairs(assign_numbers(out, 2, _ints(30, 20), _ints())) == [(7, 1), (20, 3), (30, 4)]
 
 
-def test_a_batch_that_is_tried_again_gives_the_same(tmp_path: Path) -> None:
+def test_a_retried_batch_gives_the_same_numbers(tmp_path: Path) -> None:
     out = str(tmp_path)
     assign_numbers(out, 0, _ints(0, 5), _ints(0))
     assign_numbers(out, 1, _ints(9), _ints(5))

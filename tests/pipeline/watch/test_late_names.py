@@ -1,4 +1,4 @@
-"""Names defined late come into rows written before, once."""
+"""Names defined late are filled into earlier rows, once."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.late_names import LateNames, files_to_name, rewrite_with_names
 from pipeline.watch.stream_job import BatchWriter
 from tests.dissector.cli.cli_traffic import ORDERS_ID, shop
-from tests.pipeline.buckets import BUCKET, bucket
-from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.command_tables import assert_same, tables_of
+from tests.pipeline.s3_store import BUCKET, bucket
 from tests.pipeline.split_captures import TURN_NS
 from tests.pipeline.tables.test_finalize import batch as rows_of
 from tests.pipeline.watch.test_batch_facts import batches
@@ -37,7 +37,7 @@ ID = str(ORDERS_ID)
 
 
 def _written(out: Path) -> dict[str, pa.Table]:
-    """Return the tables in a folder, with the API that is in the names of their folders."""
+    """Return the tables in a folder, with the API from names of folders."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     for path in out.rglob("[!_]*.parquet"):
         table, *places = path.relative_to(out).parts[:-1]
@@ -49,7 +49,7 @@ def _written(out: Path) -> dict[str, pa.Table]:
 
 
 def _write(out: Path, number: int, places: list[OutputLocation]) -> list[str]:
-    """Do what is done with a batch of files; return which files were written again."""
+    """Process a batch of files; return the rewritten files."""
     known = BatchFacts.of(str(out), number, places)
     writing = BatchWriter(str(out), number, ALL, known)
     rows = [{"group": 0, "folder": a, "source": b, "tables": c} for a, b, c in places]
@@ -62,7 +62,7 @@ def _write(out: Path, number: int, places: list[OutputLocation]) -> list[str]:
 
 
 def _files(tmp_path: Path) -> list[str]:
-    """Return captures in which a topic's name comes long after its id, and then much later time."""
+    """Return captures with a topic's name long after its id, and packets of a much later time."""
     packets = shop().packets
     late = Packet(packets[-1].time_ns + TURN_NS + STEP_NS, b"\xff" * 12 + b"\x08\x06" + bytes(46))
     cuts = [*range(0, len(packets), 4), len(packets)]
@@ -72,23 +72,23 @@ def _files(tmp_path: Path) -> list[str]:
 
 @pytest.mark.parametrize("tries", [1, 2])
 def test_rows_are_those_of_one_process(tries: int, tmp_path: Path) -> None:
-    """Also where a batch is tried again when all of it was written."""
+    """Also if a batch is retried after all of it was written."""
     files, out = _files(tmp_path), tmp_path / "out"
     expected = tables_of(files, tmp_path)
-    again = []
+    changed_paths = []
     for number, places in enumerate(batches(files, 1, tmp_path)):
         for _ in range(tries):
-            again.append(_write(out, number, places))
+            changed_paths.append(_write(out, number, places))
     assert_same(_written(out), expected)
-    # It is defined once, after its exchange, messages and records were written.
-    named = [paths for paths in again if paths]
+    # The name is defined once, after its exchange, messages and records were written.
+    named = [paths for paths in changed_paths if paths]
     assert len(named) == tries
     assert {path.split("/")[0] for path in named[-1]} == {"exchanges", "messages", "records"}
     assert not [path for path in out.rglob("_*") if path.is_file()]
 
 
 def _nameless_row(out: str) -> str:
-    """Write a row with a topic's id in the place of its name; return its file."""
+    """Write a row with a topic id instead of a name; return its file."""
     rows = rows_of("exchanges", {"api": "Fetch", "topics": [ID], "request_time_ns": 5})
     with TableWriter(out, "00000000-0000") as store:
         store.add("exchanges", rows)
@@ -103,7 +103,7 @@ def _nameless_row(out: str) -> str:
     return path
 
 
-def test_a_file_that_is_there_no_more_is_let_be(tmp_path: Path) -> None:
+def test_a_deleted_file_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / _nameless_row(str(tmp_path))
     path.unlink()
     rewrite_with_names(
@@ -112,8 +112,8 @@ def test_a_file_that_is_there_no_more_is_let_be(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_file_that_was_taken_away_to_be_replaced_is_put_back(tmp_path: Path) -> None:
-    """A task may end between the two, where a store does not do both at once."""
+def test_a_file_moved_for_replacement_is_restored(tmp_path: Path) -> None:
+    """A task may end between move and replacement, if a store has no atomic rename."""
     path = tmp_path / _nameless_row(str(tmp_path))
     path.rename(path.with_name(f"_{path.name}"))
     rewrite_with_names(
@@ -124,7 +124,7 @@ def test_a_file_that_was_taken_away_to_be_replaced_is_put_back(tmp_path: Path) -
 
 
 class _Full(RowFinisher):
-    """Fails when the rows are half written."""
+    """Fails with half of the rows written."""
 
     def fill_in_names(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         raise OSError("the disk is full")
@@ -134,7 +134,7 @@ class _Full(RowFinisher):
 def out(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """A place for tables: a folder here, or one in a store."""
+    """A folder for tables: local, or in a store."""
     if request.param == "folder":
         yield str(tmp_path)
         return
@@ -144,7 +144,7 @@ def out(
         yield f"s3://{BUCKET}/out"
 
 
-def test_old_files_stay_until_all_new_ones_are_written(out: str) -> None:
+def test_old_files_are_kept_until_all_new_ones_are_written(out: str) -> None:
     path = _nameless_row(out)
     for finish, topics in ((_Full, [[ID]]), (RowFinisher, [["orders"]])):
         with suppress(PipelineError) if finish is _Full else nullcontext():

@@ -1,4 +1,4 @@
-"""What a part of a watch keeps is bounded by what goes on at a time, not by what has been."""
+"""The state of a part of a watch is bounded by concurrent traffic, not by its history."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import MIN_FILE_NAMES, IngestRow, OperatorState, WatchSettings
 from tests.corpus import fast_and_long
-from tests.pipeline.commands import tables_of
+from tests.pipeline.command_tables import tables_of
 from tests.pipeline.split.test_range_reader import bad_disk
-from tests.pipeline.split_captures import TURN_NS, in_turn, record_starts
+from tests.pipeline.split_captures import TURN_NS, record_starts, short_connections
 from tests.tcp_captures import Packet, write
 
 PARTS = 2
@@ -39,7 +39,7 @@ def _files(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
 
 
 def _notes(files: list[str], setting: WatchSettings) -> dict[int, list[IngestRow]]:
-    """Return the shards of files that come together."""
+    """Return the shards of files of one batch."""
     found: dict[int, list[IngestRow]] = {part: [] for part in (FILE_PART, *range(PARTS + 1))}
     for file in files:
         for batch in split_file(file, setting.work, PARTS, setting.options):
@@ -62,9 +62,9 @@ def _rows(left: list[IngestRow], table: str) -> list[pa.RecordBatch]:
 def test_rows_do_not_depend_on_the_batches_of_files(
     together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what is kept does not grow with the number of files."""
+    """The state does not grow with the number of files."""
     monkeypatch.setattr("dissector.engine.correlation.state_tables.SPARE_BYTES", 1 << 10)
-    files = _files(tmp_path, in_turn(5, turns=12), 24)
+    files = _files(tmp_path, short_connections(5, turns=12), 24)
     setting = _setting(tmp_path)
     kept = {part: pickle.dumps(OperatorState()) for part in range(PARTS + 1)}
     rows: dict[str, int] = dict.fromkeys((*SCHEMAS, FIRST_PACKETS), 0)
@@ -80,14 +80,14 @@ def test_rows_do_not_depend_on_the_batches_of_files(
         sizes.append(sum(map(len, kept.values())))
     expected = tables_of(files, tmp_path)
     assert rows[FIRST_PACKETS] == len(expected["connections"])
-    # All but the last turns are reported.
+    # All but the last connections are reported.
     assert 0.7 < rows["connections"] / rows[FIRST_PACKETS] < 1
     assert 0.8 < rows["exchanges"] / len(expected["exchanges"]) <= 1
     assert max(sizes[len(sizes) // 2 :]) < 1.3 * max(sizes[: len(sizes) // 2])
 
 
 def test_names_of_files_are_forgotten(tmp_path: Path) -> None:
-    [file] = _files(tmp_path, in_turn(1, turns=1)[:4], 1)
+    [file] = _files(tmp_path, short_connections(1, turns=1)[:4], 1)
     setting, kept = _setting(tmp_path), OperatorState()
     kept.starts = list(range(3 * MIN_FILE_NAMES))
     kept.names = [f"{number}.pcap" for number in kept.starts]
@@ -97,11 +97,11 @@ def test_names_of_files_are_forgotten(tmp_path: Path) -> None:
     assert kept.names[-1] == file
 
 
-def test_a_file_is_taken_up_to_where_it_can_be_read(
+def test_a_file_is_processed_up_to_its_unreadable_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All shards count the same packets; bytes behind them are a problem."""
-    [file] = _files(tmp_path, in_turn(1, turns=1), 1)
+    [file] = _files(tmp_path, short_connections(1, turns=1), 1)
     starts = record_starts(Path(file))
     bad = starts[len(starts) // 2]
     monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", bad_disk(bad, 1 << 30))
