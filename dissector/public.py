@@ -22,7 +22,7 @@ from dissector.errors import (
 )
 from dissector.protocol.api import Api, Kind
 from dissector.protocol.apis import all_apis, api
-from dissector.protocol.codec import Codec
+from dissector.protocol.codecs.codec import Codec
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.query.capture_sources import Sources, named_inputs

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, split_tagged
 
 # A text may hold any bytes: those that are no UTF-8 live as surrogates.

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.api import Api, Kind
 from dissector.protocol.apis import all_apis, api_name
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, split_tagged
 from tests.message_strategies import values
 

@@ -5,7 +5,7 @@ Canonical form of a message: the bytes that Kafka's own writers produce.
 `find_form_faults` decodes all other messages field by field, and locates the deviations. Both must
 agree.
 
-Source: that of `dissector.protocol.wire` and `structs`.
+Source: that of `dissector.protocol.codecs.wire` and `structs`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from construct import Container
 
 from conform.evidence.non_canonical_values import is_non_canonical_text, non_canonical_check
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
 

@@ -13,7 +13,7 @@ from dissector.protocol.messages import Message, read_header
 from dissector.protocol.schema import construct_of, split_tagged
 
 if TYPE_CHECKING:
-    from dissector.protocol.structs import Fields
+    from dissector.protocol.codecs.structs import Fields
 
 
 def expects_response(frame: bytes) -> bool:
@@ -47,7 +47,7 @@ def _acks_reader(version: int) -> Fields | None:
 
     None if the definition in use has no `acks`.
     """
-    from dissector.protocol.structs import Fields, Member
+    from dissector.protocol.codecs.structs import Fields, Member
 
     found = api(PRODUCE)
     assert found is not None

@@ -30,7 +30,7 @@ from dissector.protocol.schema import Schema
 if TYPE_CHECKING:
     from construct import Container
 
-    from dissector.protocol.codec import Codec
+    from dissector.protocol.codecs.codec import Codec
     from dissector.protocol.definitions.schemas import Schemas
 
 UNSUPPORTED_VERSION = 35
@@ -204,7 +204,7 @@ def _read_fast(message: Message) -> bool:
     read = codec.compiled if codec is not None else None
     if read is None:
         return False
-    from dissector.protocol.compiled import FALLBACK_ERRORS
+    from dissector.protocol.codecs.compiled import FALLBACK_ERRORS
 
     at, client_id = 4, None
     if message.kind == "request":

@@ -24,8 +24,8 @@ from dissector.errors import DecodeError
 if TYPE_CHECKING:
     from construct import Construct
 
-    from dissector.protocol.codec import Codec
-    from dissector.protocol.structs import Fields
+    from dissector.protocol.codecs.codec import Codec
+    from dissector.protocol.codecs.structs import Fields
 
 Default = int | float | bool | str | None
 
@@ -216,7 +216,7 @@ class Schema:
         if codec is None:
             if version not in self.versions:
                 raise DecodeError(f"version {version} is not known (known: {self.versions_text})")
-            from dissector.protocol.codec import Codec
+            from dissector.protocol.codecs.codec import Codec
 
             construct = _struct_construct(self.fields, version, version in self.flexible)
             codec = self._codecs[version] = Codec(construct)
@@ -268,7 +268,7 @@ def message(key: int | None, versions: str, flexible: str = "none") -> Schema:
 @cache
 def _primitive_construct(word: str, flexible: bool) -> Construct:
     """Return the Construct of a type that has no children."""
-    from dissector.protocol import wire
+    from dissector.protocol.codecs import wire
 
     length32: Construct = wire.compact_length if flexible else wire.int32
     match word:
@@ -288,7 +288,7 @@ def _primitive_construct(word: str, flexible: bool) -> Construct:
 
 def construct_of(each: Field, version: int, flexible: bool) -> Construct:
     """Return the Construct of one field at one version."""
-    from dissector.protocol import structs, wire
+    from dissector.protocol.codecs import structs, wire
 
     if each.type == "struct":
         struct = _struct_construct(each.fields, version, flexible)
@@ -302,7 +302,7 @@ def construct_of(each: Field, version: int, flexible: bool) -> Construct:
 
 
 def _struct_construct(fields: tuple[Field, ...], version: int, flexible: bool) -> Fields:
-    from dissector.protocol import structs
+    from dissector.protocol.codecs import structs
 
     plain, tagged = split_tagged(fields, version)
     members = [

@@ -16,8 +16,8 @@ from typing import Any
 from construct import Container
 
 from dissector.errors import DecodeError
-from dissector.protocol import structs, wire
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs import structs, wire
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
 
 

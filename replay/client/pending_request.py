@@ -12,7 +12,7 @@ from construct import Container
 
 from dissector.errors import DecodeError, ReplayError
 from dissector.protocol.apis import api, api_name
-from dissector.protocol.codec import Codec
+from dissector.protocol.codecs.codec import Codec
 from dissector.protocol.headers import (
     API_VERSIONS,
     request_header_version,

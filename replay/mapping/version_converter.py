@@ -10,7 +10,7 @@ from uuid import UUID
 from construct import Container
 
 from dissector.protocol.api import Api
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.schema import Field, Schema, split_tagged
 from replay.fields.batch_rewriter import to_record_batch

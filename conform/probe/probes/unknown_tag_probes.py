@@ -10,7 +10,7 @@ from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import CLIENT_SOFTWARE, Target, error_names
 from conform.probe.raw_exchange import RawExchange, encode_request
 from dissector.protocol.apis import KEYS, api
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 
 _TAGS = {9_999: b"from a newer client", 2_000_000: b""}
 

@@ -22,7 +22,7 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
-from dissector.protocol.compiled import BOOLEANS
+from dissector.protocol.codecs.compiled import BOOLEANS
 from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION

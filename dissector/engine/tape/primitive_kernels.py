@@ -1,4 +1,4 @@
-"""Reads the primitives of `dissector.protocol.wire` in kernels: integers, lengths, counts, tags."""
+"""Reads primitives in kernels, as `wire` does in objects: integers, lengths, counts, tags."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from typing import Any
 from construct import Container
 
 from dissector.protocol.apis import api
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.embedded.fields import enveloped_request
 from dissector.protocol.embedded.own_topics import DecodedRecord, is_own_topic
 from dissector.protocol.embedded.reading import Embedded

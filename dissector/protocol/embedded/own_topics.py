@@ -18,7 +18,7 @@ from types import ModuleType
 from construct import Container
 
 from dissector.errors import DecodeError, Problem
-from dissector.protocol import wire
+from dissector.protocol.codecs import wire
 from dissector.protocol.context import current, per_schemas
 from dissector.protocol.definitions.embedded import UNDECLARED, record_definitions
 from dissector.protocol.embedded import cluster_nodes

@@ -14,7 +14,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dissector.protocol.structs import Fields
+    from dissector.protocol.codecs.structs import Fields
 
 
 class Header:
@@ -48,8 +48,8 @@ class Header:
     @property
     def construct(self) -> Fields:
         """The same fields as a Construct."""
-        from dissector.protocol.structs import Fields, Member
-        from dissector.protocol.wire import Number
+        from dissector.protocol.codecs.structs import Fields, Member
+        from dissector.protocol.codecs.wire import Number
 
         return Fields([Member(name, Number(letter)) for name, letter in self._fields])
 

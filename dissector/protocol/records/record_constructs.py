@@ -12,9 +12,16 @@ from typing import Any
 from construct import Construct
 
 from dissector.errors import DecodeError, EncodeError
+from dissector.protocol.codecs.structs import Fields, Member
+from dissector.protocol.codecs.wire import (
+    Bytes,
+    CountedArray,
+    Text,
+    int8,
+    int32,
+    read_exactly,
+)
 from dissector.protocol.records.layout import zigzag
-from dissector.protocol.structs import Fields, Member
-from dissector.protocol.wire import Bytes, CountedArray, Text, int8, int32, read_exactly
 
 
 class SignedVarint(Construct):  # type: ignore[misc]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from dissector.protocol.codecs.structs import Member
 from dissector.protocol.records import layout
 from dissector.protocol.records.batch import timestamp_type
 from dissector.protocol.records.compression import CODEC_MASK, codec_name
 from dissector.protocol.records.control import CONTROL_TYPES
-from dissector.protocol.structs import Member
 from dissector.view.text.value_text import json_text
 
 EMPTY, NULL, FALSE, BATCH_ATTRIBUTES, CONTROL, MESSAGE_ATTRIBUTES, RECORD = (

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from construct import Container
 
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from tests.broker.conform.relay import HANG_UP, Lie, rewritten

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conform.probe.request_bodies import encode_body
 from dissector.protocol.apis import KEYS, all_apis, api
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 
 
 def test_fields_of_other_versions_are_omitted_and_missing_ones_zero() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field, Schema

@@ -24,9 +24,9 @@ from typing import Any
 from construct import Construct
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol import emit
-from dissector.protocol.compiled import MAX_CACHED_COUNT
-from dissector.protocol.emit import BuildFunction, Emitted, ReadFunction
+from dissector.protocol.codecs import emit
+from dissector.protocol.codecs.compiled import MAX_CACHED_COUNT
+from dissector.protocol.codecs.emit import BuildFunction, Emitted, ReadFunction
 
 
 def bytes_left(stream: Any) -> int:

@@ -9,10 +9,10 @@ import pytest
 from construct import Struct
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol import codec as module
-from dissector.protocol import emit
 from dissector.protocol.apis import api
-from dissector.protocol.codec import Codec
+from dissector.protocol.codecs import codec as module
+from dissector.protocol.codecs import emit
+from dissector.protocol.codecs.codec import Codec
 
 BODY = {"group_id": "g", "generation_id": 7, "member_id": "m", "group_instance_id": None}
 DATA = b"\2g\0\0\0\7\2m\0\0"

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from construct import Container
 
-from dissector.protocol import compiled, wire
-from dissector.protocol.compiled import FALLBACK_ERRORS, CodecFallback, read_tags
+from dissector.protocol.codecs import compiled, wire
+from dissector.protocol.codecs.compiled import FALLBACK_ERRORS, CodecFallback, read_tags
 
 
 @pytest.mark.parametrize("value", [0x80, 0x3FFF, 0x4000, 2**21, 2**28, 2**32 - 1])

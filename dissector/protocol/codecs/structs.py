@@ -13,10 +13,10 @@ from typing import Any
 from construct import Construct, Container, Subconstruct
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol import emit
-from dissector.protocol.compiled import UNKNOWN_TAGS
-from dissector.protocol.emit import BuildFunction, Emitted, ReadFunction
-from dissector.protocol.wire import bytes_left, read_exactly, unsigned_varint
+from dissector.protocol.codecs import emit
+from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
+from dissector.protocol.codecs.emit import BuildFunction, Emitted, ReadFunction
+from dissector.protocol.codecs.wire import bytes_left, read_exactly, unsigned_varint
 
 MIN_TEMPLATE_FIELDS = 8
 """From this number of fields on, copying and overwriting a Container is faster than filling it."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from construct import Construct, Subconstruct
 
-from dissector.protocol import emit
-from dissector.protocol.compiled import FALLBACK_ERRORS, Read, Write, parse_by
+from dissector.protocol.codecs import emit
+from dissector.protocol.codecs.compiled import FALLBACK_ERRORS, Read, Write, parse_by
 
 COMPILE_AFTER = 30
 """

@@ -18,13 +18,13 @@ from uuid import UUID
 from construct import Construct, Container
 from construct.core import CodeGen
 
-from dissector.protocol.compiled import Read, Write
+from dissector.protocol.codecs.compiled import Read, Write
 
 _IMPORTS = """
 import struct
 from uuid import UUID
 from construct import Container
-from dissector.protocol.compiled import (
+from dissector.protocol.codecs.compiled import (
     BOOLEANS, CodecFallback, boolean, build_by, cached_unpackers, dict_equal, parse_by,
     plain_bytes, plain_list, read_tags, read_varint, tags_bytes, text_bytes, unpacker, uuid_bytes,
     uuid_of, varint_bytes,

@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol import wire
-from dissector.protocol.structs import Fields, Member, Nullable, NullableTagged, TaggedFields
-from dissector.protocol.wire import (
+from dissector.protocol.codecs import wire
+from dissector.protocol.codecs.structs import (
+    Fields,
+    Member,
+    Nullable,
+    NullableTagged,
+    TaggedFields,
+)
+from dissector.protocol.codecs.wire import (
     Bytes,
     CountedArray,
     Text,

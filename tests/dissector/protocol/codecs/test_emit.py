@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol import emit
 from dissector.protocol.apis import all_apis
-from dissector.protocol.compiled import FALLBACK_ERRORS
+from dissector.protocol.codecs import emit
+from dissector.protocol.codecs.compiled import FALLBACK_ERRORS
+from dissector.protocol.codecs.structs import Fields, Member, TaggedFields
+from dissector.protocol.codecs.wire import int8
 from dissector.protocol.headers import RequestHeader, ResponseHeader
 from dissector.protocol.records.record_constructs import RECORD
 from dissector.protocol.schema import Schema
-from dissector.protocol.structs import Fields, Member, TaggedFields
-from dissector.protocol.wire import int8
+from tests.dissector.protocol.codecs.test_wire import CASES, HOSTILE, UNWRITABLE
 from tests.dissector.protocol.embedded.test_declarations import SCHEMAS
-from tests.dissector.protocol.test_wire import CASES, HOSTILE, UNWRITABLE
 from tests.value_sources import DRAWN, Source, go_through, sources
 
 DECLARED: dict[str, Schema] = {

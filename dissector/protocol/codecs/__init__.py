@@ -1,0 +1,1 @@
+"""Declared types as codecs: Constructs of each type, and functions generated from them."""
