@@ -1,4 +1,4 @@
-"""`kafkashark browse`: the screen, in a terminal or a web browser."""
+"""The command `kafkashark browse`, in a terminal or a web browser."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def browse(
         typer.Option(
             "--address",
             metavar="HOST:PORT",
-            help="With --web: where browsers connect. Anyone who can connect sees the capture.",
+            help="Listener address for --web. Every client that can connect can read the capture.",
         ),
     ] = LOOPBACK,
     ports: options.Ports = None,
@@ -51,7 +51,7 @@ def browse(
 ) -> None:
     """Show a capture on the screen: exchanges, the fields of one, and its bytes.
 
-    ? lists the keys, q quits. Captures that still grow: - reads a pipe, -i captures.
+    Press ? for keys, q to quit. Live captures: - reads a pipe, -i captures.
     """
     if find_spec("textual") is None:
         raise UsageError("browse requires an extra: pip install 'kafkashark[browse]'")
@@ -63,12 +63,12 @@ def browse(
         parse(filter_text)
     live = captures if isinstance(captures, LiveInput) else None
     if "-" in captures and len(captures) > 1:
-        raise UsageError("browse reads - alone, or files")
+        raise UsageError("browse cannot combine - with files")
     if follow and "-" in captures:
-        raise UsageError("--follow takes a file; a pipe is followed by itself")
+        raise UsageError("--follow requires a file; pipes are always followed")
     if web:
         if live is not None or "-" in captures:
-            raise UsageError("--web reads files: each browser reads them separately")
+            raise UsageError("--web requires files: each browser reads them separately")
         from browse.app.web_server import browse_words, serve
 
         given = {
@@ -107,7 +107,7 @@ def browse(
 
 
 def _run(opening: CaptureOpening, filter_text: str) -> None:
-    """Read the first window, then show the screen until it is left."""
+    """Read the first window, then show the screen until the user quits."""
     from browse.listing.exchange_loading import ExchangeLoading
 
     access = opening.access()
@@ -125,7 +125,7 @@ def _run(opening: CaptureOpening, filter_text: str) -> None:
 
 
 def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> str | None:
-    """Show the screen; return why it has ended by itself, if it has."""
+    """Show the screen; return the error that ended it, if any."""
     from browse.app.browse_app import BrowseApp
     from browse.app.browse_settings import settings_path
     from browse.detail import DetailPanes
@@ -146,14 +146,14 @@ def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> 
 
 def _take_terminal() -> None:
     """
-    Read keys from the terminal even if standard input is redirected.
+    Read keys from the terminal, even with redirected standard input.
 
     Raises:
         UsageError: No terminal is available.
     """
     if "TEXTUAL_DRIVER" in os.environ:
-        return  # a web browser's, which has no terminal
-    # Textual paints to stderr.
+        return  # in the process of a web browser, without a terminal
+    # Textual writes to stderr.
     if not (os.isatty(1) and os.isatty(2)):
         raise UsageError("browse requires a terminal; `kafkashark pairs` prints rows")
     if os.isatty(0):

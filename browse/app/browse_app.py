@@ -22,7 +22,7 @@ from dissector.cli.sorting import SortKey
 
 _QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search")
 """
-Actions whose keys block the next key, so that text typed behind them goes into the prompt.
+Actions with prompts. Their keys block the next key, so that text typed ahead goes into the prompt.
 """
 
 
@@ -71,13 +71,13 @@ class BrowseApp(PanelKeys):
     ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the keys of questions to lines of text, and to screens over this one."""
+        """Disable list keys while a text input or another screen has the focus."""
         if action in _QUESTIONS:
             return len(self.screen_stack) == 1 and not isinstance(self.focused, Input)
         return super().check_action(action, parameters)
 
     def action_filter(self) -> None:
-        """Go into the filter bar."""
+        """Focus the filter bar."""
         self.prepare_words()
         self.bar.records = self.session.mode.name == "records"
         self.bar.edit()
@@ -92,20 +92,20 @@ class BrowseApp(PanelKeys):
         self.screen.set_focus(self.rows)
 
     def action_escape(self) -> None:
-        """End a search, leave the followed exchanges, or drop the filter."""
+        """Cancel a search, return from following, or clear the filter."""
         if self.session.cancel():
-            self.show_notice("ended: the list has the rows read so far")
+            self.show_notice("cancelled: the list has the rows read so far")
         elif self.session.back():
             self.list_changed()
         elif self.session.text:
             self.apply_filter("")
 
     def action_mode(self, index: int) -> None:
-        """Show another kind of rows."""
+        """Switch to another kind of rows."""
         mode = MODES[index]
         text = self.session.text
         if check(text, records=mode.name == "records").state not in ("empty", "valid"):
-            self.show_notice(f"the filter has columns that {mode.name} lack: it is dropped")
+            self.show_notice(f"filter removed: {mode.name} lack its columns")
             self.session.text = ""
             self.bar.applied = ""
             self.bar.set_text("")
@@ -116,7 +116,7 @@ class BrowseApp(PanelKeys):
         self.screen.set_focus(self.rows)
 
     def action_choose_mode(self) -> None:
-        """Choose among the kinds of rows."""
+        """Offer the kinds of rows."""
         names = [f"{number}  {mode.name}" for number, mode in enumerate(MODES, 1)]
 
         def chosen(index: int | None) -> None:
@@ -126,7 +126,7 @@ class BrowseApp(PanelKeys):
         self.push_screen(ChoiceScreen("What the list shows", names), chosen)
 
     def action_sort(self) -> None:
-        """Sort by the chosen column: ascending, descending, not at all."""
+        """Sort by the chosen column: ascending, descending, then in capture order."""
         if self.rows.columns:
             self._sort_by(self.rows.columns[self.rows.column])
 
@@ -145,7 +145,7 @@ class BrowseApp(PanelKeys):
         self.show_status()
 
     def action_times(self) -> None:
-        """Show times in another form."""
+        """Go on to the next form of times."""
         self.show_notice(f"times: {self.times.next()}")
         self.rows.rows_changed()
 
@@ -175,24 +175,24 @@ class BrowseApp(PanelKeys):
         self.use_columns(names)
 
     def action_focus_next(self) -> None:
-        """Go to the next pane; in a dialog to its next part."""
+        """Focus the next pane, or the next part of a dialog."""
         self.screen.focus_next(self._tab_stops)
 
     def action_focus_previous(self) -> None:
-        """Go to the pane before, likewise."""
+        """Focus the previous pane, or the previous part of a dialog."""
         self.screen.focus_previous(self._tab_stops)
 
     @property
     def _tab_stops(self) -> str:
-        """What Tab goes to: not the filter bar, where it completes and would not lead out."""
+        """Return the panes for Tab, without the filter bar, where Tab completes."""
         return "PaneLayout *" if len(self.screen_stack) == 1 else "*"
 
     def action_layout(self) -> None:
-        """Arrange the panes in another way."""
+        """Go on to the next arrangement of the panes."""
         self.panes.next_layout()
 
     def action_resize(self, steps: int) -> None:
-        """Change the size of the pane with the focus."""
+        """Change the size of the focused pane."""
         self.panes.give_room(steps)
 
     def action_fill(self) -> None:
@@ -208,7 +208,7 @@ class BrowseApp(PanelKeys):
         self.add_field_column(event.path)
 
     def use_field(self, text: str, how: str) -> None:
-        """Join a test of a field with the filter of the bar by `and`, `or`, `not`, or alone."""
+        """Join a field test with the current filter by `and`, `or`, `not`, or replace that."""
         now = self.bar.applied
         match how:
             case "not":

@@ -1,4 +1,4 @@
-"""The base of the application's parts: its session, widgets, threads, and how errors end it."""
+"""Base of the application: session, widgets, threads, and handling of errors."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 POLL_S = 0.1
 """Interval at which the screen collects the results of threads."""
 _PATIENCE_S = 0.04
-"""How long a row is chosen until its details are shown: not while one scrolls."""
+"""Delay before the details of a chosen row are shown, to keep scrolling fast."""
 
 
 class DetailWidget(Protocol):
     """The panes beside the list."""
 
     def show(self, exchange: Exchange | None) -> None:
-        """Show an exchange; None: nothing."""
+        """Show an exchange; None clears the pane."""
 
 
 def run_in_thread(work: Callable[[], None]) -> Thread:
-    """Run a function in a thread, by the message definitions in use here."""
+    """Run a function in a thread, with the current message definitions."""
     thread = Thread(target=copy_context().run, args=(work,), daemon=True)
     thread.start()
     return thread
@@ -50,18 +50,18 @@ def run_in_thread(work: Callable[[], None]) -> Thread:
 
 class BrowseBase(App[str]):
     """
-    The screen without its keys.
+    The screen without key actions.
 
     Attributes:
-        session: The state of the list.
-        settings: The remembered settings.
-        failure: The error that ended it.
-        times: How times are shown.
-        bar: The filter bar.
+        session: State of the list.
+        settings: Remembered settings.
+        failure: The error that ended the application.
+        times: Form of times.
+        bar: Filter bar.
         rows: The list.
         panes: The list and the details.
-        status: The line at the bottom.
-        details_number: The number of the exchange in the details; None without one.
+        status: Status line.
+        details_number: Number of the exchange in the details; None without one.
     """
 
     CSS: ClassVar[str] = """
@@ -84,9 +84,9 @@ class BrowseBase(App[str]):
         settings_file: Path | None = None,
     ) -> None:
         """
-        Take a capture, possibly with its first window read, and the panes beside the list.
+        Create the screen of a capture.
 
-        `settings_file` is where choices are remembered; None: nowhere.
+        `settings_file` stores the settings; None disables them.
         """
         super().__init__()
         self.failure: Exception | None = None
@@ -120,7 +120,7 @@ class BrowseBase(App[str]):
         yield Static(small, id="too-small", markup=False)
 
     def on_mount(self) -> None:
-        """Start to read the capture."""
+        """Start reading the capture."""
         self.title = "kafkashark"
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
@@ -133,18 +133,18 @@ class BrowseBase(App[str]):
         self.take_in()
 
     def columns_of(self, mode: str, known: tuple[str, ...]) -> list[str]:
-        """Return the remembered columns of a mode, as far as it has them."""
+        """Return the remembered columns that a mode has."""
         return [name for name in self.settings.columns.get(mode, ()) if name in known]
 
     def apply_filter(self, text: str) -> None:
-        """Apply a filter that has been checked; it becomes the text of the bar."""
+        """Apply a valid filter, and show it in the bar."""
         self.bar.applied = text
         self.bar.set_text(text)
         self.session.filter_by(text)
         self.list_changed()
 
     def list_changed(self) -> None:
-        """Show the rows of the session in place of others."""
+        """Replace the rows of the list by those of the session."""
         rows = self.rows
         if rows.mode is self.session.mode:
             rows.shown = self.session.shown
@@ -160,20 +160,20 @@ class BrowseBase(App[str]):
         self.show_status()
 
     def show_notice(self, notice: str) -> None:
-        """Show a notice at the bottom."""
+        """Show a notice in the status line."""
         self.status.show_notice(notice)
         self.show_status()
 
     def show_status(self) -> None:
-        """Show the state at the bottom."""
+        """Update the status line."""
         self.status.show(self.session, self.rows.cursor)
 
     def on_key(self, event: events.Key) -> None:
-        """Forget the notice, which was read."""
+        """Clear the notice."""
         self.status.notice = ""
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show that the terminal is too small, if it is."""
+        """Show a message if the terminal is too small."""
         is_small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
         self.screen_stack[0].set_class(is_small, "-too-small")
 
@@ -184,7 +184,7 @@ class BrowseBase(App[str]):
         self.set_timer(_PATIENCE_S, self._show_wanted)
 
     def _show_wanted(self) -> None:
-        """Show the details of the chosen row, reading the capture again if they are not kept."""
+        """Show the details of the chosen row; read the capture again if they are not cached."""
         if self._details is None:
             return
         number = None
@@ -209,13 +209,13 @@ class BrowseBase(App[str]):
 
     @property
     def chosen_exchange(self) -> Exchange | None:
-        """The exchange of the chosen row; None without one, or while it is not read."""
+        """The exchange of the chosen row; None without one, or while it is being read."""
         row = self.rows.chosen
         number = None if row is None else self.session.exchange_number(row)
         return None if number is None else self.session.loading.finder.exchange(number)
 
     def prepare_words(self) -> None:
-        """List the names of filters, once."""
+        """List names for completion, once."""
         if not self._prepares_words:
             self._prepares_words = True
             run_in_thread(self._words.prepare)
@@ -244,7 +244,7 @@ class BrowseBase(App[str]):
             self._explain()
 
     def _explain(self) -> None:
-        """End if the capture has no rows to show."""
+        """Exit if the capture has no rows."""
         loading = self.session.loading
         reading = loading.source.capture.reading
         if len(loading.parts) or loading.is_cancelled:
@@ -255,7 +255,7 @@ class BrowseBase(App[str]):
             self.exit(text)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the screen without a traceback; the command reports the error in one line."""
+        """Exit without a traceback; the command reports the error in one line."""
         self.failure = self.failure or error
         if self.is_headless:
             super()._handle_exception(error)
@@ -264,7 +264,7 @@ class BrowseBase(App[str]):
             self._close_messages_no_wait()
 
     def on_unmount(self) -> None:
-        """End the threads, and remember the choices."""
+        """End the threads, and save the settings."""
         self.session.close()
         if self._window_search is not None:
             self._window_search.cancel()

@@ -21,9 +21,9 @@ class BrowseSettings:
         theme: Name of the colours.
         times: Form of times, a key of `STYLES`.
         layout: Name of the arrangement of the panes.
-        list_share: Height of the list, in percent.
-        columns: The chosen columns of each mode.
-        filters: Filters that were used, the newest last.
+        list_share: Height of the list in percent.
+        columns: Chosen columns by mode.
+        filters: Used filters, the newest last.
     """
 
     theme: str = "textual-dark"
@@ -56,7 +56,7 @@ class BrowseSettings:
         return settings
 
     def save(self, path: Path) -> str:
-        """Write to a file, for its user only: filters may quote data; return the error, if any."""
+        """Write to a file with mode 0600, as filters may quote data; return the error, if any."""
         self.filters = self.filters[-MAX_FILTERS:]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class BrowseSettings:
 
 def settings_path() -> Path:
     """
-    Return the file of the settings.
+    Return the path of the settings file.
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest/
     """

@@ -30,10 +30,10 @@ def copy_forms(
 
     Args:
         row: The row.
-        text: The row as the list shows it.
-        exchange: The exchange of the row; None without one.
-        paths: The files of the capture.
-        show_secrets: Whether secrets are shown.
+        text: Text of the row in the list.
+        exchange: Exchange of the row; None without one.
+        paths: Files of the capture.
+        show_secrets: Show secrets instead of masks.
     """
     public = {name: value for name, value in row.items() if " " not in name}
     forms: CopyForms = {
@@ -52,7 +52,7 @@ def copy_forms(
 
 
 def filter_of(exchange: Exchange) -> str:
-    """Return a filter that only this exchange passes."""
+    """Return a filter that passes this exchange only."""
     side = "request" if exchange.request_packet is not None else "response"
     packet = exchange.request_packet if side == "request" else exchange.response_packet
     text = f"connection == {exchange.connection} and {side}_packet == {packet}"

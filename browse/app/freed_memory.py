@@ -1,5 +1,5 @@
 """
-Returns memory of closed lists to the system.
+Return of freed memory to the system.
 
 The C library of Linux retains freed memory between used blocks: hundreds of megabytes after a list
 of a million records.
@@ -15,7 +15,7 @@ import sys
 
 
 def release_memory() -> None:
-    """Free what nothing refers to, and give the free memory back, where the C library can."""
+    """Collect garbage, and return free memory to the system, if the C library can."""
     gc.collect()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

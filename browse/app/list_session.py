@@ -1,4 +1,4 @@
-"""The state of the screen, without widgets: the lists, their filters, and the passes that run."""
+"""State of the screen without widgets: lists, filters, and running passes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Crumb:
     A step of following.
 
     Attributes:
-        title: For people.
-        filter: The filter of the list.
+        title: Title on the screen.
+        filter: Filter of the list.
     """
 
     def __init__(self, title: str, filter: str) -> None:
@@ -51,17 +51,17 @@ class Crumb:
 
 class ListSession:
     """
-    The rows of the present mode, by the filters in force.
+    Rows of the current mode, under the current filters.
 
     Attributes:
-        access: The capture.
-        loading: The first pass.
-        mode: The kind of rows in the list.
-        text: The filter of the bar.
-        crumbs: The followed values, outermost first.
-        exchanges: The exchanges that pass, in any mode.
-        shown: The rows of the list.
-        run: The pass of a filter or a mode, while it is needed.
+        access: Access to the capture.
+        loading: The first pass over the capture.
+        mode: Kind of rows in the list.
+        text: Filter of the bar.
+        crumbs: Followed values, outermost first.
+        exchanges: Matching exchanges, in all modes.
+        shown: Rows of the list.
+        run: Running pass of a filter or mode; None without one.
     """
 
     def __init__(self, access: CaptureAccess, loading: ExchangeLoading, spawn: Spawn) -> None:
@@ -88,21 +88,21 @@ class ListSession:
 
     @property
     def filter_text(self) -> str:
-        """All filters in force, as one."""
+        """Conjunction of all current filters."""
         return joined([*(crumb.filter for crumb in self.crumbs), self.text])
 
     @property
     def is_filtered(self) -> bool:
-        """Whether any filter is in force."""
+        """Whether a filter is active."""
         return bool(self.filter_text)
 
     def show_mode(self, mode: Mode) -> None:
-        """Show other rows, by the same filters."""
+        """Switch to another kind of rows, under the same filters."""
         self.mode = mode
         self._begin()
 
     def filter_by(self, text: str) -> None:
-        """Apply a filter that has been checked."""
+        """Apply a valid filter."""
         self.text = text.strip()
         self._begin()
 
@@ -112,7 +112,7 @@ class ListSession:
         self._begin()
 
     def back(self, count: int = 1) -> bool:
-        """Go back some steps of following; return whether there were any."""
+        """Go back some steps of following; return whether any step was undone."""
         if not self.crumbs:
             return False
         del self.crumbs[-count:]
@@ -120,14 +120,14 @@ class ListSession:
         return True
 
     def cancel(self) -> bool:
-        """End the pass of a filter or a mode; return whether one was under way."""
+        """Cancel the pass of a filter or mode; return whether one was running."""
         if self.run is None or self.run.is_done:
             return False
         self.run.cancel()
         return True
 
     def watch(self, run: Pass) -> None:
-        """Show a search as under way, unless the list itself is."""
+        """Show the progress of a search, unless the list itself is loading."""
         if self.run is None or self.run.is_done:
             self.run = run
 
@@ -158,7 +158,7 @@ class ListSession:
         return changed
 
     def problems(self) -> list[str]:
-        """Return the problems of the files, and why a pass has failed."""
+        """Return the problems of files, and the errors of passes."""
         found = [
             f"{name}: {each.what}" + ("" if each.position is None else f" at byte {each.position}")
             for name, each in self.loading.problems
@@ -167,7 +167,7 @@ class ListSession:
         return [*found, *failures]
 
     def exchange_number(self, row: int) -> int | None:
-        """Return the exchange that a row of the list is about; None without one."""
+        """Return the number of the exchange for a row of the list; None without one."""
         parts = self.shown.parts
         match self.mode.name:
             case "exchanges":
@@ -187,7 +187,7 @@ class ListSession:
                 return int(rows[0]) if len(rows) else None
 
     def _find(self, connection: int, packet: int, correlation_id: int | None = None) -> int | None:
-        """Return the exchange with a message that a packet completes."""
+        """Return the exchange whose request or response a packet completed."""
         parts = self.loading.parts
         requests, responses = parts.numbers("request_packet"), parts.numbers("response_packet")
         found = (parts.numbers("connection") == connection) & (
@@ -219,7 +219,7 @@ class ListSession:
             self.exchanges.filter_by(column_mask(chosen, self.begin_ns))
         else:
             self.exchanges.begin_given()
-            # The rows so far of a live capture end with requests that may still be answered.
+            # In live captures the last requests may still be answered.
             rows = len(self.loading.parts)
             self._given_rows = rows if self.access.is_live else sys.maxsize
             self.run = self._filter_run = FilterRun(self.access, text)
@@ -230,7 +230,7 @@ class ListSession:
             self._derive()
 
     def _derive(self) -> None:
-        """Show the messages or the connections of the exchanges that pass."""
+        """Show messages or connections of matching exchanges."""
         if self.mode.name == "messages":
             self._messages.update()
             self.shown.filter_by(self._passing(EXCHANGE, self.exchanges.numbers()))
@@ -245,12 +245,12 @@ class ListSession:
 
     def _connections(self) -> list[dict[str, Any]]:
         reading = self.access.first.capture.reading
-        with suppress(RuntimeError):  # it has grown meanwhile: the next poll reads it again
+        with suppress(RuntimeError):  # connections were added meanwhile: retry at the next poll
             return list(connection_rows(reading)) if reading is not None else []
         return []
 
     def _passing(self, name: str, numbers: Ints) -> Mask | None:
-        """Return the mask of rows with one of some numbers in a column."""
+        """Return the mask of rows with one of the given numbers in a column."""
         if not self.is_filtered:
             return None
         passes = np.zeros(int(numbers.max(initial=0)) + 2, np.bool_)

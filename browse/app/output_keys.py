@@ -1,4 +1,4 @@
-"""Keys that take something out: copies of a row, and files of the shown rows."""
+"""Keys for copying and exporting rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class OutputKeys(SearchKeys):
-    """The actions of these keys."""
+    """Actions of these keys."""
 
     _export: Pass | None = None
     _exported = ""
     _column: FieldColumnPass | None = None
 
     def action_copy(self) -> None:
-        """Offer the forms of the chosen row."""
+        """Offer forms of the chosen row for the clipboard."""
         from browse.app.copy_forms import copy_forms
         from browse.panels.copy_chooser import CopyChooser
 
@@ -47,9 +47,9 @@ class OutputKeys(SearchKeys):
         self.push_screen(CopyChooser(list(forms.items())), copy)
 
     def action_export(self) -> None:
-        """Ask for a format and a file, and write the shown rows."""
+        """Ask for a format and a file, and export the shown rows."""
         if self.is_web:
-            self.show_notice("not in web browsers: the file would be on the server")
+            self.show_notice("no export in web browsers: the file would be on the server")
             return
         from browse.panels.export_dialog import ExportDialog
 
@@ -63,14 +63,14 @@ class OutputKeys(SearchKeys):
         self.push_screen(ExportDialog(len(self.session.shown), name, sources=paths), write)
 
     def export_to(self, form: str, path: Path) -> None:
-        """Write the shown rows in a format of the dialog."""
+        """Export the shown rows in a format of the dialog."""
         from browse.listing.row_export import PacketExport, RowExport
 
         session = self.session
         if form != "pcapng":
             export: RowExport | PacketExport = RowExport(session.access, session.shown, form, path)
         elif session.access.is_live or "-" in session.access.first.capture.paths:
-            self.show_notice("packets are exported from files only")
+            self.show_notice("packets can only be exported from files")
             return
         else:
             export = PacketExport(session.access, session.filter_text, path)
@@ -90,11 +90,11 @@ class OutputKeys(SearchKeys):
             self.show_notice(export.failure or f"{self._exported} is written")
 
     def add_field_column(self, name: str) -> None:
-        """Show a field as a column of the list of exchanges."""
+        """Add a field as a column of the list of exchanges."""
         from browse.listing.field_column import FieldColumnPass
 
         if self.session.mode.name != "exchanges":
-            self.show_notice("fields are columns of the list of exchanges: key 1")
+            self.show_notice("field columns require the list of exchanges: key 1")
             return
         if name not in self.rows.columns:
             parts = self.session.loading.parts

@@ -9,10 +9,11 @@ from browse.app.browse_settings import BrowseSettings
 from browse.detail import DetailPanes
 
 LAYOUTS = ("stacked", "split", "beside")
-"""The list above the details; these beside each other; the list on the left of the details."""
+"""The list above the details; the panes of the details side by side; the list left of the
+details."""
 STEP = 10
 MIN_WIDTH, MIN_HEIGHT = 40, 10
-"""A smaller terminal shows only that it is too small."""
+"""Minimum size; smaller terminals show a message only."""
 
 
 class PaneLayout(Container):
@@ -59,7 +60,7 @@ class PaneLayout(Container):
         self.apply_sizes()
 
     def give_room(self, steps: int) -> None:
-        """Give the pane with the focus more room, or less."""
+        """Enlarge or shrink the focused pane."""
         in_first = self._first.has_focus_within or self._first.has_focus
         change = STEP * steps * (1 if in_first else -1)
         self._settings.list_share = max(20, min(80, self._settings.list_share + change))

@@ -1,7 +1,7 @@
 """
-Keys that open panels over the list: keys, problems, statistics, groups, conversations.
+Keys for panels over the list: keys, problems, statistics, groups, conversations.
 
-Panels are imported when they are opened: the screen must not wait for them.
+Panels are imported on first use, to open the screen sooner.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from browse.listing.group_report import GroupReport
 
 MOST_LINES = 10_000
-"""Of a panel; more are not read by anyone."""
+"""Limit of lines in a panel."""
 _CATALOGUES = {
     "exchanges": "pairs",
     "messages": "dissect",
@@ -36,7 +36,7 @@ _CATALOGUES = {
 
 
 class PanelKeys(OutputKeys):
-    """The actions of these keys."""
+    """Actions of these keys."""
 
     _groups: GroupReport | None = None
 
@@ -56,7 +56,7 @@ class PanelKeys(OutputKeys):
         self.push_screen(HelpPanel(groups))
 
     def action_problems(self) -> None:
-        """Show the problems of the files and of the shown exchanges; Enter chooses one."""
+        """Show problems of files and shown exchanges; Enter chooses one."""
         from browse.panels.report_panel import problems_panel
 
         session = self.session
@@ -91,7 +91,7 @@ class PanelKeys(OutputKeys):
         self.push_screen(stats_panel(statistics.sections(), health(reading, problems)))
 
     def action_groups(self) -> None:
-        """Read the capture for its groups, and show them."""
+        """Read the groups of the capture, and show them."""
         from browse.listing.group_report import GroupReport
 
         self._groups = GroupReport(self.session.access, self.session.filter_text)
@@ -99,7 +99,7 @@ class PanelKeys(OutputKeys):
         run_in_thread(self._groups.read)
 
     def take_in(self) -> None:
-        """Collect the results of threads; show the groups when they are read."""
+        """Collect the results of threads; show groups once they are read."""
         super().take_in()
         groups = self._groups
         if groups is None or not groups.is_done:
@@ -113,7 +113,7 @@ class PanelKeys(OutputKeys):
             self.push_screen(groups_panel(groups.sections))
 
     def action_conversation(self) -> None:
-        """Show the messages of the connection of the chosen row; Enter chooses one."""
+        """Show all messages on the connection of the chosen row; Enter chooses one."""
         from browse.panels.conversation_panel import ConversationPanel
 
         number = self._chosen_number()
@@ -132,7 +132,7 @@ class PanelKeys(OutputKeys):
         self.push_screen(ConversationPanel(ends, [parts.row(row) for row in rows]), go)
 
     def action_columns(self) -> None:
-        """Ask for the columns of the list and their order."""
+        """Ask for the columns of the list, and their order."""
         from browse.panels.column_chooser import ColumnChooser
         from dissector.cli.presentation.listing import CATALOGUES
 
@@ -149,7 +149,7 @@ class PanelKeys(OutputKeys):
         self.push_screen(ColumnChooser(tuple(self.rows.columns), every, mode.shown), use)
 
     def use_columns(self, names: list[str]) -> None:
-        """Show these columns, now and the next time."""
+        """Show these columns, and remember them."""
         self.settings.columns[self.session.mode.name] = names
         self.rows.columns = tuple(names)
         self.rows.rows_changed()
@@ -159,7 +159,7 @@ class PanelKeys(OutputKeys):
         return None if row is None else self.session.exchange_number(row)
 
     def _go_to_exchange(self, number: int | None) -> None:
-        """Go to an exchange in the list of exchanges, without filters that hide it."""
+        """Go to an exchange in the list of exchanges; remove filters that hide it."""
         if number is None:
             return
         if self.session.mode is not MODES[0]:

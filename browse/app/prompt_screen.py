@@ -1,4 +1,4 @@
-"""A question in one line: a number of a packet, a letter of a mark, a text to search."""
+"""One-line prompts: packet number, letter of a mark, search text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.widgets import Input, Label
 
 
 class PromptScreen(ModalScreen[str | None]):
-    """Asks for a text at the bottom of the screen; returns None on Escape."""
+    """Prompt for a text at the bottom of the screen; returns None on Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel", show=False)]
     DEFAULT_CSS = """
@@ -30,7 +30,7 @@ class PromptScreen(ModalScreen[str | None]):
         self._early = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the question."""
+        """Lay out the prompt."""
         with Horizontal():
             yield Label(self._question, markup=False)
             yield Input(self._value, id="prompt")
@@ -58,7 +58,7 @@ class PromptScreen(ModalScreen[str | None]):
 
 
 class LetterScreen(ModalScreen[str | None]):
-    """Asks for one key: the letter of a mark."""
+    """Prompt for one key: the letter of a mark."""
 
     DEFAULT_CSS = """
     LetterScreen { align: left bottom; background: transparent; }
@@ -70,7 +70,7 @@ class LetterScreen(ModalScreen[str | None]):
         self._question = question
 
     def compose(self) -> ComposeResult:
-        """Lay out the question."""
+        """Lay out the prompt."""
         yield Label(self._question, markup=False)
 
     def key_escape(self) -> None:

@@ -1,4 +1,4 @@
-"""Keys that find rows: packets, marks, searches; and following."""
+"""Keys for packets, marks, searches and following."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dissector.errors import UsageError
 
 
 class SearchKeys(BrowseBase):
-    """The actions of these keys."""
+    """Actions of these keys."""
 
     _search: Search | None = None
     _found: Ints = np.zeros(0, np.int64)
     _search_run: ByteSearch | FilterRun | None = None
 
     def action_go_to_packet(self) -> None:
-        """Ask for the number of a packet, and go to its row."""
+        """Ask for a packet number, and go to its row."""
 
         def go(text: str | None) -> None:
             number = (text or "").strip().replace(",", "").replace("_", "")
@@ -39,24 +39,24 @@ class SearchKeys(BrowseBase):
         self.push_screen(PromptScreen("packet:"), go)
 
     def go_to_packet(self, packet: int) -> None:
-        """Go to the row of a packet, or else to the next one."""
+        """Go to the row of a packet, or to the next row."""
         found = place_of_packet(self.session.shown, self.session.mode.packets, packet)
         if not self.session.mode.packets or found is None:
-            self.show_notice("no row here has a packet")
+            self.show_notice("no row has a packet number")
             return
         self.jump_to(found[0])
         if not found[1]:
-            self.show_notice(f"packet {packet:,} completes no message of the list: the next one")
+            self.show_notice(f"packet {packet:,} has no row: the next row is chosen")
 
     def jump_to(self, place: int) -> None:
-        """Choose a row; remember the previous one for `''`."""
+        """Choose a row; keep the previous place for `''`."""
         if (chosen := self.rows.chosen) is not None:
             self.rows.marks.set(LAST, chosen)
         self.rows.is_following = False
         self.rows.choose(place)
 
     def action_mark(self) -> None:
-        """Ask for a letter, and mark the chosen row with it, or remove that mark."""
+        """Ask for a letter, and set or remove this mark on the chosen row."""
 
         def mark(letter: str | None) -> None:
             chosen = self.rows.chosen
@@ -67,7 +67,7 @@ class SearchKeys(BrowseBase):
         self.push_screen(LetterScreen("mark with the letter:"), mark)
 
     def action_to_mark(self) -> None:
-        """Ask for a letter, and go to the row that it marks."""
+        """Ask for a letter, and go to the row with this mark."""
 
         def go(letter: str | None) -> None:
             if not letter:
@@ -86,7 +86,7 @@ class SearchKeys(BrowseBase):
         )
 
     def action_search(self) -> None:
-        """Ask for a search text."""
+        """Prompt for a search."""
 
         def search(text: str | None) -> None:
             if text:
@@ -96,7 +96,7 @@ class SearchKeys(BrowseBase):
         self.push_screen(PromptScreen(HELP + ":", before), search)
 
     def search(self, text: str) -> None:
-        """Search a text, bytes or a field, and go to the first row behind the chosen one."""
+        """Search for text, bytes or a field; go to the first match after the chosen row."""
         try:
             search = parse_search(text)
         except UsageError as error:
@@ -119,14 +119,14 @@ class SearchKeys(BrowseBase):
         else:
             verdict = check(search.filter)
             if verdict.filter is None:
-                self.show_notice(f"no filter: {verdict.message or 'it is empty'}")
+                self.show_notice(f"invalid filter: {verdict.message or 'it is empty'}")
                 return
             self._search_run = FilterRun(self.session.access, search.filter)
         self.session.watch(self._search_run)
         run_in_thread(self._search_run.search)
 
     def take_in(self) -> None:
-        """Collect the results of threads; go to the first row that a search has found."""
+        """Collect the results of threads; go to the first match."""
         super().take_in()
         run = self._search_run
         if run is None:
@@ -157,7 +157,7 @@ class SearchKeys(BrowseBase):
         self.show_notice(f"{at % len(places) + 1:,} of {len(places):,} found")
 
     def action_follow(self) -> None:
-        """Offer the values of the chosen exchange to follow."""
+        """Offer values of the chosen exchange for following."""
         exchange = self.chosen_exchange
         if exchange is None:
             self.show_notice("the exchange is not read yet")

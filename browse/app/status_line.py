@@ -1,4 +1,4 @@
-"""The line at the bottom: rows read, rows shown, running work."""
+"""The status line: rows read, rows shown, running work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dissector.view.text.escape import escaped
 
 
 class StatusLine(Static):
-    """Facts of the session in one line."""
+    """State of the session in one line."""
 
     DEFAULT_CSS = """
     StatusLine { height: 1; background: $panel; color: $foreground; padding: 0 1; }
@@ -26,7 +26,7 @@ class StatusLine(Static):
         self.notice = notice
 
     def show(self, session: ListSession, place: int) -> None:
-        """Show the state of the session; `place` is the position of the chosen row."""
+        """Show the state of the session, with the position of the chosen row."""
         text = escaped("  ".join(filter(None, _facts(session, place, self.notice))))
         if text != self._shown:
             self._shown = text
@@ -49,10 +49,10 @@ def _facts(session: ListSession, place: int, notice: str) -> list[str]:
 
 
 def _reading(session: ListSession) -> str:
-    """Return the running work."""
+    """Describe the running work."""
     run = session.run
     if run is not None and not run.is_done:
-        return f"{_share('searching', run.share)}, Esc ends it"
+        return f"{_share('searching', run.share)}, Esc cancels"
     loading = session.loading
     if loading.is_done:
         return "incomplete" if loading.failure else ""

@@ -1,4 +1,4 @@
-"""Serves the screen to web browsers: each of them gets a process of its own."""
+"""Server for web browsers, with a process for each browser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def browse_words(captures: Iterable[str], given: Mapping[str, object]) -> list[str]:
-    """Return the words of a command line; `given` has the values of options, None for none."""
+    """Return command-line arguments; `given` maps options to values, None for unset ones."""
     words = ["browse"]
     for option, value in given.items():
         values: Sequence[object] = value if isinstance(value, list | tuple) else [value]
@@ -62,7 +62,7 @@ def serve(address: str, words: Sequence[str]) -> None:
 
 
 def _write_templates(folder: Path) -> None:
-    """Write the server's own pages without external resources: a font of a web site."""
+    """Write the server's pages without external resources such as web fonts."""
     for page in files("textual_serve").joinpath("templates").iterdir():
         text = page.read_text(encoding="utf-8")
         (folder / page.name).write_text(_FOREIGN_LINK.sub("", text), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One exchange: the tree of its fields, and its bytes; each marks its part of the other."""
+"""Details of one exchange: a tree of fields and the bytes, linked by marks."""
 
 from browse.detail.detail_events import FieldChosen, FieldColumn
 from browse.detail.tree_and_bytes import DetailPanes

@@ -1,4 +1,4 @@
-"""The names of the bytes that can be shown: request, response, decompressed records."""
+"""Bar with the available bytes: request, response, decompressed records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dissector.view.text.tree_node import Block
 
 
 class BlockBar(Static):
-    """A row of names; the mouse, or keys of the panes, choose one."""
+    """A bar of titles; the mouse, or keys of the panes, select one."""
 
     DEFAULT_CSS = """
     BlockBar { height: 1; background: $panel; color: $foreground; }
@@ -21,10 +21,10 @@ class BlockBar(Static):
 
     class Chosen(Message):
         """
-        Other bytes are to be shown.
+        The user selected other bytes.
 
         Attributes:
-            block: The bytes.
+            block: The selected bytes.
         """
 
         def __init__(self, block: Block) -> None:
@@ -37,7 +37,7 @@ class BlockBar(Static):
         self._chosen: Block | None = None
 
     def show(self, blocks: Sequence[Block], chosen: Block | None) -> None:
-        """Show the names of blocks."""
+        """Show the titles of blocks."""
         self._blocks, self._chosen = blocks, chosen
         label = Text(no_wrap=True, overflow="ellipsis")
         for block in blocks:
@@ -45,7 +45,7 @@ class BlockBar(Static):
         self.update(label)
 
     def next_of(self, block: Block, step: int) -> Block | None:
-        """Return the bytes before or behind others; None without any."""
+        """Return the previous or next block; None without one."""
         blocks = list(self._blocks)
         if not blocks:
             return None
@@ -53,7 +53,7 @@ class BlockBar(Static):
         return blocks[(at + step) % len(blocks)]
 
     def on_click(self, event: Click) -> None:
-        """Choose the name under the mouse."""
+        """Select the title under the mouse."""
         column = 0
         for block in self._blocks:
             column += len(_name(block))

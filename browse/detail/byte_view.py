@@ -1,4 +1,4 @@
-"""The bytes of a frame, or of decompressed records, in hex and as text; of any size."""
+"""Hex dump of a frame or of decompressed records, of any size."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dissector.view.text.hexdump import hex_cells, masked_bytes
 from dissector.view.text.tree_node import Block, Place
 
 _WIDTHS = (32, 16, 8, 4)
-"""Bytes in a row: as many as there is room for."""
+"""Bytes per row; the largest width that fits."""
 
 
 class ByteView(ScrollView, can_focus=True):
     """
-    A hex dump with a cursor, and a marked range.
+    A hex dump with a cursor and a marked range.
 
     Only visible rows are rendered, whatever the size.
     """
@@ -57,8 +57,8 @@ class ByteView(ScrollView, can_focus=True):
         The user moved the cursor to a byte.
 
         Attributes:
-            block: The bytes shown.
-            position: The byte.
+            block: The shown bytes.
+            position: Position of the cursor.
         """
 
         def __init__(self, block: Block, position: int) -> None:
@@ -76,16 +76,16 @@ class ByteView(ScrollView, can_focus=True):
 
     @property
     def block(self) -> Block:
-        """The bytes shown."""
+        """The shown bytes."""
         return self._block
 
     @property
     def marked(self) -> range:
-        """The positions of the marked bytes."""
+        """Positions of the marked bytes."""
         return self._marked
 
     def show(self, block: Block) -> None:
-        """Show other bytes, from their first one."""
+        """Show other bytes, with the cursor at the first."""
         if block is self._block:
             return
         self._block = block
@@ -96,7 +96,7 @@ class ByteView(ScrollView, can_focus=True):
         self.scroll_to(0, 0, animate=False)
 
     def mark(self, place: Place | None, *, moves: bool = True) -> None:
-        """Mark bytes of the block, or none; `moves`: the cursor moves to the first one."""
+        """Mark a range, or none; with `moves` the cursor moves to its first byte."""
         size = len(self._block.data)
         self._marked = range(0) if place is None else range(place.start, min(place.end, size))
         if place is not None and moves:
@@ -157,7 +157,7 @@ class ByteView(ScrollView, can_focus=True):
             self._move(y * self._width + column)
 
     def _fit_rows(self) -> None:
-        """Choose how many bytes a row has, and how far it scrolls."""
+        """Choose the number of bytes per row, and the scroll range."""
         room = self.scrollable_content_region.width or self.size.width
         fitting = [width for width in _WIDTHS if self._columns(width) <= room]
         self._width = fitting[0] if fitting else _WIDTHS[-1]
@@ -170,11 +170,11 @@ class ByteView(ScrollView, can_focus=True):
         return max(4, len(f"{max(len(self._block.data) - 1, 0):x}"))
 
     def _columns(self, width: int) -> int:
-        """Return how many columns a row of some bytes takes."""
+        """Return the width of a row with some bytes."""
         return self._digits + 2 + _hex_columns(width) + 2 + width
 
     def _column_at(self, x: int) -> int | None:
-        """Return the number of a byte in its row, by its column on the screen."""
+        """Return the index in a row of the byte at a screen column."""
         begin = self._digits + 2
         text = begin + _hex_columns(self._width) + 2
         if text <= x < text + self._width:
@@ -183,7 +183,7 @@ class ByteView(ScrollView, can_focus=True):
         return found[0] if found and x >= begin else None
 
     def _segments(self, start: int, data: bytes) -> list[Segment]:
-        """Return a row: its offset, its bytes in hex, and as text."""
+        """Return a row: offset, hex and text."""
         plain = self.rich_style
         offset = plain + self.get_component_rich_style("byte-view--offset", partial=True)
         hexes, texts = hex_cells(data, self._is_masked[start : start + len(data)])
@@ -193,7 +193,7 @@ class ByteView(ScrollView, can_focus=True):
             segments.append(Segment(cell, styles[at]))
             is_last = at + 1 == len(hexes)
             gap = "" if is_last else "  " if at % 8 == 7 else " "
-            # The gap inside of a range belongs to it.
+            # Gaps inside a range are marked, too.
             joined = not is_last and styles[at] is styles[at + 1]
             segments.append(Segment(gap, styles[at] if joined else plain))
         missing = _hex_columns(self._width) - _hex_columns(len(data))
@@ -212,6 +212,6 @@ class ByteView(ScrollView, can_focus=True):
 
 
 def _hex_columns(count: int, is_next: bool = False) -> int:
-    """Return the columns of some bytes in hex; `is_next`: where the next one begins."""
+    """Return the width of some bytes in hex; `is_next` includes the gap to the next byte."""
     columns = 3 * count + (count if is_next else max(count - 1, 0)) // 8
     return columns if is_next or not count else columns - 1

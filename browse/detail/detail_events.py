@@ -7,16 +7,16 @@ from typing import Literal
 from textual.message import Message
 
 How = Literal["replace", "and", "or", "not"]
-"""How the filter of a field joins the present one; `not` is "and not"."""
+"""Ways to join a field's filter with the current one; `not` means "and not"."""
 
 
 class FieldChosen(Message):
     """
-    A field became a filter.
+    The user made a filter of a field.
 
     Attributes:
-        text: The filter that the field passes.
-        how: How it joins the present filter.
+        text: Filter that passes the field.
+        how: Way to join it with the current filter.
     """
 
     def __init__(self, text: str, how: How) -> None:
@@ -27,10 +27,10 @@ class FieldChosen(Message):
 
 class FieldColumn(Message):
     """
-    A field is to be a column of the list.
+    The user made a column of a field.
 
     Attributes:
-        path: Its name in filters: `request.acks`.
+        path: Name of the field in filters, such as `request.acks`.
     """
 
     def __init__(self, path: str) -> None:

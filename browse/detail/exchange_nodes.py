@@ -1,4 +1,4 @@
-"""The nodes at the top of the tree of an exchange: its columns, its request, its response."""
+"""Top-level nodes of an exchange: columns, request, response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SLOW_BYTES = 1 << 16
 
 
 def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
-    """Return the nodes of the columns and messages of an exchange."""
+    """Return the nodes of an exchange: its columns and messages."""
     nodes = [TreeNode("exchange", escaped(_title(exchange)), load=lambda: _columns(exchange))]
     if exchange.request is None:
         nodes.append(TreeNode("request", "not in the capture"))
@@ -37,12 +37,12 @@ def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
 
 
 def is_slow(exchange: Exchange) -> bool:
-    """Return whether it may take long to find the fields of an exchange."""
+    """Return whether decoding the fields of an exchange may take long."""
     return (exchange.request_bytes or 0) + (exchange.response_bytes or 0) > _SLOW_BYTES
 
 
 def nodes_or_bug(load: Load) -> Sequence[TreeNode]:
-    """Return the nodes that a function makes; a bug in it is a node too."""
+    """Return the nodes from a function; an exception becomes a node."""
     try:
         return load()
     except Exception as error:
@@ -51,7 +51,7 @@ def nodes_or_bug(load: Load) -> Sequence[TreeNode]:
 
 
 def loaded(exchange: Exchange, nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
-    """Return the nodes of an exchange after finding the headers and bodies of its messages."""
+    """Decode headers and bodies of an exchange, and return its nodes."""
     with using(schemas_of(exchange)):
         _load_all(nodes)
     return nodes
@@ -74,7 +74,7 @@ def _same(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
 
 
 def message_node(exchange: Exchange, message: Message, show_secrets: bool) -> TreeNode:
-    """Return the node of a message of an exchange."""
+    """Return the node of a message."""
     return detail_node(
         message,
         request=exchange.request if message.kind == "response" else None,
@@ -89,7 +89,7 @@ def _title(exchange: Exchange) -> str:
 
 
 def _columns(exchange: Exchange) -> list[TreeNode]:
-    """Return the nodes of the columns of `pairs`, which have the same names in filters."""
+    """Return nodes of the columns of `pairs`, with their names in filters."""
     return [_column(name, exchange.column(name)) for name in COLUMNS]
 
 

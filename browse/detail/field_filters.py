@@ -1,4 +1,4 @@
-"""Display filters made of fields: the test of a field's value, which its own exchange passes."""
+"""Display filters for field values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dissector.protocol.error_codes import error_name
 from dissector.view.text.tree_node import TreeNode
 
 _LONGEST = 200
-"""Characters or bytes of a value in a filter; of a longer one only its beginning is tested."""
+"""Maximum length of values in filters; longer values are tested by prefix."""
 
 
 def filter_of(node: TreeNode, exchange: Row) -> str | None:
-    """Return a filter of a field that its exchange passes; None without one."""
+    """Return a filter for a field that its exchange passes; None if there is no such filter."""
     if not node.path:
         return None
     candidates = [f"{node.path}{_test(node)}", node.path, f"not {node.path}"]
@@ -24,7 +24,7 @@ def filter_of(node: TreeNode, exchange: Row) -> str | None:
 
 
 def column_of(node: TreeNode) -> str | None:
-    """Return the name of a field as a column; None if filters can't name it."""
+    """Return the column name of a field; None if filters cannot name it."""
     if not node.path:
         return None
     try:
@@ -42,7 +42,7 @@ def _passes(text: str, exchange: Row) -> bool:
 
 
 def _test(node: TreeNode) -> str:
-    """Return the test of a value; empty for values without a test, and for secrets."""
+    """Return a test for a value; empty for secrets and values without a literal."""
     value: Any = node.value
     if node.is_masked or (isinstance(value, float) and not math.isfinite(value)):
         return ""
@@ -68,7 +68,7 @@ def _test(node: TreeNode) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a literal; control characters become escapes."""
+    """Return a text as a literal, with escaped control characters."""
     return f'"{"".join(map(_character, text))}"'
 
 

@@ -1,4 +1,4 @@
-"""The tree of fields of an exchange; nodes are created when their parents open."""
+"""Tree of the fields of an exchange; children are created when their parent opens."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from dissector.protocol.definitions.schemas import Schemas
 from dissector.view.text.tree_node import Block, LazyNodes, TreeNode, index_at
 
 GROUP = 200
-"""Elements of a long array that are opened at once."""
+"""Elements of a long array per group."""
 _MOST_LINES = 400
-"""Maximum of lines that open automatically."""
+"""Maximum number of lines that open automatically."""
 _INDEX = re.compile(r"\d+")
 _OPEN_AT_FIRST = ("request", "response", "request/body", "response/body")
 _SHORT_ARRAY = 3
-"""Elements of an array that is open at first."""
+"""Maximum length of arrays that open automatically."""
 _LONG_BYTES = 1 << 18
 
 
 @dataclass(eq=False, slots=True)
 class Item:
     """
-    The data of a line of the tree.
+    Data of a line in the tree.
 
     Attributes:
-        key: The names of its field and of those around it, which are the same in other exchanges.
+        key: Names of the field and its parents, to find it in other exchanges.
         node: The field, or a part of a long array.
-        below: The fields below it, once it was opened.
+        below: Child fields, after the first opening.
     """
 
     key: str
@@ -57,7 +57,7 @@ class FieldTree(Tree[Item]):
     """
     The fields of an exchange.
 
-    Opened fields stay open in the next exchange, if it has them.
+    Open fields stay open in the next exchange.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -94,17 +94,17 @@ class FieldTree(Tree[Item]):
 
     @property
     def chosen(self) -> TreeNode | None:
-        """The field under the cursor."""
+        """The field at the cursor."""
         item = None if self.cursor_node is None else self.cursor_node.data
         return None if item is None else item.node
 
     @property
     def blocks(self) -> list[Block]:
-        """The bytes of the fields opened so far: frames, then decompressed records."""
+        """Bytes of the fields opened so far: frames, then decompressed records."""
         return sorted(self._owners, key=lambda block: not block.is_frame)
 
     def show(self, exchange: Exchange | None, roots: Sequence[TreeNode] = ()) -> None:
-        """Show the fields of another exchange, or none."""
+        """Show the fields of another exchange; None clears the tree."""
         self.clear()
         self._schemas = schemas_of(exchange)
         self._exchange = exchange
@@ -125,7 +125,7 @@ class FieldTree(Tree[Item]):
             self.go_to(first)
 
     def reveal(self, block: Block, position: int) -> None:
-        """Open the tree down to the field of a byte, and move the cursor there."""
+        """Open the tree down to the field of a byte, and move the cursor to it."""
         line = self._owners.get(block)
         if line is None:
             return
@@ -134,7 +134,7 @@ class FieldTree(Tree[Item]):
             line = found
         around = set(_with_parents(line))
         for each in before:
-            # Else all that one moves through would stay open, and take time and memory.
+            # Fields passed on the way are closed again, to bound time and memory.
             if each in around:
                 self._revealed.append(each)
             else:
@@ -143,12 +143,12 @@ class FieldTree(Tree[Item]):
         self.go_to(line)
 
     def action_open(self) -> None:
-        """Open the line under the cursor."""
+        """Open the line at the cursor."""
         if self.cursor_node is not None:
             self.open_line(self.cursor_node)
 
     def action_close(self) -> None:
-        """Close the line under the cursor; if it is closed, go to its parent."""
+        """Close the line at the cursor; if it is closed, go to its parent."""
         line = self.cursor_node
         if line is None:
             return
@@ -158,13 +158,13 @@ class FieldTree(Tree[Item]):
             self.go_to(line.parent)
 
     def action_open_all(self) -> None:
-        """Open all lines below the cursor, up to some hundred."""
+        """Open all lines below the cursor, up to a limit."""
         if self.cursor_node is not None:
             self._budget = _MOST_LINES
             self._open_below(self.cursor_node, lambda line: True)
 
     def action_choose(self, how: How) -> None:
-        """Make the field under the cursor a filter."""
+        """Make a filter of the field at the cursor."""
         text = None
         if self.chosen is not None and self._exchange is not None:
             with using(self._schemas):
@@ -175,7 +175,7 @@ class FieldTree(Tree[Item]):
             self.post_message(FieldChosen(text, how))
 
     def action_column(self) -> None:
-        """Make the field under the cursor a column."""
+        """Make a column of the field at the cursor."""
         path = None if self.chosen is None else column_of(self.chosen)
         if path is None:
             self.notify("this line can't be a column", severity="warning")
@@ -183,30 +183,30 @@ class FieldTree(Tree[Item]):
             self.post_message(FieldColumn(path))
 
     def action_copy(self) -> None:
-        """Copy the line under the cursor."""
+        """Copy the line at the cursor."""
         if self.chosen is not None:
             self.app.copy_to_clipboard(self.chosen.line)
             self.notify("copied", timeout=2)
 
     def action_copy_value(self) -> None:
-        """Copy the value of the field under the cursor alone."""
+        """Copy only the value of the field at the cursor."""
         if self.chosen is not None:
             self.app.copy_to_clipboard(value_text(self.chosen))
             self.notify("copied", timeout=2)
 
     def go_to(self, line: FieldLine) -> None:
         """Move the cursor to a line."""
-        if self.last_line >= 0:  # gives the lines that were opened just now their numbers
+        if self.last_line >= 0:  # assigns numbers to lines opened just before
             self.move_cursor(line)
             self.scroll_to_node(line, animate=False)
 
     def open_line(self, line: FieldLine) -> None:
-        """Open a line; its fields are made at the first time."""
+        """Open a line; create its children on first use."""
         self._fill(line)
         line.expand()
 
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
-        """Make the lines below, and remember that they are open."""
+        """Create the child lines, and remember the open state."""
         self._fill(event.node)
         if self._quiet[event.node] > 0:
             self._quiet[event.node] -= 1
@@ -215,7 +215,7 @@ class FieldTree(Tree[Item]):
             self._closed_keys.discard(event.node.data.key)
 
     def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[Item]) -> None:
-        """Remember that the lines below are closed."""
+        """Remember the closed state."""
         if self._quiet[event.node] > 0:
             self._quiet[event.node] -= 1
         elif event.node.data is not None:
@@ -228,7 +228,7 @@ class FieldTree(Tree[Item]):
         return parent.add(_label(node), item, allow_expand=node.load is not None)
 
     def _fill(self, line: FieldLine) -> None:
-        """Add the lines below a line, unless they are there."""
+        """Add the child lines of a line, unless they exist."""
         item = line.data
         if item is None or item.node.load is None or line.children:
             return
@@ -243,7 +243,7 @@ class FieldTree(Tree[Item]):
             self._owners.setdefault(last.place.block, line)
 
     def _open_as_before(self, line: FieldLine) -> None:
-        """Open the fields that were open in the previous exchange, and short arrays."""
+        """Open short arrays, and fields that were open in the previous exchange."""
 
         def is_wanted(each: FieldLine) -> bool:
             if each.data is None or each.data.key in self._closed_keys or _is_long(each.data.node):
@@ -261,7 +261,7 @@ class FieldTree(Tree[Item]):
             self._open_below(child, is_wanted)
 
     def _line_at(self, line: FieldLine, block: Block, position: int) -> FieldLine | None:
-        """Return the line below another one that contains a byte; None if none has."""
+        """Return the child line that contains a byte; None without one."""
         if line.data is None or not line.allow_expand:
             return None
         self._open_quietly(line)
@@ -279,7 +279,7 @@ class FieldTree(Tree[Item]):
         return part.children[at]
 
     def _open_quietly(self, line: FieldLine) -> None:
-        """Open a line for a byte; it will be closed again."""
+        """Open a line for a byte, to be closed again later."""
         self._fill(line)
         if not line.is_expanded:
             self._revealed.append(line)
@@ -288,7 +288,7 @@ class FieldTree(Tree[Item]):
 
 
 def _is_long(node: TreeNode) -> bool:
-    """Return whether a node holds so many records that only the user opens it."""
+    """Return whether a node has too many records to open automatically."""
     return isinstance(node.value, bytes) and len(node.value) > _LONG_BYTES
 
 
@@ -300,25 +300,25 @@ def _with_parents(line: FieldLine) -> Iterator[FieldLine]:
 
 
 def _is_short(node: TreeNode) -> bool:
-    """Return whether a node is a struct, or an array of few elements."""
+    """Return whether a node is a struct, or a short array."""
     value = node.value
     return isinstance(value, dict) or (isinstance(value, list) and len(value) <= _SHORT_ARRAY)
 
 
 def _shown_alone(nodes: Sequence[TreeNode]) -> int:
-    """Return how many nodes are not in groups: of many, only those before the elements."""
+    """Return the number of nodes outside groups; in long arrays, those before the elements."""
     if len(nodes) <= 2 * GROUP:
         return len(nodes)
     return nodes.head_count if isinstance(nodes, LazyNodes) else 0
 
 
 def _shown(nodes: Sequence[TreeNode], alone: int) -> Sequence[TreeNode]:
-    """Return the first nodes, and groups of the others."""
+    """Return the first nodes, and groups for the others."""
     return [*nodes[:alone], *_groups(nodes, alone)]
 
 
 def _groups(nodes: Sequence[TreeNode], start: int) -> Iterator[TreeNode]:
-    """Yield nodes for the parts of a long array."""
+    """Yield group nodes for a long array."""
     for first in range(start, len(nodes), GROUP):
         end = min(first + GROUP, len(nodes))
         name = f"[{first - start:,}..{end - 1 - start:,}]"
@@ -330,7 +330,7 @@ def _part(nodes: Sequence[TreeNode], first: int, end: int) -> Sequence[TreeNode]
 
 
 def _label(node: TreeNode) -> Text:
-    """Return the text of a line, with markup escaped."""
+    """Return the label of a line, with escaped markup."""
     if node.is_problem:
         return Text(node.name, "bold red")
     label = Text(node.name, "bold" if node.load is not None else "")

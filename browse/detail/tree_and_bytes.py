@@ -1,4 +1,4 @@
-"""The tree of an exchange and its bytes, beside each other or one above the other."""
+"""Panes with the fields and the bytes of an exchange."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.view.text.tree_node import Block, TreeNode
 
 _MOST_SHARE = 9
-"""The larger pane's size at most, where both together have 10."""
+"""Maximum size of the larger pane, in tenths."""
 
 
 class NodesRead(Message):
-    """A thread has read the fields of an exchange."""
+    """A thread has decoded the fields of an exchange."""
 
     def __init__(self, exchange: Exchange, nodes: Sequence[TreeNode]) -> None:
         super().__init__()
@@ -35,14 +35,14 @@ class NodesRead(Message):
 
 class DetailPanes(Container):
     """
-    The fields and the bytes of one exchange.
+    Fields and bytes of one exchange.
 
-    It posts `FieldChosen` and `FieldColumn`.
+    Posts `FieldChosen` and `FieldColumn`.
 
     Attributes:
-        fields: The tree of fields.
-        blocks: The names of the bytes.
-        bytes: The bytes.
+        fields: Tree of fields.
+        blocks: Bar of the available bytes.
+        bytes: Hex dump.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,7 +61,7 @@ class DetailPanes(Container):
     """
 
     def __init__(self, *, show_secrets: bool = False, id: str | None = None) -> None:
-        """Take whether passwords, tokens and the like are shown."""
+        """Create the panes; `show_secrets` disables masks."""
         super().__init__(id=id)
         self._show_secrets = show_secrets
         self._shares = {False: 6, True: 5}
@@ -78,7 +78,7 @@ class DetailPanes(Container):
         yield self._lower
 
     def show(self, exchange: Exchange | None) -> None:
-        """Show another exchange, or none; a thread reads long messages first."""
+        """Show another exchange, or none; a thread decodes long messages first."""
         self._wanted = exchange
         if exchange is not None and is_slow(exchange):
             self._show_nodes(None, ())
@@ -100,7 +100,7 @@ class DetailPanes(Container):
         return exchange_nodes(exchange, show_secrets=self._show_secrets)
 
     def on_nodes_read(self, event: NodesRead) -> None:
-        """Show the exchange that the thread has read, unless another one is wanted by now."""
+        """Show the exchange decoded by the thread, unless another one was chosen since."""
         event.stop()
         if event.exchange is self._wanted:
             self.fields.loading = False
@@ -113,12 +113,12 @@ class DetailPanes(Container):
         self._mark(self.fields.chosen)
 
     def put(self, *, beside: bool) -> None:
-        """Put the panes beside each other, or one above the other."""
+        """Arrange the panes side by side, or one above the other."""
         self.set_class(beside, "-beside")
         self.resize_tree(0)
 
     def resize_tree(self, step: int) -> None:
-        """Give the tree more of the room, or less: a number of tenths."""
+        """Enlarge or shrink the tree, in tenths."""
         beside = self.has_class("-beside")
         share = min(max(self._shares[beside] + step, 10 - _MOST_SHARE), _MOST_SHARE)
         self._shares[beside] = share
@@ -128,46 +128,46 @@ class DetailPanes(Container):
         self.fields.styles.height, lower.styles.height = ("1fr", "1fr") if beside else (tree, rest)
 
     def action_next_block(self, step: int) -> None:
-        """Show the next bytes, or those before."""
+        """Show the next or previous bytes."""
         block = self.blocks.next_of(self.bytes.block, step)
         if block is not None:
             self._show_block(block)
 
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Item]) -> None:
-        """Mark the bytes of the field under the cursor."""
+        """Mark the bytes of the field at the cursor."""
         event.stop()
         self._mark(None if event.node.data is None else event.node.data.node)
 
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
-        """Add the names of bytes that were decompressed."""
+        """Add the titles of decompressed bytes."""
         event.stop()
         self.blocks.show(self.fields.blocks, self.bytes.block)
 
     def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[Item]) -> None:
-        """Keep the message inside."""
+        """Stop the message here."""
         event.stop()
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[Item]) -> None:
-        """Keep the message inside."""
+        """Stop the message here."""
         event.stop()
 
     def on_byte_view_moved(self, event: ByteView.Moved) -> None:
-        """Mark the field of the byte under the cursor."""
+        """Mark the field of the byte at the cursor."""
         event.stop()
         self.fields.reveal(event.block, event.position)
 
     def on_block_bar_chosen(self, event: BlockBar.Chosen) -> None:
-        """Show other bytes."""
+        """Show the selected bytes."""
         event.stop()
         self._show_block(event.block)
 
     def _mark(self, node: TreeNode | None) -> None:
         place = None if node is None else node.place
         if place is not None and place.block not in self.fields.blocks:
-            return  # of the exchange before
+            return  # belongs to the previous exchange
         if place is not None and place.block is not self.bytes.block:
             self._show_block(place.block)
-        # The bytes must not move under the hand that moves in them.
+        # The bytes must not scroll while the user moves in them.
         self.bytes.mark(place, moves=not self.bytes.has_focus)
 
     def _show_block(self, block: Block) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a value: the members of JSON, the lines of a long text."""
+"""Parts of a value: members of JSON, lines of a long text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dissector.view.text.tree_node import Load, Place, TreeNode
 from dissector.view.text.value_text import json_text
 
 _SHOWN = 200
-"""Characters of a value that its own line shows."""
+"""Characters of a value in its own line."""
 _LINE = 100
-"""Characters of a line of a longer text."""
+"""Characters in a line of a long text."""
 _MOST_JSON = 1 << 20
 _BRACKETS = (("{", "}"), ("[", "]"))
 
 
 def inside_of(node: TreeNode) -> Load | None:
-    """Return how to open the value of a field without fields; None if its line shows all of it."""
+    """Return a function that opens the value of a leaf; None if its line shows the whole value."""
     if node.load is not None or node.is_masked or not isinstance(node.value, str | bytes):
         return None
     text = _text(node.value)
@@ -33,7 +33,7 @@ def inside_of(node: TreeNode) -> Load | None:
 
 
 def value_text(node: TreeNode) -> str:
-    """Return the value of a field alone: text unchanged, bytes in hex."""
+    """Return the value of a field: text unchanged, bytes as hex."""
     if node.is_masked or node.value is None or isinstance(node.value, list | dict | tuple):
         return node.text
     if isinstance(node.value, bytes):
@@ -42,7 +42,7 @@ def value_text(node: TreeNode) -> str:
 
 
 def _text(value: str | bytes) -> str | None:
-    """Return a value as text; None if it looks like other bytes."""
+    """Return a value as text; None if it looks binary."""
     if isinstance(value, str):
         return value
     try:
@@ -63,7 +63,7 @@ def _open(text: str, place: Place | None, looks_like_json: bool) -> Sequence[Tre
 
 
 def _parts(text: str) -> list[str]:
-    """Return the lines of a text; long ones are split."""
+    """Return the lines of a text; split long lines."""
     return [
         line[start : start + _LINE]
         for line in text.split("\n")
@@ -92,5 +92,5 @@ def _member(name: str, value: Any, place: Place | None) -> TreeNode:
 
 
 def _plain(name: str, text: str, place: Place | None) -> TreeNode:
-    """Return a node that marks the bytes of the whole value."""
+    """Return a node that marks all bytes of the value."""
     return TreeNode(name, text, place, has_range=False)

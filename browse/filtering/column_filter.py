@@ -1,4 +1,4 @@
-"""Applies a filter to the columns of the list, without reading the capture again."""
+"""Filters on columns of the list, evaluated without reading the capture again."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from dissector.filter import Filter
 
 
 def is_column_filter(chosen: Filter) -> bool:
-    """Return whether the columns of the list suffice for a filter."""
+    """Return whether a filter needs only columns of the list."""
     return not chosen.needs_bodies and not chosen.uses_packet_lengths
 
 
 def column_mask(chosen: Filter, begin_ns: int) -> Mask:
-    """Return the function that applies a filter to a part; `begin_ns`: of the first packet."""
+    """Return a function that filters a part of the list; `begin_ns` is the first packet's time."""
     return lambda columns: chosen.passing(_PartQuery(columns, begin_ns))
 
 
 class _PartQuery(ColumnQuery):
-    """A part of the list, with the relative times that only filters know."""
+    """A part of the list, with relative times for filters."""
 
     def __init__(self, columns: Columns, begin_ns: int) -> None:
         super().__init__(columns)
         self._begin_ns = begin_ns
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Present] | None:
-        """Return the values of a numeric column and which are present; None for other columns."""
+        """Return values and validity of a numeric column; None for other columns."""
         if name not in RELATIVE:
             return super().number_column(name, rows)
         times = self.columns[name.replace("relative_s", "time_ns")]

@@ -1,4 +1,4 @@
-"""The filter bar: colours while one types, suggestions, history."""
+"""The filter bar: validity colours, suggestions, history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROMPT = "/ "
 
 
 class FilterInput(Input):
-    """The line of text; its keys for suggestions and history go to the bar."""
+    """Input line of the bar; passes keys for suggestions and history to the bar."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "bar('older')", "Older filter, or suggestion above", show=False),
@@ -47,12 +47,12 @@ class FilterInput(Input):
 
 class FilterBar(Vertical):
     """
-    A line for a filter, its verdict, and suggestions.
+    An input for filters, with verdict and suggestions.
 
     Attributes:
-        history: The filters so far.
+        history: Used filters.
         records: Whether filters may name columns of records.
-        applied: The filter in force.
+        applied: The active filter.
     """
 
     DEFAULT_CSS = """
@@ -74,14 +74,14 @@ class FilterBar(Vertical):
     """
 
     class Applied(Message):
-        """A filter is to be applied; empty: none."""
+        """The user applied a filter; an empty text removes it."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Left(Message):
-        """The bar is left without a new filter."""
+        """The user left the bar without a new filter."""
 
     def __init__(self, suggest: Suggest, history: FilterHistory, *, id: str) -> None:
         super().__init__(id=id)
@@ -107,12 +107,12 @@ class FilterBar(Vertical):
 
     @property
     def verdict(self) -> Check:
-        """The verdict about the present text."""
+        """Verdict about the current text."""
         return self._verdict
 
     @property
     def text(self) -> str:
-        """The present text."""
+        """The current text."""
         return self._input.value
 
     @property
@@ -124,10 +124,10 @@ class FilterBar(Vertical):
         return self.query_one(OptionList)
 
     def edit(self, text: str | None = None) -> None:
-        """Go into the bar, with another text if one is given."""
+        """Focus the bar, optionally with another text."""
         if text is not None:
             self.set_text(text)
-        # Not `focus()`, which comes later: text typed meanwhile would act as keys of the list.
+        # Not `focus()`, which takes effect later: keys typed meanwhile would reach the list.
         self.screen.set_focus(self._input)
         self._input.cursor_position = len(self._input.value)
 
@@ -203,7 +203,7 @@ class FilterBar(Vertical):
         self._hide_suggestions()
 
     def _complete(self) -> None:
-        """Take the highlighted suggestion, or the first one."""
+        """Accept the highlighted suggestion, or the first one."""
         if not self._options.option_count:
             self._show_suggestions()
             return
@@ -223,5 +223,5 @@ class FilterBar(Vertical):
         self._input.focus()
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        """Hide the suggestions when the bar is left."""
+        """Hide suggestions when the bar loses the focus."""
         self._hide_suggestions()

@@ -1,4 +1,4 @@
-"""Judges the text of a filter while it is typed."""
+"""Validation of filters while the user types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Check(NamedTuple):
     A verdict about a text.
 
     Attributes:
-        state: `unfinished` where the error is in the last word, which is still typed.
+        state: `valid`, `invalid`, or `unfinished` for an error in the last word.
         filter: The filter; None unless it is valid.
         message: The error; empty without one.
         position: Index of the error in the text.
@@ -28,7 +28,7 @@ class Check(NamedTuple):
 
 
 def check(text: str, *, records: bool = False) -> Check:
-    """Return a verdict about the text of a filter; `records`: it may name their columns."""
+    """Validate the text of a filter; with `records` it may name columns of records."""
     if not text.strip():
         return Check("empty")
     try:

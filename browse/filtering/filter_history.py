@@ -1,4 +1,4 @@
-"""The filters that were used, the newest last."""
+"""History of used filters, the newest last."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ MOST = 100
 
 class FilterHistory:
     """
-    Filters to go back to.
+    History of filters, with a position.
 
     Attributes:
-        texts: Each once, the newest last.
+        texts: Distinct filters, the newest last.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
@@ -31,7 +31,7 @@ class FilterHistory:
         self._at = len(self.texts)
 
     def older(self, shown: str) -> str:
-        """Return the filter before the shown one; that itself at the first."""
+        """Return the filter before the shown one; at the first, return that again."""
         if self._at == len(self.texts):
             self._typed = shown
         if not self._at:

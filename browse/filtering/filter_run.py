@@ -1,4 +1,4 @@
-"""Applies a filter on fields of bodies: the capture is read again, by a thread."""
+"""Filters on fields of bodies: a thread reads the capture again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FilterRun(Pass):
     A pass that finds the rows of matching exchanges.
 
     Attributes:
-        found: Numbers of rows that are not taken yet, window by window.
+        found: Numbers of matching rows, window by window, until they are collected.
     """
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
@@ -29,7 +29,7 @@ class FilterRun(Pass):
         self.found: deque[Ints] = deque()
 
     def search(self) -> None:
-        """Read the capture; for a thread."""
+        """Read the capture, in a background thread."""
         self.run(self._search)
 
     def _search(self) -> None:

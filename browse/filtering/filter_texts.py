@@ -1,4 +1,4 @@
-"""Writes filters: values as literals, and several filters as one."""
+"""Text of filters: literals, and conjunctions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def literal(value: object) -> str:
     is_bare = _BARE.fullmatch(text) and text.lower() not in _WORDS and text.isascii()
     if is_bare:
         return text
-    # Escaped, as the text of a filter is shown.
+    # Escaped, because filters are shown on the screen.
     return "".join(map(_printable, str(Literal(text, quoted=True))))
 
 

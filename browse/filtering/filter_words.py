@@ -1,4 +1,4 @@
-"""Suggests how the word before the cursor of the filter bar may go on."""
+"""Completion of the word at the cursor of the filter bar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dissector.cli.presentation.completion import filter_words
 from dissector.engine.tables.column_types import Coded
 
 MOST = 12
-"""Suggestions at a time."""
+"""Maximum number of suggestions."""
 _MAX_PARTS = 50
 _VALUE = re.compile(
     r"""(?<![\w.])([a-z_]+)\s*(?:[!=]==?|\bcontains|\beq|\bne|\bin\s*\{[^}]*?)\s*("?[\w.\-:]*)$"""
@@ -19,20 +19,20 @@ _COLUMNS = {"error": "errors", "topic": "topics"}
 
 
 class FilterWords:
-    """The names of filters, which take a moment to list: a thread does that."""
+    """Names in filters; a thread lists them, as this takes a moment."""
 
     def __init__(self) -> None:
         self._names: dict[bool, tuple[str, ...]] = {}
 
     def prepare(self) -> None:
-        """List the names; for a thread."""
+        """List the names, in a background thread."""
         from dissector.filter import field_list
 
         for records in (False, True):
             self._names[records] = tuple(name for name, _, _ in field_list(records=records))
 
     def suggestions(self, text: str, parts: RowParts, *, records: bool = False) -> list[str]:
-        """Return whole texts that the text up to the cursor may become, the best first."""
+        """Return completed texts for the text before the cursor, the best first."""
         if found := _VALUE.search(text):
             typed, before = found[2].strip('"').lower(), text[: found.start(2)]
             values = _values(_COLUMNS.get(found[1], found[1]), parts)
@@ -43,7 +43,7 @@ class FilterWords:
         word = text[len(before) :]
         if not word:
             return []
-        # The next level first: `request.topics` before all that is inside.
+        # The next level first: `request.topics` before its fields.
         ordered = sorted(names, key=lambda name: (name.count("."), name))
         return [before + name for name in ordered if name != word][:MOST]
 

@@ -11,7 +11,7 @@ from dissector.filter import parse, parse_operand, values_of
 from dissector.view.text.escape import escaped
 
 _MOST_VALUES = 8
-"""Values of one kind that are offered; a response may name thousands of groups."""
+"""Maximum number of offered values per kind; a response may name thousands of groups."""
 
 _BODY_KINDS = (
     ("group", "kafka.consumer_group", ("kafka.consumer_group", "kafka.coordinator_key")),
@@ -32,8 +32,8 @@ class FollowChoice(NamedTuple):
     A way to narrow the list.
 
     Attributes:
-        title: For people, safe for a terminal.
-        filter: The filter of all related exchanges; the exchange itself does.
+        title: Title on the screen, escaped.
+        filter: Filter that passes the exchange and all related ones.
     """
 
     title: str
@@ -80,7 +80,7 @@ def _choice(title: str, value: object, names: tuple[str, ...]) -> FollowChoice:
 
 
 def _values(exchange: Exchange, name: str) -> list[int | str]:
-    """Return the first distinct values of a name, without empty ones and -1 for none."""
+    """Return the first distinct values of a name, without empty values and -1."""
     values = values_of(exchange, parse_operand(name))
     plain = (each for each in values if isinstance(each, int | str) and each not in (-1, ""))
     return list(dict.fromkeys(plain))[:_MOST_VALUES]

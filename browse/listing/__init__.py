@@ -1,1 +1,1 @@
-"""The list: rows in columns, read in the background, filtered, sorted, searched and painted."""
+"""The list: columns of rows, loading, filters, order, searches and rendering."""

@@ -1,4 +1,4 @@
-"""The capture of a screen: read once for the list, and reopened for bodies."""
+"""Access to a capture: one pass for the list, further ones for bodies."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dissector.errors import DissectorError, Problem, bug_location
 @dataclass(frozen=True)
 class CaptureAccess:
     """
-    How a capture is read.
+    Ways to read a capture.
 
     Attributes:
-        title: Its name, for people.
-        first: The source that fills the list; it is read once.
-        reopen: Returns a new source with a filter, or None; also of the bytes that a pipe has
-            delivered so far. With True the filter may name columns of records.
-        total_bytes: Size of the files; 0 where it is not known.
-        show_secrets: Whether secrets are shown.
-        is_live: Whether more may come at any time.
+        title: Name of the capture.
+        first: Source of the list, read once.
+        reopen: Returns a new source with a filter, or None. For pipes it has the bytes received so
+            far. With True the filter may name columns of records.
+        total_bytes: Size of all files; 0 if unknown.
+        show_secrets: Show secrets instead of masks.
+        is_live: Whether the capture may grow.
     """
 
     title: str
@@ -35,15 +35,15 @@ class CaptureAccess:
 
 class Pass:
     """
-    A reading of the capture by a thread, which another one may cancel.
+    A pass over the capture in a thread, with cancellation.
 
     Attributes:
         source: The source.
-        problems: Problems of the files so far: name and problem.
-        failure: Why the reading ended early; empty if it did not.
-        error: The error behind it, unless it is a bug.
-        is_done: Whether it has ended, successfully or not.
-        is_cancelled: Whether it was to end.
+        problems: Problems of files so far, with the name of the file.
+        failure: Error that ended the pass early; empty without one.
+        error: Exception behind `failure`, unless it is a bug.
+        is_done: Whether the pass has ended.
+        is_cancelled: Whether cancellation was requested.
     """
 
     def __init__(self, source: Source, total_bytes: int = 0) -> None:
@@ -57,19 +57,19 @@ class Pass:
 
     @property
     def share(self) -> float | None:
-        """How much of the files is read, from 0 to 1; None where it is not known."""
+        """Progress from 0 to 1; None if the size is unknown."""
         reading = self.source.capture.reading
         if not self._total_bytes or reading is None:
             return None
         return min(1.0, reading.source.file_bytes / self._total_bytes)
 
     def cancel(self) -> None:
-        """End the reading soon, without its last exchanges."""
+        """Cancel the pass; its last exchanges are dropped."""
         self.is_cancelled = True
         self.source.capture.options.stop.request()
 
     def windows(self, *, gleaning: bool = True) -> Iterator[Window]:
-        """Yield the windows until the end, or until `cancel`."""
+        """Yield windows until the end, or until `cancel`."""
         for window in self.source.capture.windows(gleaning=gleaning):
             if self.is_cancelled:
                 return
@@ -78,7 +78,7 @@ class Pass:
             del window
 
     def run(self, work: Callable[[], None]) -> None:
-        """Do the work of the thread; an exception becomes `failure`."""
+        """Run a function; an exception becomes `failure`."""
         try:
             work()
         except DissectorError as error:

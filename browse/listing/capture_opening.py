@@ -1,4 +1,4 @@
-"""Opens captures for the screen: files, files that still grow, pipes."""
+"""Opening of captures for the screen: files, growing files, pipes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
 _LOOK_S = 0.2
-"""How often a file is looked at that may have grown."""
+"""Interval of checks for growth."""
 _MAX_TITLE = 60
 
 
 class GrowingFile(Input):
-    """A file that is still written: at its end its reader waits for more."""
+    """A file in growth: reads at its end wait for more bytes."""
 
     is_rereadable = False
 
@@ -34,19 +34,19 @@ class GrowingFile(Input):
         self._path = path
 
     def open(self) -> io.RawIOBase:
-        """Return the file at its first byte."""
+        """Open the file at its begin."""
         return _GrowingReader(Path(self._path).open("rb", buffering=0))
 
 
 class _GrowingReader(PositionedReader):
-    """Reads the available bytes; `poll` makes it a live source."""
+    """Reads available bytes; `poll` marks it as a live source."""
 
     def __init__(self, file: io.FileIO) -> None:
         super().__init__(lambda position, count: os.pread(file.fileno(), count, position))
         self._file = file
 
     def poll(self, timeout_s: float) -> bool:
-        """Wait until the file is longer; return whether it is."""
+        """Wait until the file grows; return whether it did."""
         end_s = time.monotonic() + timeout_s
         while os.fstat(self._file.fileno()).st_size <= self.position:
             left_s = end_s - time.monotonic()
@@ -64,16 +64,16 @@ class _GrowingReader(PositionedReader):
 @dataclass
 class CaptureOpening:
     """
-    How captures are to be read.
+    Settings for opening captures.
 
     Attributes:
-        names: The files; `-` is the pipe.
-        options: Options of each reading; its signal to stop is replaced.
-        pipe: What `-` reads; None without it.
-        end_writer: Ends the program that writes into the pipe, if it is ours.
-        follows: Whether the last file still grows.
-        show_secrets: Whether secrets are shown.
-        title: The name of the captured interface, None for a file.
+        names: Files of the capture; `-` is the pipe.
+        options: Options for each pass; the stop signal is replaced.
+        pipe: Input for `-`; None without it.
+        end_writer: Ends the process that writes to the pipe, if kafkashark started it.
+        follows: Whether the last file grows.
+        show_secrets: Show secrets instead of masks.
+        title: Name of the captured interface; None for files.
     """
 
     names: list[str]
@@ -86,10 +86,10 @@ class CaptureOpening:
 
     def access(self) -> CaptureAccess:
         """
-        Return the capture for the screen.
+        Return access to the capture.
 
         Raises:
-            CaptureError: The file to follow does not exist.
+            CaptureError: The followed file does not exist.
         """
         if self.follows and not Path(self.names[-1]).is_file():
             raise CaptureError(self.names[-1], "no such file")
@@ -130,6 +130,6 @@ def _title(names: list[str]) -> str:
 
 
 def _total_bytes(names: list[str]) -> int:
-    """Return the size of all files together; 0 if the size of one is unknown."""
+    """Return the size of all files; 0 if one is unknown."""
     sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in names]
     return sum(sizes) if all(sizes) else 0

@@ -1,4 +1,4 @@
-"""Finds the exchange of a row; windows that are not cached are read again."""
+"""Cache of exchanges; uncached windows are read again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.context import using
 
 MAX_KEPT_BYTES = 48 << 20
-"""Bytes of messages that stay in memory: all of a smaller capture."""
+"""Size limit of cached messages; enough for all messages of a small capture."""
 
 
 class _CachedWindow(NamedTuple):
@@ -27,21 +27,21 @@ class _CachedWindow(NamedTuple):
 
 class ExchangeFinder:
     """
-    The exchanges of windows, as far as they fit into memory.
+    Exchanges of cached windows.
 
     Attributes:
-        names: Names of topic ids; those known so far.
+        names: Known names of topic ids.
     """
 
     def __init__(self, names: TopicNames) -> None:
         self.names = TopicNames()
-        # Shared, but never read ahead: that would stop the screen.
+        # Shared, but not read ahead: that would block the screen.
         self.names.by_id = names.by_id
         self._windows: OrderedDict[int, _CachedWindow] = OrderedDict()
         self._size = 0
 
     def keep(self, begin: int, window: Window, reading: Reading, *, evicting: bool = True) -> None:
-        """Cache a window and the number of its first exchange; `evicting`: older ones make room."""
+        """Cache a window; with `evicting`, older windows make room."""
         table = window.exchanges
         size = len(table.data) + len(table.carry_over)
         if begin in self._windows or not len(table):
@@ -53,7 +53,7 @@ class ExchangeFinder:
             self._size += size
 
     def exchange(self, number: int) -> Exchange | None:
-        """Return an exchange; None where its window is not kept."""
+        """Return an exchange; None if its window is not cached."""
         begins = sorted(self._windows)
         at = bisect_right(begins, number) - 1
         if at < 0:
@@ -67,7 +67,7 @@ class ExchangeFinder:
 
 
 class WindowSearch(Pass):
-    """A pass up to the window of a row, which the finder then keeps."""
+    """A pass up to the window of a row, for the cache."""
 
     def __init__(self, access: CaptureAccess, finder: ExchangeFinder, number: int) -> None:
         super().__init__(access.reopen(None, False), access.total_bytes)
@@ -75,7 +75,7 @@ class WindowSearch(Pass):
         self._finder = finder
 
     def search(self) -> None:
-        """Read the capture; for a thread."""
+        """Read the capture, in a background thread."""
         self.run(self._search)
 
     def _search(self) -> None:

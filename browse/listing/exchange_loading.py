@@ -1,4 +1,4 @@
-"""Reads the exchanges of a capture into the list, window by window."""
+"""Loading of the exchanges into the list, window by window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dissector.protocol.context import using
 
 
 class NamedTopics(Sequence[Any]):
-    """Lists of topics: ids become names as soon as these are known."""
+    """Lists of topics; topic ids become names once these are known."""
 
     def __init__(self, lists: Sequence[Sequence[str | UUID]], names: TopicNames) -> None:
         self._lists = lists
@@ -29,7 +29,7 @@ class NamedTopics(Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
-        # `TopicNames.name` would read the whole capture ahead, before the first row is shown.
+        # `TopicNames.name` would read ahead through the capture before the first row is shown.
         known = self._names.by_id
         topics = self._lists[index]
         named = (each if isinstance(each, str) else known.get(each) for each in topics)
@@ -42,8 +42,8 @@ class ExchangeLoading(Pass):
     The first pass over a capture.
 
     Attributes:
-        parts: The exchanges, with the columns of `pairs`.
-        finder: Keeps the bytes of the first windows.
+        parts: Exchanges, with the columns of `pairs`.
+        finder: Cache of the first windows.
     """
 
     def __init__(self, access: CaptureAccess) -> None:
@@ -54,7 +54,7 @@ class ExchangeLoading(Pass):
 
     def start(self) -> None:
         """
-        Read the first window, so that an invalid file is reported before the screen opens.
+        Read the first window, to report invalid files before the screen opens.
 
         Raises:
             CaptureError: A file can't be opened, or is not a capture.
@@ -65,7 +65,7 @@ class ExchangeLoading(Pass):
             return
 
     def load(self) -> None:
-        """Read the rest; for a thread."""
+        """Read the rest, in a background thread."""
         self.run(self._load)
 
     def _load(self) -> None:

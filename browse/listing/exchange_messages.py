@@ -1,4 +1,4 @@
-"""The messages of a list of exchanges: a row for each request and each response."""
+"""Rows for messages: one for each request and each response of the exchanges."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dissector.engine.tables.column_types import (
 from dissector.engine.tables.exchange_table import NONE, Ints
 
 EXCHANGE = "number of the exchange"
-"""A hidden column: the row of `exchanges` that a row is about."""
+"""A hidden column: the number of the exchange."""
 
 EVIDENCE = ("connection of evidence", "packet of evidence", "id of evidence")
-"""Hidden columns: the first exchange that proves an event."""
+"""Hidden columns: the first exchange in the evidence of an event."""
 
 _KINDS = ("request", "response")
 _SAME = (
@@ -30,10 +30,10 @@ _SAME = (
 
 class MessageRows:
     """
-    Messages, made of exchanges as these come.
+    Messages of the exchanges read so far.
 
     Attributes:
-        parts: The messages, first the requests of a part, then its responses.
+        parts: The messages; in each part requests precede responses.
     """
 
     def __init__(self, exchanges: RowParts) -> None:
@@ -42,7 +42,7 @@ class MessageRows:
         self._seen = 0
 
     def update(self) -> None:
-        """Take in the exchanges that came since."""
+        """Add messages of new exchanges."""
         for part in range(self._seen, len(self._exchanges.ends)):
             columns, begin = self._exchanges.parts[part], self._exchanges.begin_of(part)
             for kind in _KINDS:

@@ -1,4 +1,4 @@
-"""Reads a field of bodies into a column of the list."""
+"""Loading of a body field into a column of the list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FieldColumnPass(Pass):
     A pass that fills a column of the list of exchanges.
 
     Attributes:
-        name: The column, a field as in filters.
+        name: Name of the column: a field, as in filters.
     """
 
     def __init__(self, access: CaptureAccess, parts: RowParts, name: str) -> None:
@@ -36,7 +36,7 @@ class FieldColumnPass(Pass):
         self._filled = 0
 
     def read(self) -> None:
-        """Read the capture; for a thread."""
+        """Read the capture, in a background thread."""
         self.run(self._read)
 
     def _read(self) -> None:
@@ -48,7 +48,7 @@ class FieldColumnPass(Pass):
             del window
 
     def _fill(self) -> None:
-        """Add the column to the parts with rows already read; a pipe is cut in other windows."""
+        """Add the column to the parts read so far; windows may differ from parts in a pipe."""
         ends = self._parts.ends
         while self._filled < len(ends) and ends[self._filled] <= len(self._cells):
             begin, end = self._parts.begin_of(self._filled), ends[self._filled]

@@ -1,4 +1,4 @@
-"""Reads the state of groups for a panel."""
+"""Loading of the groups for a panel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class GroupReport(Pass):
     A pass that finds the groups of matching exchanges.
 
     Attributes:
-        sections: What `kafkashark groups` prints: rows by section.
+        sections: Rows by section, as in `kafkashark groups`.
     """
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
@@ -22,7 +22,7 @@ class GroupReport(Pass):
         self.sections: Mapping[str, Sequence[Mapping[str, Any]]] = {}
 
     def read(self) -> None:
-        """Read the capture; for a thread."""
+        """Read the capture, in a background thread."""
         self.run(self._read)
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""The columns of each list: names, headings, widths, and cells as text."""
+"""Columns of each list: names, headings, widths, and cell texts."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from dissector.view.text.time_style import STYLES, TimeStyle
 from dissector.view.text.value_text import bytes_text, header_texts, time_ms_text
 
 MAX_WIDTH = 40
-"""Of a column; longer texts are cut."""
+"""Maximum width of a column; longer texts are cut."""
 GAP = 2
 MAX_BYTES = 256
-"""Of the key or value of a record that the list keeps."""
+"""Bytes kept of a record's key or value."""
 SAMPLE_ROWS = 200
 """Number of rows that determine the widths."""
 
 
 class Mode(NamedTuple):
     """
-    A list that the screen can show.
+    A kind of list.
 
     Attributes:
-        name: As shown, and as the option names it.
+        name: Name on the screen and in options.
         columns: All columns.
-        shown: Those shown first.
-        key: The column that is sorted in capture order; None: as read.
-        packets: The columns with numbers of packets.
-        time: The column of the time.
+        shown: Columns shown by default.
+        key: Column in capture order; None if the order of reading is kept.
+        packets: Columns with packet numbers.
+        time: Column with the time.
     """
 
     name: str
@@ -122,7 +122,7 @@ _WIDE = {"text": 120, "value": 60, "problems": 80}
 
 
 def mode_named(name: str) -> Mode | None:
-    """Return the list of a name."""
+    """Return the mode with a name."""
     return next((mode for mode in MODES if mode.name == name), None)
 
 
@@ -134,7 +134,7 @@ def title(name: str) -> str:
 @dataclass
 class TimeForms:
     """
-    How times are shown.
+    Form of times.
 
     Attributes:
         style: A key of `STYLES`.
@@ -147,7 +147,7 @@ class TimeForms:
     utc: bool = False
 
     def next(self) -> str:
-        """Change to the next form; return its meaning."""
+        """Go on to the next form; return its description."""
         keys = list(STYLES)
         self.style = keys[(keys.index(self.style) + 1) % len(keys)]
         return STYLES[self.style]
@@ -177,7 +177,7 @@ def cell_text(name: str, value: Any) -> str:
 
 
 def _bytes_text(value: bytes) -> str | None:
-    """Return bytes as text or hex; long ones were cut, maybe within a character."""
+    """Return bytes as text or hex; they may be cut within a character."""
     if len(value) < MAX_BYTES:
         return bytes_text(value)
     texts = (bytes_text(value[: MAX_BYTES - cut]) for cut in range(4))
@@ -186,16 +186,16 @@ def _bytes_text(value: bytes) -> str | None:
 
 class ColumnWidths:
     """
-    Columns side by side.
+    Widths of columns side by side.
 
     Attributes:
-        names: The columns.
-        widths: The width of each.
-        is_right: Which of them hold numbers.
+        names: Names of the columns.
+        widths: Width of each column.
+        is_right: Whether a column is right-aligned, as numbers are.
     """
 
     def __init__(self, names: Sequence[str], samples: Iterable[Sequence[tuple[str, bool]]]) -> None:
-        """Fit the widths to sample rows: texts, and whether they are numbers."""
+        """Fit the widths to samples: texts, and whether they are numbers."""
         self.names = tuple(names)
         self.widths = [cell_len(title(name)) for name in names]
         self.is_right = [True] * len(self.names)
@@ -219,7 +219,7 @@ class ColumnWidths:
         return (" " * GAP).join(map(_fit, cells, self.widths, self.is_right))
 
     def at(self, x: int) -> int | None:
-        """Return the column at a place of a line."""
+        """Return the column at a position in a line."""
         begin = 0
         for index, width in enumerate(self.widths):
             if begin <= x < begin + width + GAP:
@@ -228,7 +228,7 @@ class ColumnWidths:
         return None
 
     def begin(self, index: int) -> int:
-        """Return where a column begins."""
+        """Return the position of a column."""
         return sum(self.widths[:index]) + GAP * index
 
 

@@ -1,4 +1,4 @@
-"""The rows of records and events, which another pass over the capture finds."""
+"""Passes that read records and events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from timeline.events.event import Event
 from timeline.timeline import Timeline
 
 MAX_RECORDS = 1_000_000
-"""Records that the list holds; a filter chooses among more."""
+"""Maximum number of records in the list."""
 _BATCH = 2000
 
 _RECORD_NAMES = tuple(each.name for each in RECORDS)
@@ -36,8 +36,8 @@ class RecordPass(Pass):
     Reads the records that pass a filter.
 
     Attributes:
-        parts: The records so far; long keys and values are cut.
-        is_full: Whether there are more than the list holds.
+        parts: Records so far; long keys and values are cut.
+        is_full: Whether matching records exceed the limit.
     """
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
@@ -47,7 +47,7 @@ class RecordPass(Pass):
         self._show_secrets = access.show_secrets
 
     def read(self) -> None:
-        """Read the capture; for a thread."""
+        """Read the capture, in a background thread."""
         self.run(self._read)
 
     def _read(self) -> None:
@@ -75,7 +75,7 @@ class RecordPass(Pass):
 
 
 def _shortened(columns: Columns) -> Columns:
-    """Return columns with bytes of their own, which are cut."""
+    """Copy columns, and cut their bytes."""
     cut: dict[str, Column] = {
         name: replace(column, length=np.minimum(column.length, MAX_BYTES))
         if isinstance(column, Slices)
@@ -108,7 +108,7 @@ class EventPass(Pass):
         self._show_secrets = access.show_secrets
 
     def read(self) -> None:
-        """Read the capture; for a thread."""
+        """Read the capture, in a background thread."""
         self.run(self._read)
 
     def _read(self) -> None:
@@ -132,9 +132,9 @@ _EVENT_NAMES = tuple(name for name in EVENT_COLUMNS if name != "evidence")
 
 
 def _event_row(event: Event) -> dict[str, Any]:
-    """Return an event with the position of its first exchange."""
+    """Return the row of an event, with the position of its first exchange."""
     row = {name: getattr(event, name) for name in _EVENT_NAMES}
-    row["cause"] = event.cause or None  # none is an empty cell, and no empty text
+    row["cause"] = event.cause or None  # an empty cell instead of an empty text
     first = event.evidence[0] if event.evidence else None
     places: tuple[int | None, ...] = (None,) * len(EVIDENCE)
     if first is not None:

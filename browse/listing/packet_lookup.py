@@ -1,4 +1,4 @@
-"""Finds the row of a packet."""
+"""Search for the row of a packet."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def place_of_packet(
     shown: ShownRows, columns: Iterable[str], packet: int
 ) -> tuple[int, bool] | None:
     """
-    Return the position of the row with a message that a packet completes, and True.
+    Return the position of the row with a message completed by a packet, and True.
 
-    Without one the next row behind the packet, or the last, and False; None without any rows.
+    Otherwise return the next row after the packet, or the last row, and False; None without rows.
     """
     rows = shown.numbers()
     best: tuple[int, int] | None = None

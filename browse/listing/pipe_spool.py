@@ -1,4 +1,4 @@
-"""Stores the bytes of a pipe, because bodies are read again."""
+"""Storage for the bytes of a pipe, to read bodies again."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Poll = Callable[[float], bool]
 
 class PipeSpool(io.RawIOBase):
     """
-    A pipe as a file that is read once, while all its bytes go to a temporary file.
+    A pipe as a file; all bytes read are also written to a temporary file.
 
     Attributes:
-        poll: Waits for bytes, at most so many seconds; None where all are there.
+        poll: Waits for bytes, up to a timeout; None if all bytes have been received.
     """
 
     def __init__(self, pipe: BinaryIO | io.RawIOBase) -> None:
@@ -47,7 +47,7 @@ class PipeSpool(io.RawIOBase):
         return len(data)
 
     def reopen(self) -> BinaryIO:
-        """Return a file with the bytes so far."""
+        """Return a file with the bytes received so far."""
         end = self._size
         reader = PositionedReader(lambda at, count: self._read_at(at, min(count, end - at)))
         return io.BufferedReader(reader)

@@ -1,4 +1,4 @@
-"""The colours of rows: by API kind and by errors."""
+"""Colours of rows, by API kind and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dissector.protocol.apis import api_module
 from dissector.view.text.colors import RED, row_color
 
 KINDS = ("data", "metadata", "groups", "transactions", "security", "admin", "cluster", "other")
-"""Kinds of APIs with a colour of their own."""
+"""Kinds of APIs, each with a colour."""
 
 _METADATA = ("Metadata", "ApiVersions", "DescribeCluster", "DescribeTopicPartitions")
 _KIND_OF_ROOM = {"share_groups": "groups", "raft": "cluster"}
@@ -38,4 +38,4 @@ def style_of(row: Mapping[str, Any]) -> str:
 STYLES = ("error", "incomplete", *KINDS)
 """All styles."""
 COLUMNS = ("api", "errors", "problems", "error", "status")
-"""The columns that decide."""
+"""Columns that determine the style."""

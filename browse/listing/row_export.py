@@ -1,4 +1,4 @@
-"""Exports the shown rows: rows, or the packets of exchanges."""
+"""Export of shown rows, or of the packets of exchanges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dissector.cli.output import write_rows
 
 
 class RowExport(Pass):
-    """Writes the rows in their order, with all columns, as ndjson or CSV."""
+    """Writes all columns of the rows in their order, as ndjson or CSV."""
 
     def __init__(self, access: CaptureAccess, shown: ShownRows, form: str, path: Path) -> None:
         super().__init__(access.first)
@@ -20,11 +20,11 @@ class RowExport(Pass):
         self._path = path
 
     def write(self) -> None:
-        """Write; for a thread."""
+        """Write, in a background thread."""
         self.run(self._write)
 
     def cancel(self) -> None:
-        """Go on: rows are written in a moment, and the capture is still needed."""
+        """Do nothing: writing takes only a moment, and the capture is still in use."""
 
     def _write(self) -> None:
         parts = list(self._shown.columns())
@@ -34,7 +34,7 @@ class RowExport(Pass):
 
 
 class PacketExport(Pass):
-    """Writes the packets of the exchanges that pass a filter, as the command `export` does."""
+    """Writes the packets of matching exchanges, as the command `export` does."""
 
     def __init__(self, access: CaptureAccess, text: str, path: Path) -> None:
         super().__init__(access.reopen(None, False))
@@ -42,7 +42,7 @@ class PacketExport(Pass):
         self._path = path
 
     def write(self) -> None:
-        """Write; for a thread."""
+        """Write, in a background thread."""
         self.run(self._write)
 
     def _write(self) -> None:

@@ -1,4 +1,4 @@
-"""The list widget: paints only the lines on the screen, however many rows there are."""
+"""The list widget; renders only visible lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from browse.listing.shown_rows import ShownRows
 
 _HEADER = 1
 _GUTTER = 2
-"""Columns on the left for marks."""
+"""Width of the left margin with marks."""
 
 
 class RowList(ScrollView, can_focus=True):
@@ -39,13 +39,13 @@ class RowList(ScrollView, can_focus=True):
 
     Attributes:
         shown: The rows.
-        mode: The kind of rows.
-        columns: The names of the columns, in order.
-        times: How times are shown.
+        mode: Kind of rows.
+        columns: Names of the columns, in order.
+        times: Form of times.
         marks: Marked rows.
-        cursor: The place of the chosen row.
-        column: The index of the chosen column.
-        is_following: Whether the last row is chosen, and stays chosen as more come.
+        cursor: Place of the chosen row.
+        column: Index of the chosen column.
+        is_following: Whether the cursor stays on the last row as rows are added.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -85,14 +85,14 @@ class RowList(ScrollView, can_focus=True):
     """
 
     class Chosen(Message):
-        """Another row is chosen; `number` is the number of the chosen row; None without rows."""
+        """Another row is chosen; `number` is its number, None without rows."""
 
         def __init__(self, number: int | None) -> None:
             super().__init__()
             self.number = number
 
     class HeadingClicked(Message):
-        """The heading of a column was clicked."""
+        """The user clicked the heading of a column."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
@@ -133,13 +133,13 @@ class RowList(ScrollView, can_focus=True):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Render the list again after a change of rows or columns; the chosen row stays."""
+        """Update the list after a change of rows or columns; the chosen row stays."""
         self._fitted = 0
         self.rows_came()
         self._reveal(center=True)
 
     def rows_came(self) -> None:
-        """Show that there are more rows, behind the others or between them."""
+        """Update the list after rows were added."""
         count = len(self.shown)
         if self.is_following:
             self.cursor = count - 1
@@ -158,13 +158,13 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
 
     def repaint(self) -> None:
-        """Render the lines again: a mark or a form has changed."""
+        """Render again after a change of marks or of the form of times."""
         self._strips.clear()
         self._fit()
         self.refresh()
 
     def choose(self, place: int) -> None:
-        """Choose the row at a place, or the nearest there is."""
+        """Choose the row at a place, or the nearest row."""
         self.cursor = max(0, min(place, len(self.shown) - 1))
         self._choose()
         self._reveal()
@@ -172,12 +172,12 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
 
     def _choose(self) -> None:
-        """Remember the row under the cursor, to come back to it when a filter is dropped."""
+        """Remember the chosen row, to restore it when a filter is removed."""
         if len(self.shown):
             self._number = self.shown.number(self.cursor)
 
     def _announce(self) -> None:
-        """Report the row under the cursor, if it is another one."""
+        """Post the chosen row if it has changed."""
         if self.chosen != self._announced:
             self._announced = self.chosen
             self.post_message(self.Chosen(self.chosen))
@@ -190,7 +190,7 @@ class RowList(ScrollView, can_focus=True):
         self.column = max(0, min(self.column, len(self.columns) - 1))
 
     def text_of(self, place: int) -> str:
-        """Return the cells of a row that are not empty, as one text."""
+        """Return the text of all non-empty cells of a row."""
         return "  ".join(text for text, _ in self._cells(place) if text)
 
     def _cells(self, place: int) -> list[tuple[str, bool]]:
@@ -218,7 +218,7 @@ class RowList(ScrollView, can_focus=True):
         return max(1, self.scrollable_content_region.height - _HEADER)
 
     def _reveal(self, *, center: bool = False) -> None:
-        """Scroll so that the chosen row is on the screen."""
+        """Scroll the chosen row into view."""
         top, page = round(self.scroll_y), self._page
         if not top <= self.cursor < top + page:
             above = page // 2 if center else (0 if self.cursor < top else page - 1)
@@ -279,12 +279,12 @@ class RowList(ScrollView, can_focus=True):
         return style
 
     def action_move(self, count: int) -> None:
-        """Choose a row some lines away."""
+        """Move the cursor by some rows."""
         self.is_following = False
         self.choose(self.cursor + count)
 
     def action_page(self, count: int) -> None:
-        """Choose a row some pages away."""
+        """Move the cursor by some pages."""
         self.action_move(count * self._page)
 
     def action_first(self) -> None:
@@ -293,7 +293,7 @@ class RowList(ScrollView, can_focus=True):
         self.choose(0)
 
     def action_last(self) -> None:
-        """Choose the last row, and stay there as more come."""
+        """Choose the last row, and follow added ones."""
         self.is_following = True
         self.choose(len(self.shown) - 1)
 
@@ -310,11 +310,11 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Stop following: the user wants to see something else."""
+        """Stop following when the user scrolls up."""
         self.is_following = False
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the row, or the column, that was clicked."""
+        """Choose the clicked row or column."""
         x = event.x + round(self.scroll_x) - _GUTTER
         column = self._widths.at(x)
         if event.y < _HEADER:

@@ -1,4 +1,4 @@
-"""The rows of a list, in parts: one thread appends them while others read."""
+"""Rows of a list in parts; one thread appends, others read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dissector.engine.tables.polars_tables import Row
 
 class RowParts:
     """
-    Rows in columns, numbered from 0; a part for each window of the capture.
+    Rows in columns, numbered from 0, with a part for each window of the capture.
 
     Attributes:
-        parts: The columns of each part; all parts have the same names.
-        ends: Behind its last row, for each part. Appended last: a reader never looks further.
+        parts: Columns of each part; all parts have the same names.
+        ends: End of each part. Appended last, because readers stop there.
     """
 
     def __init__(self) -> None:
@@ -30,20 +30,20 @@ class RowParts:
         return self.ends[-1] if self.ends else 0
 
     def append(self, columns: Columns) -> None:
-        """Add a part behind the others, unless it is empty."""
+        """Append a part, unless it is empty."""
         if count := row_count(columns):
             end = len(self) + count
             self.parts.append(columns)
             self.ends.append(end)
 
     def add_column(self, begin: int, name: str, column: Column) -> None:
-        """Add a column to the part that begins at a row, if it exists."""
+        """Add a column to the part with this first row, if it exists."""
         part = bisect_right(self.ends, begin)
         if part < len(self.ends) and self.begin_of(part) == begin:
             self.parts[part] = {**self.parts[part], name: column}
 
     def column(self, part: int, name: str) -> Column:
-        """Return a column of a part; one of nulls where it is not read yet."""
+        """Return a column of a part; nulls until it is read."""
         found = self.parts[part].get(name)
         return found or Coded(np.full(row_count(self.parts[part]), NONE), [])
 
@@ -56,19 +56,19 @@ class RowParts:
         return self.cells(row, (name,))[0]
 
     def cells(self, row: int, names: Iterable[str]) -> list[Any]:
-        """Return some cells of a row; None where a column is not read yet."""
+        """Return some cells of a row; None for columns not yet read."""
         part = bisect_right(self.ends, row)
         columns, at = self.parts[part], row - self.begin_of(part)
         return [columns[name].value(at) if name in columns else None for name in names]
 
     def row(self, row: int) -> dict[str, Any]:
-        """Return a row by the names of its columns, also hidden ones."""
+        """Return a row by column names, with hidden columns."""
         part = bisect_right(self.ends, row)
         at = row - self.begin_of(part)
         return {name: column.value(at) for name, column in self.parts[part].items()}
 
     def numbers(self, name: str) -> Ints:
-        """Return a column of integers, of all rows; NONE for null."""
+        """Return an integer column for all rows; NONE for null."""
         arrays = [_integers(part[name]) for part in self.parts[: len(self.ends)]]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
 
@@ -83,7 +83,7 @@ def _integers(column: Any) -> Ints:
 
 
 def columns_of_rows(rows: Sequence[Row], names: Iterable[str], numbers: Iterable[str]) -> Columns:
-    """Return rows as columns; `numbers` names the integer columns."""
+    """Convert rows to columns; `numbers` names integer columns."""
     integral, index = set(numbers), np.arange(len(rows))
     return {
         name: Integers(

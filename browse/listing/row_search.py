@@ -1,4 +1,4 @@
-"""Searches rows: texts in columns, bytes in messages, fields by a filter."""
+"""Searches for text in columns, bytes in messages, and fields."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ HELP = "search: text, re:PATTERN, hex:0a0b, bytes:TEXT (in messages), field:FILT
 
 class Search(NamedTuple):
     """
-    The kind of search.
+    A parsed search.
 
     Attributes:
-        text: As typed.
-        in_cells: Whether the search is for a text; None where cells are not.
-        in_bytes: Finds it in the bytes of a message; None where these are not searched.
-        filter: A filter for the searched value; empty for the others.
+        text: Text of the user.
+        in_cells: Tests cells; None for other searches.
+        in_bytes: Tests message bytes; None for other searches.
+        filter: Filter for a field; empty for other searches.
     """
 
     text: str
@@ -99,10 +99,10 @@ def _mask(name: str, column: Column, holds: Callable[[str], bool]) -> Mask:
 
 class ByteSearch(Pass):
     """
-    A pass that finds exchanges with some bytes in their messages.
+    A pass that finds exchanges by bytes of their messages.
 
     Attributes:
-        found: Numbers of rows, window by window.
+        found: Numbers of matching rows, window by window.
     """
 
     def __init__(self, access: CaptureAccess, pattern: re.Pattern[bytes]) -> None:
@@ -111,7 +111,7 @@ class ByteSearch(Pass):
         self._pattern = pattern
 
     def search(self) -> None:
-        """Read the capture; for a thread."""
+        """Read the capture, in a background thread."""
         self.run(self._search)
 
     def _search(self) -> None:

@@ -1,4 +1,4 @@
-"""The rows that a list shows: matching ones, in an order."""
+"""Selection and order of the rows in a list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dissector.engine.tables.column_types import Coded, Columns, Integers, selec
 from dissector.engine.tables.exchange_table import NONE, Ints
 
 Mask = Callable[[Columns], Ints]
-"""Returns the numbers of the rows of a part that pass."""
+"""Returns the numbers of matching rows in a part."""
 
 _NUMBER = "number of the row"
 
@@ -23,8 +23,8 @@ class ShownRows:
 
     Attributes:
         parts: All rows.
-        sort: The column of the order; None: capture order.
-        key: The column that is sorted in capture order; None: as they came.
+        sort: Sorted column; None for capture order.
+        key: Column in capture order; None if the order of reading is kept.
     """
 
     def __init__(self, parts: RowParts, key: str | None = None) -> None:
@@ -50,21 +50,21 @@ class ShownRows:
         return np.arange(self._count) if self._order is None else self._order
 
     def place_of(self, number: int) -> int | None:
-        """Return the place of a row; None where it is not shown."""
+        """Return the place of a row; None if it is hidden."""
         if self._order is None:
             return number if 0 <= number < self._count else None
         found = np.flatnonzero(self._order == number)
         return int(found[0]) if len(found) else None
 
     def nearest(self, number: int) -> int:
-        """Return the place of a row, or else of a shown one near to it in the capture."""
+        """Return the place of a row, or of the nearest shown row in capture order."""
         place = self.place_of(number)
         if place is None and self._order is not None and len(self._order):
             place = int(np.argmin(np.abs(self._order - number)))
         return place or 0
 
     def columns(self) -> Iterator[Columns]:
-        """Yield the shown rows in order, as columns, some at a time."""
+        """Yield the shown rows in order, as chunks of columns."""
         numbers = self.numbers()
         ends = np.array(self.parts.ends)
         part_of = np.searchsorted(ends, numbers, side="right")
@@ -87,19 +87,19 @@ class ShownRows:
         return found
 
     def filter_by(self, mask: Mask | None) -> None:
-        """Show the rows that pass, also of parts to come; None: all."""
+        """Show matching rows only, now and in later parts; None shows all."""
         self._mask, self._is_given = mask, False
         self._reset()
         self.update()
 
     def begin_given(self) -> None:
-        """Restrict the rows to those of `give`: the filter is applied elsewhere."""
+        """Restrict the rows to those from `give`, for filters applied elsewhere."""
         self._mask, self._is_given = None, True
         self._reset()
         self.update()
 
     def give(self, numbers: Ints) -> None:
-        """Show more rows."""
+        """Add rows."""
         self._passing.append(numbers)
         self._arrange()
 
@@ -109,7 +109,7 @@ class ShownRows:
         self._arrange()
 
     def update(self) -> bool:
-        """Take in the parts that came since; return whether there are any."""
+        """Add new parts; return whether there were any."""
         ends = self.parts.ends
         if self._seen == len(ends):
             return False

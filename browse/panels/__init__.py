@@ -1,1 +1,1 @@
-"""Panels over the list: keys, problems, statistics, groups, a conversation; and the questions."""
+"""Panels over the list: keys, problems, statistics, groups, conversations, and dialogs."""

@@ -15,7 +15,7 @@ from dissector.view.text.escape import escaped
 
 
 class ColumnChooser(Panel[tuple[str, ...]]):
-    """Returns the names of the chosen columns in their order."""
+    """Returns the names of the chosen columns in order."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "switch", "Show or hide", priority=True),
@@ -36,12 +36,12 @@ class ColumnChooser(Panel[tuple[str, ...]]):
         default: Sequence[str] = (),
     ) -> None:
         """
-        Take the columns.
+        Create the dialog.
 
         Args:
-            chosen: The names of those shown now, in order.
-            every: All that can be shown: name and meaning.
-            default: The names of those shown at first.
+            chosen: Names of the shown columns, in order.
+            every: Names and descriptions of all columns.
+            default: Names of the default columns.
         """
         super().__init__("Columns", "Space shows or hides, < > moves, r resets, Enter, Esc")
         self._meanings = dict(every)
@@ -78,7 +78,7 @@ class ColumnChooser(Panel[tuple[str, ...]]):
             self._list.action_move(step)
 
     def action_reset(self) -> None:
-        """Choose the columns shown at first."""
+        """Restore the default columns."""
         self._take(self._default)
         self._list.show(len(self._order), self._line)
 

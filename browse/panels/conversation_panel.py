@@ -21,7 +21,7 @@ from dissector.view.text.summary_line import (
 )
 
 _INDENT = 8
-"""How far responses are to the right of requests."""
+"""Indentation of responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class ConversationMessage:
     A message of the conversation.
 
     Attributes:
-        packet: The packet that completed it.
-        time_ns: When.
+        packet: Packet that completed the message.
+        time_ns: Time of that packet.
         is_request: Whether the client sent it.
-        number: Which of the exchanges it belongs to.
-        row: That exchange, a row of `pairs`.
+        number: Index of the exchange.
+        row: Row of the exchange in `pairs`.
     """
 
     packet: int
@@ -45,7 +45,7 @@ class ConversationMessage:
 
 
 def messages_of(rows: Iterable[Mapping[str, Any]]) -> list[ConversationMessage]:
-    """Return the messages of the exchanges of a connection, rows of `pairs`, in order."""
+    """Return the messages of a connection in order, given rows of `pairs`."""
     messages = []
     for number, row in enumerate(rows):
         for side in ("request", "response"):
@@ -63,11 +63,11 @@ class ConversationPanel(Panel[int]):
 
     def __init__(self, title: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """
-        Take the exchanges.
+        Create the panel.
 
         Args:
-            title: Both ends: `10.0.0.1:50000 and 10.0.0.2:9092`.
-            rows: The exchanges of the connection, rows of `pairs`.
+            title: Both endpoints, such as `10.0.0.1:50000 and 10.0.0.2:9092`.
+            rows: Exchanges of the connection, as rows of `pairs`.
         """
         super().__init__(f"Conversation: {title}", "Enter shows the exchange, Esc closes")
         self._messages = messages_of(rows)

@@ -25,7 +25,7 @@ class CopyChooser(Panel[str]):
     """
 
     def __init__(self, forms: Sequence[tuple[str, Callable[[], str]]]) -> None:
-        """Take the forms: a title, and a function that returns the text."""
+        """Create the dialog; `forms` maps titles to functions that return texts."""
         super().__init__("Copy as", "Enter copies, Esc closes")
         self._forms = forms
         self._texts: dict[int, str] = {}
@@ -60,7 +60,7 @@ class CopyChooser(Panel[str]):
         self._preview.update(Text("\n".join(shown)))
 
     def _text(self, row: int) -> str:
-        """Return the text of a form, which is made once."""
+        """Return the text of a form, created on first use."""
         if row not in self._texts:
             self._texts[row] = self._forms[row][1]()
         return self._texts[row]

@@ -21,7 +21,7 @@ FORMATS: Mapping[str, str] = {
     "ndjson": "a JSON object for each row",
     "csv": "a table",
 }
-"""Formats and their contents."""
+"""Formats and their descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ExportChoice:
 
 
 class ExportDialog(Panel[ExportChoice]):
-    """Asks for format and file; a file that exists must be confirmed by a second Enter."""
+    """Asks for format and file; a second Enter confirms replacing a file."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Close"),
@@ -60,13 +60,13 @@ class ExportDialog(Panel[ExportChoice]):
         sources: Iterable[str] = (),
     ) -> None:
         """
-        Take the properties of the export.
+        Create the dialog.
 
         Args:
-            rows: How many rows.
-            name: The suggested file, without its suffix.
-            formats: The available formats and their contents.
-            sources: The files of the capture, which are not replaced.
+            rows: Number of rows.
+            name: Suggested file name, without suffix.
+            formats: Available formats and their descriptions.
+            sources: Files of the capture, which must not be replaced.
         """
         super().__init__(f"Export {rows:,} row{'s' * (rows != 1)}", "Enter exports, Esc closes")
         self._suggested = name
@@ -76,7 +76,7 @@ class ExportDialog(Panel[ExportChoice]):
         self._form = next(iter(formats))
 
     def contents(self) -> Iterable[Widget]:
-        """Return the formats, the line for the file, and room for a message."""
+        """Return the inputs for format and file, and a line for messages."""
         with RadioSet():
             for at, (form, meaning) in enumerate(self._formats.items()):
                 yield RadioButton(Text(f"{form}: {meaning}"), value=at == 0)
@@ -84,7 +84,7 @@ class ExportDialog(Panel[ExportChoice]):
         yield Static("", id="message", classes="-message")
 
     def on_mount(self) -> None:
-        """Go to the line for the file."""
+        """Focus the input for the file."""
         self.query_one("#path", Input).focus()
 
     @on(RadioSet.Changed)
@@ -107,7 +107,7 @@ class ExportDialog(Panel[ExportChoice]):
         self._show_message("")
 
     def action_submit(self) -> None:
-        """Return the choice, unless something is wrong with the file."""
+        """Return the choice, if the file can be written."""
         text = self.query_one("#path", Input).value.strip()
         path = Path(text).expanduser() if text else None
         refusal = "name a file" if path is None else self._refusal(path)
@@ -116,12 +116,12 @@ class ExportDialog(Panel[ExportChoice]):
             return
         if path.exists() and self._confirmed != path:
             self._confirmed = path
-            self._show_message(f"{path} exists: Enter again replaces it")
+            self._show_message(f"{path} exists: press Enter again to replace it")
             return
         self.dismiss(ExportChoice(self._form, path))
 
     def _refusal(self, path: Path) -> str:
-        """Return why a file can't be written; empty if it can."""
+        """Return the reason why a file cannot be written; empty if it can."""
         try:
             if path.is_dir():
                 return f"{path} is a folder"

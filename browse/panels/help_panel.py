@@ -23,7 +23,7 @@ class KeyGroup:
     The keys of one pane.
 
     Attributes:
-        title: Where they are valid: `List`.
+        title: Name of the pane, such as `List`.
         keys: The keys and their actions.
     """
 
@@ -32,7 +32,7 @@ class KeyGroup:
 
 
 def key_group(app: App[object], title: str, *owners: type[DOMNode]) -> KeyGroup:
-    """Return the keys of some classes, by their own bindings."""
+    """Return the keys in the bindings of some classes."""
     bindings = [binding for owner in owners for binding in _bindings(owner.BINDINGS)]
     named = [(_keys_of(app, each), each.description) for each in bindings if each.description]
     return KeyGroup(title, list(dict.fromkeys(named)))

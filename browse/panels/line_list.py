@@ -42,7 +42,7 @@ class LineList(ScrollView, can_focus=True):
 
     class Chosen(Message):
         """
-        Enter was pressed on a line.
+        The user pressed Enter on a line.
 
         Attributes:
             row: The line.
@@ -54,7 +54,7 @@ class LineList(ScrollView, can_focus=True):
 
     class Moved(Message):
         """
-        The cursor is on another line.
+        The cursor moved to another line.
 
         Attributes:
             row: The line.
@@ -65,7 +65,7 @@ class LineList(ScrollView, can_focus=True):
             self.row = row
 
     def __init__(self, count: int = 0, line: Callable[[int], Text] = lambda row: Text()) -> None:
-        """Take the number of lines and a function that renders one."""
+        """Create the list; `line` renders a line by number."""
         super().__init__()
         self._count = count
         self._line = line
@@ -80,7 +80,7 @@ class LineList(ScrollView, can_focus=True):
         self.refresh()
 
     def on_mount(self) -> None:
-        """Set the range of the scroll bars to the number of lines."""
+        """Set the scroll range."""
         self.virtual_size = Size(1, self._count)
 
     def render_line(self, y: int) -> Strip:
@@ -112,7 +112,7 @@ class LineList(ScrollView, can_focus=True):
         self._go(row % max(1, self._count))
 
     def action_choose(self) -> None:
-        """Announce the line under the cursor."""
+        """Post the line at the cursor."""
         if self._count:
             self.post_message(self.Chosen(self.row))
 

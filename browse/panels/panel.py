@@ -1,4 +1,4 @@
-"""A box over the screen, with a title, which Escape closes."""
+"""A box with a title over the screen; Escape closes it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Panel(ModalScreen[Result | None], Generic[Result]):
     """
 
     def __init__(self, title: str, hint: str = "Esc closes") -> None:
-        """Take the title, which may come from a capture, and a hint about the keys."""
+        """Create the panel; the title may come from a capture, the hint describes keys."""
         super().__init__()
         self._title = escaped(title)
         self._hint = hint

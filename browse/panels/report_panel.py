@@ -1,4 +1,4 @@
-"""Reports in tables: statistics, groups; and lists of lines, such as the problems of a capture."""
+"""Panels with tables, such as statistics and groups, and lists of lines, such as problems."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dissector.view.tables.statistics_report import report, section_lines
 from dissector.view.text.escape import escaped
 
 LinesOf = Callable[[int], Sequence[str]]
-"""Returns the lines of a report that fit a width."""
+"""Returns the lines of a report for a width."""
 
 
 class ReportPanel(Panel[int]):
-    """A report with tables fitted to the width; Enter returns the number of a line."""
+    """A report with tables fitted to the width."""
 
     def __init__(self, title: str, lines_of: LinesOf, *, hint: str = "Esc closes") -> None:
-        """Take the title and a function that returns the lines, safe to print."""
+        """Create the panel; `lines_of` returns escaped lines."""
         super().__init__(title, hint)
         self._lines_of = lines_of
         self._list = LineList()
@@ -36,7 +36,7 @@ class ReportPanel(Panel[int]):
         yield self._list
 
     def on_resize(self, _: Resize) -> None:
-        """Fit the tables again."""
+        """Fit the tables to the new width."""
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
@@ -45,7 +45,7 @@ class ReportPanel(Panel[int]):
 
 
 class ChoosingReport(ReportPanel):
-    """A report with lines that can be chosen."""
+    """A report with lines to choose; Enter returns the number of a line."""
 
     def on_line_list_chosen(self, event: LineList.Chosen) -> None:
         """Return the line."""
@@ -56,7 +56,7 @@ class ChoosingReport(ReportPanel):
 def stats_panel(
     sections: Mapping[str, Sequence[Mapping[str, Any]]], health: Mapping[str, int]
 ) -> ReportPanel:
-    """Return the panel with what `kafkashark stats` prints: rows by section, and counters."""
+    """Return a panel with the output of `kafkashark stats`: rows by section, and counters."""
     layout = Layout(PRIORITY)
     return ReportPanel(
         "Statistics",
@@ -65,7 +65,7 @@ def stats_panel(
 
 
 def groups_panel(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> ReportPanel:
-    """Return the panel with what `kafkashark groups` prints: rows by section."""
+    """Return a panel with the output of `kafkashark groups`: rows by section."""
 
     def lines(width: int) -> Sequence[str]:
         return section_lines(sections, GROUPS, width) or ["no group in the capture"]
@@ -74,7 +74,7 @@ def groups_panel(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> ReportP
 
 
 def problems_panel(problems: Sequence[tuple[str, Problem]]) -> ReportPanel:
-    """Return the panel with the problems of a capture, each with the file or message it is in."""
+    """Return a panel with the problems of a capture, each with its file or message."""
     lines = [f"{escaped(place)}: {escaped(str(problem))}" for place, problem in problems]
     return ChoosingReport(
         f"Problems ({len(lines):,})", lambda width: lines or ["no problems"], hint=_CHOOSING

@@ -23,9 +23,9 @@ def run(*words: str) -> int:
         ((str(DEMO), "-Y", "api ==="), "filter, character "),
         (("nothere.pcap", "--follow"), "nothere.pcap: no such file"),
         ((str(DEMO), "--web", "--address", "8000"), "HOST:PORT"),
-        (("-", "--web"), "--web reads files"),
-        (("-", str(DEMO)), "- alone"),
-        (("-", "--follow"), "--follow takes a file"),
+        (("-", "--web"), "--web requires files"),
+        (("-", str(DEMO)), "cannot combine - with files"),
+        (("-", "--follow"), "--follow requires a file"),
         ((), "no input"),
     ],
 )

@@ -172,7 +172,7 @@ def test_a_filter_on_records() -> None:
             assert {shown.parts.value(row, "offset") for row in shown.numbers().tolist()} == {0}
             await each.press("1")
             assert each.app.session.text == ""
-            assert "dropped" in each.lines[-2]
+            assert "filter removed" in each.lines[-2]
 
     play(scene)
 

@@ -25,7 +25,7 @@ def test_go_to_a_packet() -> None:
             assert each.app.session.shown.parts.value(each.app.rows.chosen, "request_packet") == 121
             each.app.go_to_packet(1)
             assert each.app.rows.cursor == 0
-            assert "completes no message" in each.app.status.notice
+            assert "has no row" in each.app.status.notice
             each.app.go_to_packet(10**9)
             assert each.app.rows.cursor == 280
             await answer(each, "g", "enter", text="x1")
@@ -95,7 +95,7 @@ def test_what_can_not_be_searched() -> None:
             for text, message in {
                 "re:(": "not a regular expression",
                 "hex:xx": "is not hex",
-                "field:nonsense": "no filter",
+                "field:nonsense": "invalid filter",
             }.items():
                 each.app.search(text)
                 assert message in each.app.status.notice

@@ -46,7 +46,7 @@ def test_a_file_that_exists_is_confirmed(tmp_path: Path) -> None:
         async with opened(ExportDialog(1, str(tmp_path / "some")), (160, 24)) as (app, pilot):
             await pilot.press("enter")
             await pilot.pause()
-            assert "Enter again replaces it" in text(app)
+            assert "Enter again to replace it" in text(app)
             assert app.results == []
             await pilot.press("enter")
             await pilot.pause()
