@@ -18,8 +18,8 @@ Wireshark for Apache Kafka: the Python API.
 
     register(spark)                      # the Spark data source `kafka-capture`
 
-Every error is a `DissectorError`, `__version__` the version. `import kafkashark` itself loads no
-library; each name imports its module on first use.
+All errors are instances of `DissectorError`; `__version__` is the version. `import kafkashark`
+loads no libraries; each name imports its module on first use.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def __getattr__(name: str) -> Any:
     Load a public name from its package.
 
     Raises:
-        ForeignModule: Another module hides a package that the name needs.
+        ForeignModule: Another module shadows a required package.
     """
     if name == "__version__":
         from importlib.metadata import version

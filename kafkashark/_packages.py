@@ -1,7 +1,7 @@
 """
-Check that the packages behind `kafkashark` are not shadowed by foreign modules.
+Check that foreign modules do not shadow the packages of kafkashark.
 
-Their names are common: a `pipeline.py` in the current folder shadows our package `pipeline`.
+Their names are common: a `pipeline.py` in the current folder would shadow the package `pipeline`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _REQUIRED_PACKAGES = {
     "pipeline": ("dissector", "pipeline"),
     "serve": ("dissector", "replay", "conform", "serve"),
 }
-"""For each package, all packages it imports, itself last."""
+"""Package -> all packages it imports, followed by itself."""
 
 _INSTALL_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def require(package: str) -> None:
     """
-    Check that a package and all packages it imports are ours, without importing them.
+    Check that a package and its imports belong to kafkashark, without importing them.
 
     Raises:
         ForeignModule: Another module has the name; a plain ImportError if it shadows `dissector`.
@@ -48,7 +48,7 @@ def require(package: str) -> None:
 
 
 def _location(name: str) -> str:
-    """Return the folder of a package or the file of a module; empty if there is neither."""
+    """Return the folder of a package, or the file of a module; empty without either."""
     module = sys.modules.get(name)
     spec = find_spec(name) if module is None else module.__spec__
     folders = list((spec and spec.submodule_search_locations) or ())

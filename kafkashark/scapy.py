@@ -10,12 +10,12 @@ Kafka's messages as layers of scapy, built and dissected by kafkashark's codecs.
         if KafkaRequest in packet:
             packet[KafkaRequest].show()
 
-Importing it binds port 9092. With scapy's `TCPSession` frames are joined over segments, and
-responses are decoded by the requests of their connection; without it a response keeps its body as
-bytes, unless `api_key` and `api_version` are given. Layers of scapy are slow, and `TCPSession`
-loses its place at a retransmission: `open_capture().feed(packets)` is the way for many packets.
-After a change of a dissected layer, `del layer.size` recomputes the size. Bodies keep the values of
-the packets; `show()` and `repr()` mask secrets.
+Importing this module binds port 9092. With scapy's `TCPSession`, frames are joined across segments,
+and responses are decoded by the requests of their connection. Without it the body of a response
+stays bytes, unless `api_key` and `api_version` are given. Layers of scapy are slow, and
+`TCPSession` breaks at retransmissions: for many packets use `open_capture().feed(packets)`. After
+changing a dissected layer, `del layer.size` recomputes the size. Bodies have the original values;
+`show()` and `repr()` mask secrets.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ KAFKA_PORT = 9092
 
 _SIZE = struct.Struct(">i")
 _REQUESTS = "kafka_requests"
-"""The entry in scapy's dictionary of a TCP session: correlation id -> API key and version."""
+"""Key in scapy's session dictionary; the value maps correlation ids to key and version."""
 
 
 class _PlainField(Field[Any, Any]):
-    """A value that the packet as a whole encodes."""
+    """A value encoded by the packet as a whole."""
 
     def i2h(self, pkt: Any, x: Any) -> Any:
         """Return the value unchanged."""
@@ -69,7 +69,7 @@ class _PlainField(Field[Any, Any]):
 
 
 class _ApiField(_PlainField):
-    """An API key, shown with the name of the API."""
+    """An API key, shown with its name."""
 
     def i2repr(self, pkt: Any, x: Any) -> str:
         """Return number and name."""
@@ -77,10 +77,10 @@ class _ApiField(_PlainField):
 
 
 class _BodyField(_PlainField):
-    """A body: a mapping of the fields, or bytes."""
+    """A body: a mapping of fields, or bytes."""
 
     def i2repr(self, pkt: Any, x: Any) -> str:
-        """Return the body as JSON, with secrets masked; of bytes only their number."""
+        """Return the body as JSON with masked secrets; for bytes only the size."""
         if isinstance(x, bytes):
             return f"{len(x):,} bytes"
         try:
@@ -90,14 +90,14 @@ class _BodyField(_PlainField):
 
 
 class _KafkaMessage(Packet):
-    """A frame: its size, header and body."""
+    """A frame: size, header and body."""
 
     kind: Kind
 
     @property
     def message(self) -> Message:
         """
-        The message as `decode_request` and `decode_response` return it.
+        The message, as returned by `decode_request` and `decode_response`.
 
         Raises:
             EncodeError: The fields do not fit the declaration.
@@ -106,12 +106,12 @@ class _KafkaMessage(Packet):
 
     @property
     def problems(self) -> list[Problem]:
-        """Problems of the bytes of the message."""
+        """Problems of the message."""
         return self.message.problems
 
     def self_build(self) -> bytes:
         """
-        Return size, header and body; the original bytes if no field has changed.
+        Return size, header and body; the original bytes if no field was changed.
 
         Raises:
             EncodeError: The fields do not fit the declaration.
@@ -124,7 +124,7 @@ class _KafkaMessage(Packet):
         return _SIZE.pack(len(data) if self.size is None else self.size) + data
 
     def do_dissect(self, s: bytes) -> bytes:
-        """Read one frame; return the bytes behind it."""
+        """Read one frame; return the bytes after it."""
         end = _SIZE.size + max(_SIZE.unpack_from(s)[0], 0) if len(s) >= _SIZE.size else len(s)
         original, rest = s[:end], s[end:]
         self._begin(original)
@@ -134,7 +134,7 @@ class _KafkaMessage(Packet):
         return rest
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
-        """Return further frames as payload; the beginning of another one is padding."""
+        """Return further frames as payload; an incomplete one is padding."""
         return (s, None) if _has_frame(s) else (b"", s)
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
@@ -142,7 +142,7 @@ class _KafkaMessage(Packet):
         return type(self)
 
     def hashret(self) -> bytes:
-        """Return what request and response share."""
+        """Return values common to request and response."""
         return struct.pack(">q", self.correlation_id or 0)
 
     def _begin(self, original: bytes) -> None:
@@ -155,7 +155,7 @@ class _KafkaMessage(Packet):
         raise NotImplementedError
 
     def _fields_of(self, original: bytes) -> dict[str, Any]:
-        """Return the fields of a frame with its size."""
+        """Return the fields of a frame, including its size."""
         message = self._decode(original[_SIZE.size :])
         body = message.frame[message.body_start :] if message.body is None else message.body
         size = _SIZE.unpack_from(original)[0] if len(original) >= _SIZE.size else None
@@ -181,11 +181,11 @@ class _KafkaMessage(Packet):
         cls, data: bytes, metadata: dict[str, Any], session: dict[str, Any]
     ) -> Packet | None:
         """
-        Return the frames of a stream once one is complete; scapy's `TCPSession` calls this.
+        Return the frames of a stream once one is complete; called by scapy's `TCPSession`.
 
         Args:
-            data: The bytes of one direction that were not returned yet.
-            metadata: Receives how many bytes are needed.
+            data: Pending bytes of one direction.
+            metadata: Receives the number of required bytes.
             session: Shared by both directions of the connection.
         """
         if len(data) < _SIZE.size:
@@ -208,13 +208,13 @@ class KafkaRequest(_KafkaMessage):
     A request: `KafkaRequest(api_key=3, api_version=1, correlation_id=7, body={"topics": []})`.
 
     Attributes:
-        size: The 4-byte size in front; None: the size of header and body.
-        api_key: Kafka's number of the API.
-        api_version: The version of header and body.
-        correlation_id: The number that its response repeats.
-        client_id: The client's name; None is null.
-        body: The fields, missing ones with their defaults; or bytes. Dissected: a Container, or
-            bytes that do not fit the declaration, see `problems`.
+        size: Size prefix of 4 bytes; None for the actual size of header and body.
+        api_key: API key.
+        api_version: Version of header and body.
+        correlation_id: Correlation id, repeated by the response.
+        client_id: Client id; None for null.
+        body: Fields, or bytes; missing fields have defaults. After dissection a Container, or bytes
+            that do not fit the declaration, see `problems`.
     """
 
     name = "Kafka request"
@@ -257,12 +257,11 @@ class KafkaResponse(_KafkaMessage):
     A response: `KafkaResponse(api_key=3, api_version=1, correlation_id=7, body={...})`.
 
     Attributes:
-        size: The 4-byte size in front; None: the size of header and body.
-        api_key: Kafka's number of the API, which a response does not carry; None: the body is
-            bytes.
-        api_version: The version of header and body, which a response does not carry either.
+        size: Size prefix of 4 bytes; None for the actual size of header and body.
+        api_key: API key, which is not part of a response; with None the body is bytes.
+        api_version: Version of header and body, also not part of a response.
         correlation_id: The correlation id of the request.
-        body: The fields, missing ones with their defaults; or bytes.
+        body: Fields, or bytes; missing fields have defaults.
     """
 
     name = "Kafka response"
@@ -283,7 +282,7 @@ class KafkaResponse(_KafkaMessage):
         known: dict[int, tuple[int, int]] | None = None,
         **fields: Any,
     ) -> None:
-        """Build a response, or dissect bytes; `known` maps correlation ids to key and version."""
+        """Build a response or dissect bytes; `known` maps correlation ids to key and version."""
         key, version = fields.get("api_key"), fields.get("api_version")
         if known is None and _pkt and key is not None and version is not None:
             known = {int.from_bytes(_pkt[4:8], "big", signed=True): (key, version)}
@@ -291,11 +290,11 @@ class KafkaResponse(_KafkaMessage):
         super().__init__(_pkt, *args, **fields)
 
     def answers(self, other: Packet) -> bool:
-        """Return whether another packet is the request, by the correlation id."""
+        """Return whether another packet is the request of this response, by correlation id."""
         return isinstance(other, KafkaRequest) and other.correlation_id == self.correlation_id
 
     def decoded_by(self, request: KafkaRequest) -> KafkaResponse:
-        """Return the response, decoded by the API and version of its request."""
+        """Return a copy decoded by the API and version of its request."""
         return KafkaResponse(
             self.self_build(), api_key=request.api_key, api_version=request.api_version
         )
@@ -311,7 +310,7 @@ class KafkaResponse(_KafkaMessage):
         return decode_response(frame, self.fields.get("api_key"), self.fields.get("api_version"))
 
     def _fields_of(self, original: bytes) -> dict[str, Any]:
-        # An ApiVersions response of another version than its request (KIP-511) keeps the latter's.
+        # An ApiVersions response in another version (KIP-511) keeps the version of the request.
         given = {name: self.fields.get(name) for name in ("api_key", "api_version")}
         return super()._fields_of(original) | given
 
@@ -327,7 +326,7 @@ class KafkaResponse(_KafkaMessage):
 
 
 def _has_frame(data: bytes) -> bool:
-    """Return whether bytes begin with a complete frame."""
+    """Return whether the bytes begin with a complete frame."""
     if len(data) < _SIZE.size:
         return False
     size: int = _SIZE.unpack_from(data)[0]
@@ -335,7 +334,7 @@ def _has_frame(data: bytes) -> bool:
 
 
 def bind_ports(*ports: int) -> None:
-    """Dissect TCP payload on these ports of brokers as Kafka, as `bind_layers` does."""
+    """Dissect TCP payload on these broker ports as Kafka, like `bind_layers`."""
     for port in ports:
         bind_layers(TCP, KafkaRequest, dport=port)
         bind_layers(TCP, KafkaResponse, sport=port)

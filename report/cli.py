@@ -1,4 +1,4 @@
-"""`kafkashark report`: a capture as one HTML page."""
+"""The command `kafkashark report`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report(
         typer.Option(
             "--to",
             metavar="RELEASE",
-            help="The release of Kafka of the upgrade check; by default the newest.",
+            help="Kafka release for the upgrade check; default: the newest.",
             show_default=False,
         ),
     ] = None,
@@ -32,8 +32,8 @@ def report(
         typer.Option(
             "--events",
             metavar="N|all",
-            help="How many exchanges, from the first on, are followed for events; by default "
-            "20,000. 0: no events.",
+            help="Number of exchanges, from the first, processed for events; default: 20,000. "
+            "0 omits events.",
             show_default=False,
         ),
     ] = None,
@@ -42,8 +42,8 @@ def report(
         typer.Option(
             "--conform",
             metavar="N|all",
-            help="How many exchanges, from the first on, are checked for conformance; by default "
-            "1,000. 0: none.",
+            help="Number of exchanges, from the first, checked for conformance; default: 1,000. "
+            "0 omits the check.",
             show_default=False,
         ),
     ] = None,
@@ -56,10 +56,11 @@ def report(
 ) -> None:
     """Write a report on a capture: one self-contained HTML page.
 
-    The capture and its gaps; throughput, latencies and errors over time by API, client, topic and
-    broker; the slowest and largest exchanges; events of groups, transactions and producers; topics
-    with their clients; conformance; incompatibilities with a release of Kafka. All exchanges count;
-    events and conformance cover the first ones, unless --events and --conform say more.
+    Contents: gaps of the capture; throughput, latencies and errors over time by API, client, topic
+        and broker; the slowest and largest exchanges; events of groups, transactions and producers;
+        topics and their clients; conformance; incompatibilities with a Kafka release. Events and
+        conformance cover the first exchanges only, see --events and --conform; everything else
+        covers all exchanges.
     """
     from report.gather.figures import EVENT_EXCHANGES, JUDGED_EXCHANGES, Figures, Wishes
     from report.page.html_page import check_template_engine, html_page
@@ -85,10 +86,10 @@ def report(
 
 def _limit(option: str, text: str | None, default: int) -> int | None:
     """
-    Return how many exchanges an option names; None for all.
+    Parse a number of exchanges; None for all.
 
     Raises:
-        UsageError: It names no number.
+        UsageError: The text is not a number.
     """
     if text is None:
         return default
@@ -101,7 +102,7 @@ def _limit(option: str, text: str | None, default: int) -> int | None:
 
 def _release(text: str) -> str:
     """
-    Return the name of a release.
+    Parse the name of a release.
 
     Raises:
         UsageError: The release is unknown.

@@ -1,1 +1,1 @@
-"""Timelines: what happened to groups, producers, transactions, consumers, connections, clusters."""
+"""Timelines: events of groups, producers, transactions, consumers, connections and clusters."""

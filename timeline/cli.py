@@ -1,4 +1,4 @@
-"""`kafkashark timeline`: what happened to groups, producers, transactions, and why."""
+"""The command `kafkashark timeline`."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def timeline(
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print what happened in a capture, in time order, with causes and their evidence.
+    """Print the events in a capture in time order, with causes and evidence.
 
-    Events of groups, producers, transactions, consumers, connections and the cluster. With -Y only
-    events with evidence in a matching exchange. An event is uncertain where the capture lacks
-    packets that could show another cause.
+    Events of groups, producers, transactions, consumers, connections and the cluster. -Y selects
+    events with evidence in a matching exchange. Events are marked as uncertain if lost packets
+    could show another cause.
     """
     from timeline.output.event_rows import event_types
     from timeline.output.event_text import event_lines
@@ -126,7 +126,7 @@ def _check_otlp(target: str, form: str, output: str | None) -> None:
 
 
 def _export_spans(source: options.Source, target: str, show_secrets: bool) -> None:
-    """Write the spans of the exchanges that pass, or send them."""
+    """Write or send the spans of matching exchanges."""
     from timeline.output.messaging_spans import messaging_spans
     from timeline.output.otlp import is_url, json_lines, send
 
@@ -146,7 +146,7 @@ def _flat_row(event: Event) -> dict[str, Any]:
 
 def _kinds(given: Iterable[str]) -> tuple[str, ...]:
     """
-    Return the kinds of events that are wanted, in their order.
+    Return the selected kinds of events in order.
 
     Raises:
         UsageError: The kind does not exist.

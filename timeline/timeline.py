@@ -1,9 +1,9 @@
 """
-Reads a capture into events.
+Reads events from a capture.
 
-Windows of exchanges go to trackers. Control traffic (groups, transactions, logins, metadata) is
-decoded as objects; of Produce and Fetch only the exchanges with an error, a throttle time or
-without a response, which columns select.
+Windows of exchanges are passed to trackers. Control traffic (groups, transactions, logins,
+metadata) is decoded into objects. Of Produce and Fetch, columns select the exchanges with an error,
+with a throttle time, or without a response.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STATE = ("_trackers", "_losses", "_order", "_progress", "_numbering", "_closes"
 
 
 class Timeline:
-    """The events of one capture, in time order."""
+    """Events of one capture in time order."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Timeline:
 
         Args:
             capture: The capture.
-            kinds: The kinds of events to find.
-            passes: A display filter: events without an exchange that passes are dropped.
-            show_secrets: Whether texts that hold a credential are shown; a reason may quote a URL.
+            kinds: Kinds of events to find.
+            passes: Display filter; events without a passing exchange are dropped.
+            show_secrets: Show texts with credentials, such as reasons with URLs, instead of masks.
         """
         self._capture = capture
         self._passes = passes or _passes_all
@@ -72,20 +72,20 @@ class Timeline:
         self._attempts = ConnectAttempts(passes=passes is None)
 
     def events(self, windows: Iterable[Window]) -> Iterator[Event]:
-        """Yield the events; `windows` are the windows of the capture, as read."""
+        """Yield the events; `windows` are those of the capture, in order."""
         for window in windows:
             yield from self.advance(window)
             del window
         yield from self.finish()
 
     def advance(self, window: Window) -> Iterator[Event]:
-        """Take the next window of the capture's reading; yield the events that are complete."""
+        """Process the next window; yield completed events."""
         self._observe(window)
         complete_ns = self._complete_ns(window)
         yield from self._released(self._order.ready(complete_ns, self._progress.now_ns))
 
     def finish(self) -> Iterator[Event]:
-        """Yield the rest: the capture has ended. Processing restarts without any state."""
+        """Yield the remaining events at the end of the capture, and reset all state."""
         self._observe_attempts(at_end=True)
         for tracker in self._trackers:
             self._order.add(tracker.finish(self._progress.now_ns))
@@ -93,7 +93,7 @@ class Timeline:
         self._trackers, self._closes = trackers_of(self._kinds), Closes()
 
     def retain(self, reading: Reading, stay: Ints) -> None:
-        """Prepare for a reading that is about to retain only some connections, in order."""
+        """Prepare for a reading that will retain only some connections, in order."""
         count = len(reading.streams.connections)
         self._losses.settle(reading, np.setdiff1d(np.arange(count), stay))
         self._attempts.retain(stay)
@@ -101,7 +101,7 @@ class Timeline:
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """The state between two windows, which can be pickled."""
+        """State between two windows, for pickling."""
         return tuple(getattr(self, name) for name in _STATE)
 
     @state.setter
@@ -110,7 +110,7 @@ class Timeline:
             setattr(self, name, value)
 
     def _observe(self, window: Window) -> None:
-        """Show the exchanges of a window to the trackers."""
+        """Pass the exchanges of a window to the trackers."""
         reading, table = self._capture.reading, window.exchanges
         assert reading is not None
         self._closes.begin(window.ends, self._numbering)
@@ -150,7 +150,7 @@ class Timeline:
         return [each for each in self._trackers if each.sees_closes]
 
     def _observe_ends(self, window: Window) -> None:
-        """Show trackers the connections that end in a window, after its exchanges."""
+        """Pass connections that ended in a window to the trackers, after its exchanges."""
         if not self._sees_closes:
             return
         for close in self._closes.ended(window.ends, self._numbering):
@@ -161,7 +161,7 @@ class Timeline:
         self._observe_attempts()
 
     def _observe_attempts(self, *, at_end: bool = False) -> None:
-        """Show trackers the connections that brokers did not accept."""
+        """Pass failed connection attempts to the trackers."""
         reading = self._capture.reading
         if reading is None or not self._sees_closes:
             return
@@ -173,7 +173,7 @@ class Timeline:
     def _observe_records(
         self, table: Exchanges, summaries: ExchangeSummaries, observed_at: ObservedAt
     ) -> None:
-        """Pass counts of produced and fetched data to trackers, and the producers to follow."""
+        """Pass counts of Produce and Fetch, and transactional records, to the trackers."""
         for tracker in self._trackers:
             with using(self._capture.options.schemas):
                 found = fetched_batches(table, tracker.wanted_producers())
@@ -189,7 +189,7 @@ class Timeline:
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries
     ) -> list[tuple[Tracker, NDArray[np.bool_]]]:
-        """Return the rows that each tracker sees."""
+        """Return the rows for each tracker."""
         unusual = (table.status == UNANSWERED) | (summaries.errors != 0)
         masks = []
         for tracker in self._trackers:
@@ -208,7 +208,7 @@ class Timeline:
     def _of_topics(
         self, summaries: ExchangeSummaries, unusual: NDArray[np.bool_], tracker: Tracker
     ) -> NDArray[np.bool_]:
-        """Return the rows of topics that a tracker wants, and the rows with errors."""
+        """Return the rows of topics that a tracker needs, and rows with errors."""
         name = self._capture.names.name
         lists = [{name(topic) for topic in topics} for topics in summaries.topic_lists]
         wanted = tracker.wanted_topics()
@@ -218,7 +218,7 @@ class Timeline:
         return np.isin(summaries.topics, codes)
 
     def _complete_ns(self, window: Window) -> int:
-        """Return the time before which no further events can begin."""
+        """Return the time before which no further event can begin."""
         reading = self._capture.reading
         assert reading is not None
         self._losses.update(reading)
@@ -227,7 +227,7 @@ class Timeline:
         return min([floor_ns, *(each for each in open_ns if each is not None)])
 
     def _released(self, events: Iterator[Event]) -> Iterator[Event]:
-        """Yield the events that pass, masked; those with incomplete traffic as uncertain."""
+        """Yield passing events, masked, and marked as uncertain if their traffic is incomplete."""
         for event in events:
             if event.passes:
                 certain = event.certain and self._losses.covers(event)
@@ -241,7 +241,7 @@ def _passes_all(exchange: Exchange) -> bool:
 
 
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:
-    """Return the rows that a selection names; those that need a codec included."""
+    """Return the rows of a selection, with those that need a codec."""
     mask = np.zeros(len(table), np.bool_)
     rows = np.flatnonzero(table.api_key == selection.api_key)
     if len(rows):

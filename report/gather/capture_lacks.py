@@ -1,4 +1,4 @@
-"""How complete a capture is: connections without their begin, with gaps, cut, or encrypted."""
+"""Completeness of a capture: connections without begin, with gaps, truncated, or encrypted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 @dataclass(frozen=True, slots=True)
 class Lack:
     """
-    Something that a capture lacks.
+    A kind of missing traffic.
 
     Attributes:
-        what: The missing traffic.
-        count: How often; 0: none is missing.
-        meaning: The consequence for the report.
+        what: Name of the kind.
+        count: Number of cases; 0 if nothing is missing.
+        meaning: Consequence for the report.
     """
 
     what: str
@@ -29,12 +29,12 @@ class Lack:
 
 def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int) -> list[Lack]:
     """
-    Return the gaps of the capture, and the absence of others.
+    Return all kinds of missing traffic, with a count of 0 for complete ones.
 
     Args:
-        reading: The whole pass.
-        kafka: The result of `kafka_states`.
-        problems: Number of problems of messages and files.
+        reading: The complete pass.
+        kafka: Result of `kafka_states`.
+        problems: Number of problems in messages and files.
     """
     connections = reading.streams.connections
     sides = [side for connection in connections for side in connection.sides]
@@ -57,7 +57,7 @@ def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int)
 
 
 def kafka_states(reading: Reading) -> dict[int, ConnectionState]:
-    """Return the state of each connection with Kafka, by its number."""
+    """Return the states of connections with Kafka, by number."""
     found = {}
     for number in range(len(reading.streams.connections)):
         state = reading.correlator.state_of(number)
@@ -67,11 +67,11 @@ def kafka_states(reading: Reading) -> dict[int, ConnectionState]:
 
 
 def why_empty(reading: Reading) -> str:
-    """Return why a capture has no exchanges; empty if it has some."""
+    """Return the reason why a capture has no exchanges; empty if it has any."""
     return unreadable_tls(reading) or without_kafka(reading)
 
 
 def tls_reasons(reading: Reading) -> dict[str, int]:
-    """Return why TLS connections are not decrypted, the most frequent reason first."""
+    """Return the reasons for undecrypted TLS connections, most frequent first."""
     reasons = Counter(each.reason for each in reading.decryption.summaries())
     return {reason.value: n for reason, n in reasons.most_common() if reason is not None}

@@ -1,4 +1,4 @@
-"""How much of a capture is followed for events and checked for conformance."""
+"""The part of a capture covered by events and conformance."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Part:
     The first exchanges of a capture.
 
     Attributes:
-        most: How many exchanges; None for all.
-        count: How many of them were read.
-        until_ns: When the last of them ended; 0 without any.
-        is_cut: Whether the capture has more of them.
+        most: Limit of exchanges; None for all.
+        count: Number of exchanges in the part.
+        until_ns: End of the last exchange; 0 without any.
+        is_cut: Whether the capture has further exchanges.
     """
 
     most: int | None
@@ -29,11 +29,11 @@ class Part:
 
     def take(self, window: Window, *, whole: bool) -> Window | None:
         """
-        Return the exchanges of the next window that belong to the part; None without any.
+        Return the exchanges of the next window within the part; None without any.
 
         Args:
             window: The window.
-            whole: Whether the last window may not be cut; then there may be more exchanges.
+            whole: Keep the last window whole, which may exceed the limit.
         """
         count = len(window.exchanges)
         rest = count if self.most is None else self.most - self.count

@@ -1,4 +1,4 @@
-"""The events of a timeline: counts of all, details of some."""
+"""Events of a timeline: counts of all, details of some."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from timeline.events.event import KINDS, Event
 
 MAX_RETAINED = 100
-"""Events of one kind and name that are retained: the first ones."""
+"""Maximum number of retained events per kind and name; the first ones are retained."""
 
 
 class EventDigest:
     """
-    Counts events, and retains the first of each name.
+    Counts events, and retains the first events of each name.
 
     Attributes:
-        counts: Events by kind, name and cause.
+        counts: Number of events by kind, name and cause.
     """
 
     def __init__(self, most: int = MAX_RETAINED) -> None:
-        """Start; `most` events of one kind and name are retained."""
+        """Start; `most` limits retained events per kind and name."""
         self._most = most
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._by_name: Counter[tuple[str, str]] = Counter()
@@ -34,9 +34,9 @@ class EventDigest:
             self._retained[event.kind].append(event)
 
     def retained(self, kind: str) -> Sequence[Event]:
-        """Return the retained events of a kind by time."""
+        """Return the retained events of a kind in time order."""
         return sorted(self._retained[kind], key=lambda each: each.time_ns)
 
     def total(self, kind: str) -> int:
-        """Return how many events of a kind there are."""
+        """Return the number of events of a kind."""
         return sum(count for (each, *_), count in self.counts.items() if each == kind)

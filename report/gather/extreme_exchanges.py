@@ -12,14 +12,14 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 
 
 class ExtremeExchanges:
-    """The exchanges with the highest values, as rows of `pairs`, of equal ones the first."""
+    """Exchanges with the highest values, as rows of `pairs`; the first of equal ones."""
 
     def __init__(self, most: int, value_of: Callable[[Columns], Ints]) -> None:
         """
         Start.
 
         Args:
-            most: How many exchanges.
+            most: Number of exchanges.
             value_of: Returns the value of each exchange; negative for excluded ones.
         """
         self._most = most
@@ -38,7 +38,7 @@ class ExtremeExchanges:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, the highest value first."""
+        """Rows in descending order of values."""
         return [row for _, row in self._found]
 
 

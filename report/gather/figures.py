@@ -1,4 +1,4 @@
-"""The pass over a capture: its windows go to statistics, bins, events and rules."""
+"""One pass over a capture for statistics, bins, events and rules."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from report.gather.time_bins import TimeBins
 from timeline.timeline import Timeline
 
 EVENT_EXCHANGES = 20_000
-"""Exchanges that are followed for events by default: about 2 s."""
+"""Default number of exchanges for events: about 2 s."""
 
 JUDGED_EXCHANGES = 1_000
-"""Exchanges that are checked for conformance by default: about 1 s, more with many APIs."""
+"""Default number of exchanges for conformance: about 1 s, more with many APIs."""
 
 MOST_EXTREME = 25
 
@@ -54,13 +54,13 @@ _SECTIONS: Mapping[str, Grouping] = {
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """
-    The requested contents of a report.
+    Requested contents of a report.
 
     Attributes:
-        release: The release of Kafka that clients and brokers are checked for.
-        event_exchanges: Exchanges that are followed for events; None: all; 0: no events.
-        judged_exchanges: Exchanges that are checked for conformance.
-        show_secrets: Whether credentials are shown.
+        release: Kafka release for the upgrade check.
+        event_exchanges: Number of exchanges for events; None for all, 0 for no events.
+        judged_exchanges: Number of exchanges for conformance.
+        show_secrets: Show credentials instead of masks.
     """
 
     release: str = NEWEST
@@ -75,17 +75,17 @@ class Figures:
     The contents of a report.
 
     Attributes:
-        source: The captures of the command.
-        wishes: The requested contents.
+        source: Captures of the command.
+        wishes: Requested contents.
         bins: Totals over time.
-        slowest: The exchanges with the longest latencies.
-        largest: The exchanges with most bytes.
+        slowest: Exchanges with the longest latencies.
+        largest: Exchanges with the most bytes.
         events: The events.
-        followed: The part of the capture with these events.
-        judged: The part of the capture that was checked.
-        exchanges: How many exchanges there are.
-        begin_ns: When the first began; 0 without any.
-        end_ns: When the last ended.
+        followed: Part of the capture covered by events.
+        judged: Part of the capture covered by conformance.
+        exchanges: Number of exchanges.
+        begin_ns: Begin of the first exchange; 0 without any.
+        end_ns: End of the last exchange.
     """
 
     source: Source
@@ -104,7 +104,7 @@ class Figures:
 
     def __post_init__(self) -> None:
         self.followed = Part(self.wishes.event_exchanges)
-        # Rules need the messages that a filter would drop.
+        # Rules need messages that the filter would drop.
         self.judged = Part(0 if self.source.filter else self.wishes.judged_exchanges)
         self._offers = VersionOffers(self.capture)
         self._statistics = Statistics(_SECTIONS, self._offers.software_of)
@@ -125,11 +125,11 @@ class Figures:
 
     @property
     def problems(self) -> int:
-        """How many problems messages and files have."""
+        """Number of problems in messages and files."""
         return self._statistics.problems + self.source.problems
 
     def first_rows(self, section: str, most: int) -> tuple[list[dict[str, Any]], int]:
-        """Return the first rows of a section of statistics, and how many it has."""
+        """Return the first rows of a section of statistics, and the number of all rows."""
         return self._statistics.first_rows(section, most)
 
     @cached_property
@@ -147,23 +147,23 @@ class Figures:
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """The verdict on the part that was checked; None if none was checked."""
+        """Verdict on the checked part; None without one."""
         if not self.judged.count:
             return None
         verdict = self._judge.finish()
         if self.judged.is_cut:
-            # Later exchanges could show that a connection is in order.
+            # Later exchanges could clear a connection.
             at_end = [key for key, kind in verdict.kinds.items() if kind.first.rule.on == "close"]
             for key in at_end:
                 del verdict.kinds[key]
         return verdict
 
     def check_clients(self) -> UpgradeReport:
-        """Return which clients break with brokers of the release."""
+        """Return clients that break with brokers of the release."""
         return check_clients(self.uses, self._offers, self.wishes.release)
 
     def check_brokers(self) -> UpgradeReport:
-        """Return which brokers are too old for clients of the release."""
+        """Return brokers that are too old for clients of the release."""
         return check_brokers(self.uses, self._offers, self.wishes.release)
 
     def gather(self) -> None:
@@ -172,12 +172,12 @@ class Figures:
         source, secrets = self.source, self.wishes.show_secrets
         timeline = Timeline(self.capture, passes=source.passes, show_secrets=secrets)
         for event in timeline.events(self._followed_windows()):
-            # Requests open at the end of the part may have been completed later.
+            # Requests open at the end of the part may be completed later.
             if not (self.followed.is_cut and event.event == "left open"):
                 self.events.add(event)
 
     def _followed_windows(self) -> Iterator[Window]:
-        """Read all windows; yield those that trackers need."""
+        """Read all windows; yield those for trackers."""
         for window in self.source.each_window(gleaning=True):
             self._add_columns(window)
             judged = self.judged.take(window, whole=False)
@@ -192,7 +192,7 @@ class Figures:
             self._add(columns)
 
     def _add_columns(self, window: Window) -> None:
-        """Add the exchanges of a window that pass the filter."""
+        """Add the matching exchanges of a window."""
         if self.source.filter is not None:
             self._add(columns_of(self.source.selection.rows(window)))
         elif len(window.exchanges):

@@ -1,8 +1,8 @@
 """
-Totals of exchanges over time: bins of one width, by API, client, topic and broker.
+Totals of exchanges in time bins, by API, client, topic and broker.
 
-Each exchange counts in the bin of its request. Latencies are counted in buckets, 32 for each
-doubling, so that a percentile is right to 1.1 %. Bins become wider when they are too many.
+An exchange counts in the bin of its request. Latencies are counted in buckets, 32 per doubling,
+which bounds the error of percentiles to 1.1 %. Bins are widened when there are too many.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "topic": ("topic",),
     "broker": ("broker",),
 }
-"""Each dimension, and the keys of its labels."""
+"""Dimensions, and the keys of their labels."""
 
 PERCENTS = (50, 95, 99)
 
@@ -44,10 +44,10 @@ _WIDTHS_NS = tuple(
 
 MAX_BINS = 600
 _USUAL_BINS = 300
-"""So many bins, or a little more, lie between the first and the last percent of exchanges."""
+"""Approximate number of bins between the first and the last percent of exchanges."""
 
 MAX_LABELS = 10_000
-"""Labels of a dimension that are counted one by one; the others have the code 0."""
+"""Maximum number of counted labels per dimension; others share code 0."""
 
 _MAX_ROWS = 2_000_000
 _MIN_PENDING = 200_000
@@ -61,12 +61,12 @@ _SUMS = ("count", "errors", "unanswered", "request_bytes", "response_bytes")
 @dataclass(frozen=True, slots=True)
 class Series:
     """
-    One line of plots.
+    Data of one line in plots.
 
     Attributes:
-        label: The values of the dimension's keys.
-        rows: By time: `bin`, the columns of `_SUMS`, `max_ns`, `p50_ns`, `p95_ns` and `p99_ns`;
-            these are null without a latency.
+        label: Values of the dimension's keys.
+        rows: Rows in time order with `bin`, the columns of `_SUMS`, `max_ns`, `p50_ns`, `p95_ns`
+            and `p99_ns`; the last four are null without latencies.
     """
 
     label: Label
@@ -74,10 +74,10 @@ class Series:
 
 
 class TimeBins:
-    """Totals of exchanges over time."""
+    """Totals of exchanges in time bins."""
 
     def __init__(self, max_bins: int = MAX_BINS) -> None:
-        """Start; `max_bins` is how many bins with exchanges there may be."""
+        """Start; `max_bins` limits the number of occupied bins."""
         self._max_bins = max_bins
         self._width = 0
         self._labels: dict[str, dict[Label, int]] = {name: {} for name in DIMENSIONS}
@@ -87,7 +87,7 @@ class TimeBins:
 
     @property
     def width_ns(self) -> int:
-        """The width of a bin."""
+        """Width of a bin."""
         return _WIDTHS_NS[self._width]
 
     def add(self, columns: Columns) -> None:
@@ -103,7 +103,7 @@ class TimeBins:
             self._merge()
 
     def occupied(self) -> list[int]:
-        """Return the numbers of the bins with exchanges, in order; a bin begins at a multiple."""
+        """Return the numbers of occupied bins, in order; number times width is the begin."""
         frame = self._merge()
         if frame is None:
             return []
@@ -115,7 +115,7 @@ class TimeBins:
         return found
 
     def series(self, dimension: str, most: int) -> list[Series]:
-        """Return the series of the labels with most exchanges, in this order."""
+        """Return the series of the labels with the most exchanges, in descending order."""
         import polars as pl
 
         frame = self._merge()
@@ -130,7 +130,7 @@ class TimeBins:
         return [Series(names[code], parts[(code,)].to_dicts()) for code in busiest.to_list()]
 
     def _codes(self, dimension: str, codes: Ints, labels: Sequence[Label]) -> Ints:
-        """Return the numbers of labels in place of their codes in a window."""
+        """Map the codes of a window to numbers of labels."""
         known = self._labels[dimension]
         numbers = np.zeros(len(labels), np.int64)
         for code in np.flatnonzero(np.bincount(codes, minlength=len(labels))).tolist():
@@ -152,7 +152,7 @@ class TimeBins:
         self._pending_rows += self._pending[-1].height
 
     def _merge(self) -> DataFrame | None:
-        """Return all totals as one table, with wider bins if they are too many."""
+        """Merge all totals into one table, with wider bins if there are too many."""
         import polars as pl
 
         if self._pending:
@@ -171,7 +171,7 @@ class TimeBins:
         return _grouped(frame.with_columns(pl.col("bin").floordiv(ratio)))
 
     def _spread(self, frame: DataFrame) -> int:
-        """Return how many bins there are between most exchanges; a wrong clock adds none."""
+        """Return the number of bins between most exchanges, ignoring outliers of wrong clocks."""
         import polars as pl
 
         counts = frame.filter(pl.col("dimension") == 0).group_by("bin").agg(pl.col("count").sum())
@@ -191,7 +191,7 @@ def _unknown_software(connection: int) -> Software:
 
 
 def _measured(columns: Columns) -> dict[str, Ints]:
-    """Return for each exchange its time, its bucket and its summands."""
+    """Return time, bucket and summands of each exchange."""
     request, response = columns["request_time_ns"], columns["response_time_ns"]
     latency = columns["latency_ms"]
     assert isinstance(request, Integers)
@@ -224,7 +224,7 @@ def _grouped(frame: DataFrame) -> DataFrame:
 
 
 def _with_percentiles(frame: DataFrame) -> DataFrame:
-    """Return a row for each label and bin, without its buckets."""
+    """Return a row for each label and bin, with percentiles in place of buckets."""
     import polars as pl
 
     place = ("label", "bin")
@@ -249,7 +249,7 @@ def _with_percentiles(frame: DataFrame) -> DataFrame:
         )
         out = out.join(found, on=place, how="left")
     names = [f"p{percent}_ns" for percent in PERCENTS]
-    # The middle of a bucket may be above its highest value.
+    # The middle of a bucket may exceed its highest value.
     return out.with_columns(
         pl.when(pl.col("max_ns") < 0)
         .then(None)

@@ -1,1 +1,1 @@
-"""The page: figures as tables, plots and lanes; all text of the capture is escaped."""
+"""The page: tables, plots and lanes; all text from the capture is escaped."""

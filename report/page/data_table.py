@@ -1,4 +1,4 @@
-"""A table of the page: rows of texts, with the numbers that they sort by."""
+"""Tables of the page: rows of texts, with numeric sort keys."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from report.page.safe_text import SafeText
 
 MAX_ROWS = 100
-"""Rows of a table; further ones are only counted."""
+"""Maximum number of rows in a table; others are counted."""
 
 
 class Cell(NamedTuple):
     """
-    A value of a table.
+    A value in a table.
 
     Attributes:
-        text: The value, safe to print.
-        number: The sort key; None for a text.
+        text: Escaped text.
+        number: Sort key; None for texts.
     """
 
     text: str
@@ -28,13 +28,13 @@ class Cell(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """
-    A row of a table.
+    A row in a table.
 
     Attributes:
-        cells: Its values.
-        begin_s: When it begins, in seconds since the begin of the plots; None for a row of no time.
-        end_s: When it ends.
-        css_class: How it is marked.
+        cells: Values of the row.
+        begin_s: Begin in seconds since the begin of the plots; None for rows without a time.
+        end_s: End in the same unit.
+        css_class: CSS class of the row.
     """
 
     cells: list[Cell]
@@ -49,13 +49,13 @@ class Table:
     A table.
 
     Attributes:
-        name: Its id in the page.
-        title: Its caption.
-        columns: Headings, each with whether the column has numbers.
+        name: Id in the page.
+        title: Caption.
+        columns: Headings, and whether columns are numeric.
         rows: The rows.
-        more: How many further rows there are.
-        note: A note for the reader; may be empty.
-        is_open: Whether it is unfolded at first.
+        more: Number of omitted rows.
+        note: Note for the reader; may be empty.
+        is_open: Whether the table is initially unfolded.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Table:
 
 
 Interval = Callable[[Mapping[str, Any]], tuple[float, float] | None]
-"""Returns begin and end of a row in seconds; None for a row of no time."""
+"""Returns begin and end of a row in seconds; None for rows without a time."""
 
 
 def _no_interval(row: Mapping[str, Any]) -> None:
@@ -81,9 +81,9 @@ class TableMaker:
     Makes tables of rows.
 
     Attributes:
-        safe: Converts values.
-        interval: Begin and end of rows.
-        most: How many rows a table has.
+        safe: Converts values to escaped texts.
+        interval: Returns begin and end of rows.
+        most: Maximum number of rows in a table.
     """
 
     safe: SafeText
@@ -102,16 +102,16 @@ class TableMaker:
         is_open: bool = False,
     ) -> Table:
         """
-        Return a table with some columns of rows.
+        Return a table with selected columns of rows.
 
         Args:
-            name: Its id in the page.
-            title: Its caption.
-            columns: Names of values; a row may lack them.
+            name: Id in the page.
+            title: Caption.
+            columns: Names of values; rows may lack some.
             rows: The rows.
-            change: Formats a row; `css_class` is how it is marked.
-            note: A note for the reader.
-            is_open: Whether it is unfolded at first.
+            change: Formats a row; `css_class` is its CSS class.
+            note: Note for the reader.
+            is_open: Whether the table is initially unfolded.
         """
         every = list(rows)
         shown = list(map(change, every[: self.most]))

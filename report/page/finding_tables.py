@@ -30,7 +30,7 @@ _FINDING = ("severity", "rule", "title", "findings", "side", "found", "where", "
 
 
 def event_counts(figures: Figures, maker: TableMaker) -> Table:
-    """Return how many events there are by name and cause."""
+    """Return a table with the number of events by name and cause."""
     rows = [
         {"kind": kind, "event": event, "cause": cause, "events": count}
         for (kind, event, cause), count in figures.events.counts.most_common()
@@ -79,7 +79,7 @@ def _event_row(event: Event) -> dict[str, Any]:
 
 
 def finding_table(verdict: Verdict, maker: TableMaker) -> Table:
-    """Return the findings, equal ones in a row, the worst first."""
+    """Return the findings, merged if equal, the worst first."""
     rows = []
     for cause in verdict.causes():
         kind, first = cause.kind, cause.kind.first
@@ -101,7 +101,7 @@ def finding_table(verdict: Verdict, maker: TableMaker) -> Table:
 
 
 def upgrade_tables(figures: Figures, maker: TableMaker) -> Iterator[tuple[str, Table]]:
-    """Yield a sentence and a table for an upgrade of the brokers, and for one of the clients."""
+    """Yield a sentence and a table each for an upgrade of brokers and of clients."""
     release = figures.wishes.release
     for subject, breaking, report, columns in (
         ("clients", "break with brokers", figures.check_clients(), upgrade_check.CLIENT_COLUMNS),

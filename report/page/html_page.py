@@ -1,8 +1,8 @@
 """
-The page: one self-contained HTML file.
+The page of a report: one self-contained HTML file.
 
-Everything from a capture passes `SafeText`, then Jinja's escaping or JSON; the script sets texts
-only. A content security policy allows exactly the page's own script and style, by their hashes.
+All text from a capture passes `SafeText`, then Jinja's escaping or JSON; the script sets text nodes
+only. A content security policy allows only the page's own script and style, by hash.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_template_engine() -> None:
     Check that Jinja2 is installed.
 
     Raises:
-        UsageError: It is not.
+        UsageError: It is not installed.
     """
     try:
         import jinja2  # noqa: F401
@@ -81,7 +81,7 @@ def html_page(figures: Figures) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     return environment.get_template("report.html.j2").render(
-        # Our own files: they contain no text of a capture.
+        # Own files, without text from a capture.
         script=Markup(script),
         style=Markup(style),
         policy=policy,
@@ -101,8 +101,8 @@ def _hash(text: str) -> str:
 
 
 def json_for_script(value: Any) -> str:
-    """Return JSON that no HTML parser takes for the end of a script, or for markup."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))  # escapes all but ASCII
+    """Return JSON that HTML parsers cannot take for markup, or the end of a script."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))  # escapes non-ASCII characters
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -176,7 +176,7 @@ def _lanes(figures: Figures, safe: SafeText) -> Iterator[tuple[str, list[Lane], 
 
 
 def _part_text(part: Part, option: str) -> str:
-    """Return which part of the capture a section covers; empty for all of it."""
+    """Describe the part of the capture in a section; empty for all of it."""
     if not part.is_cut:
         return ""
     if not part.count:

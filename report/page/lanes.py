@@ -1,4 +1,4 @@
-"""Lanes: the events of groups, transactions and producers on the axis of time."""
+"""Lanes: events of groups, transactions and producers on the time axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from report.page.safe_text import SafeText
 from timeline.events.event import Event
 
 MAX_LANES = 30
-"""Subjects of a kind with a lane: those with the most events."""
+"""Maximum number of lanes per kind; subjects with the most events are chosen."""
 
 _BAD = frozenset(
     {
@@ -21,7 +21,7 @@ _BAD = frozenset(
 )
 _GOOD = frozenset({"committed"})
 _HOURLY = frozenset({"produces"})
-"""Sums of an hour, which are known at its end: no marks of what happened then."""
+"""Hourly sums, which have no mark, as their time is the end of the hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Mark:
     An event on a lane.
 
     Attributes:
-        begin_s: When it began, in seconds since the begin of the plots.
-        end_s: When it ended.
-        css_class: How it is drawn.
-        title: Its description.
+        begin_s: Begin in seconds since the begin of the plots.
+        end_s: End in the same unit.
+        css_class: CSS class of the mark.
+        title: Description of the event.
     """
 
     begin_s: float
@@ -48,8 +48,8 @@ class Lane:
     The events of one subject.
 
     Attributes:
-        subject: Its name.
-        marks: Its events, short ones last so that none is hidden.
+        subject: Name of the subject.
+        marks: Events; short ones last, so that none is hidden.
     """
 
     subject: str
@@ -70,7 +70,7 @@ def lanes(events: Sequence[Event], begin_ns: int, safe: SafeText) -> tuple[list[
 
 
 def css_class(event: Event) -> str:
-    """Return how an event is marked: `bad`, `good`, `unsure`."""
+    """Return the CSS class of an event: `bad`, `good`, `unsure`."""
     kind = "bad" if event.event in _BAD else "good" if event.event in _GOOD else ""
     return " ".join(filter(None, (kind, "" if event.certain else "unsure")))
 

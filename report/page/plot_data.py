@@ -1,4 +1,4 @@
-"""The data of the plots, as the script of the page reads them."""
+"""Data of the plots, for the script of the page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from report.gather.time_bins import DIMENSIONS, Series, TimeBins
 from report.page.safe_text import SafeText
 
 MAX_SERIES = 24
-"""Values of a dimension that can be chosen: those with the most exchanges."""
+"""Maximum number of values to choose from, those with the most exchanges."""
 
 MAX_COMPARED = 8
-"""Values of a dimension that are compared in one plot."""
+"""Maximum number of values compared in a plot."""
 
 _COUNTS = ("count", "errors", "unanswered", "request_bytes", "response_bytes")
 _TIMES = ("p50_ns", "p95_ns", "p99_ns", "max_ns")
@@ -22,13 +22,13 @@ def plot_data(bins: TimeBins, begin_ns: int, safe: SafeText) -> dict[str, Any]:
     """
     Return the data of the plots.
 
-    A series has counts and latencies (in microseconds) of the bins in `at`; in the others it has no
-    exchanges. Between bins with a gap, `x` has two empty ones, so that lines drop to zero.
+    A series has counts and latencies (in microseconds) for the bins in `at`; its other bins are
+    empty. Gaps between bins in `x` contain two empty bins, so that lines drop to zero.
 
     Args:
         bins: Totals over time.
-        begin_ns: When the first exchange began.
-        safe: Converts names.
+        begin_ns: Begin of the first exchange.
+        safe: Converts names to escaped texts.
     """
     numbers = _with_neighbours(bins.occupied())
     index = {number: place for place, number in enumerate(numbers)}
@@ -54,7 +54,7 @@ def _most(dimension: str) -> int:
 
 
 def _with_neighbours(occupied: Sequence[int]) -> list[int]:
-    """Return the bins, and the empty ones beside them."""
+    """Return the occupied bins and their empty neighbours."""
     if not occupied:
         return []
     around = {number + step for number in occupied for step in (-1, 0, 1)}

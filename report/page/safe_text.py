@@ -1,4 +1,4 @@
-"""Values as texts of a page: masked, without control characters, and short."""
+"""Values as texts in a page: masked, shortened, without control characters."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dissector.view.text.value_text import time_text
 from timeline.events.words import masked
 
 MAX_TEXT = 300
-"""Characters of a text that are shown; Kafka's names may have 32,767."""
+"""Maximum number of characters; Kafka's names may have 32,767."""
 
 
 class SafeText:
     """
     Converts values to texts.
 
-    Texts still have to be escaped for HTML or JSON: templates and `json` do that.
+    HTML and JSON escaping is left to templates and `json`.
     """
 
     def __init__(self, *, show_secrets: bool = False) -> None:
-        """Start; `show_secrets` leaves credentials in texts unmasked."""
+        """Start; `show_secrets` disables masks."""
         self._show_secrets = show_secrets
 
     def text(self, value: Any) -> str:
@@ -67,6 +67,6 @@ def time_us(time_ns: int | None) -> str:
 
 
 def first_words(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

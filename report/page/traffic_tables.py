@@ -21,7 +21,7 @@ _NAMES = {
     "topics": ("Topics", ("topic",)),
     "brokers": ("Brokers", ("broker",)),
 }
-"""Section of statistics -> title, and the columns that name a row."""
+"""Section of statistics -> title, and columns that identify a row."""
 
 _EXCHANGE = (
     *("time", "api", "api_version", "latency_ms", "request_bytes", "response_bytes"),
@@ -43,7 +43,7 @@ Row = Mapping[str, Any]
 
 
 def totals_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
-    """Yield the tables that `stats` has too, with the same numbers."""
+    """Yield the tables of `stats`, with equal numbers."""
     for section, (title, names) in _NAMES.items():
         is_open = section in ("apis", "topics")
         rows, total = figures.first_rows(section, maker.most)
@@ -103,8 +103,8 @@ def software_table(figures: Figures, maker: TableMaker) -> Table:
     """Return the software of each client."""
     rows = sorted(_software_rows(figures.uses), key=lambda row: -row["count"])
     note = (
-        "From ApiVersions version 3 on clients name their software; of others it is guessed from "
-        "the client id."
+        "Clients state their software in ApiVersions from version 3 on; for others it is derived "
+        "from the client id."
     )
     return maker.table("software", "Software of clients", _SOFTWARE, rows, note=note)
 
@@ -128,7 +128,7 @@ def _software_rows(uses: Iterable[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _software(row: Row) -> tuple[str, str]:
-    """Return the software of a client, and where that is from."""
+    """Return the software of a client, and the source of that information."""
     named = " ".join(filter(None, (row["software_name"], row["software_version"])))
     if named:
         return named, "ApiVersions"

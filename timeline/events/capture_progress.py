@@ -1,4 +1,4 @@
-"""How far a capture is read: the newest time, and the time before which no exchange can follow."""
+"""Progress of reading: the newest time, and a lower bound for times of later exchanges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dissector.engine.reading.capture import Window
 
 class CaptureProgress:
     """
-    Follows the windows of a capture.
+    Follows the progress through the windows of a capture.
 
     Attributes:
         now_ns: The newest time of an exchange.
@@ -21,11 +21,11 @@ class CaptureProgress:
 
     def advance(self, window: Window, packets: int) -> int:
         """
-        Take a window; return the time before which no exchange of later windows begins.
+        Process a window; return a lower bound for times of exchanges in later windows.
 
         Args:
             window: The window.
-            packets: Packets that are read so far.
+            packets: Number of packets read so far.
         """
         table = window.exchanges
         if len(table):

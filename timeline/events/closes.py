@@ -1,4 +1,4 @@
-"""Closed connections of Kafka: the side that closed first, and the last exchange before."""
+"""Closed Kafka connections, with the side that closed first and the last exchange."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from timeline.events.states import Fresh, States
 from timeline.events.words import client_name
 
 MAX_CONNECTIONS = 100_000
-"""Connections with a retained last exchange."""
+"""Maximum number of connections with a retained last exchange."""
 
 SIDES = ("client", "broker")
 
 
 class LastExchange(NamedTuple):
     """
-    The last exchange of a connection, as far as captured.
+    The last captured exchange of a connection.
 
     Attributes:
-        side: Which side of the connection is the client, 0 or 1.
-        status: As in `pairs`.
-        time_ns: When its request was complete.
-        end_ns: When its response was complete; without one, the request.
+        side: Side of the client, 0 or 1.
+        status: Status as in `pairs`.
+        time_ns: Completion time of the request.
+        end_ns: Completion time of the response; without one, of the request.
         evidence: The exchange.
     """
 
@@ -44,14 +44,14 @@ class LastExchange(NamedTuple):
 
 class Close(NamedTuple):
     """
-    The end of a connection that had exchanges.
+    The end of a connection with exchanges.
 
     Attributes:
-        connection: Its number.
-        time_ns: When both sides had closed, or one had reset.
+        connection: Number of the connection.
+        time_ns: Time of the second FIN, or of the first RST.
         how: `fin` or `rst`.
-        closer: `client` or `broker`: the side that closed or reset first.
-        last: Its last exchange.
+        closer: Side that closed or reset first: `client` or `broker`.
+        last: The last exchange.
     """
 
     connection: int
@@ -62,22 +62,22 @@ class Close(NamedTuple):
 
     @property
     def client(self) -> str:
-        """The client for people: client id and host."""
+        """Client id and host of the client."""
         return client_name(self.last.evidence.client_id, self.last.evidence.client)
 
     @property
     def broker(self) -> str:
-        """The broker: `address:port`."""
+        """`address:port` of the broker."""
         return self.last.evidence.broker
 
     @property
     def idle_ns(self) -> int:
-        """The time without requests and responses before the close."""
+        """Time since the last request or response."""
         return self.time_ns - self.last.end_ns
 
 
 class Closes:
-    """Follows the connections of a capture to their ends."""
+    """Follows connections to their ends."""
 
     def __init__(self) -> None:
         self._last: States[int, LastExchange | None] = States(Fresh(type(None)), MAX_CONNECTIONS)
@@ -85,19 +85,19 @@ class Closes:
         self._brokers: set[str] = set()
 
     def begin(self, ends: ConnectionEnds, numbering: ConnectionNumbering) -> None:
-        """Take the ends of a window, before its exchanges."""
+        """Process the ends of connections in a window, before its exchanges."""
         for position, how, side in zip(
             ends.connection.tolist(), ends.how.tolist(), ends.closer.tolist(), strict=True
         ):
             self._ended.put(numbering.of(position), (END_REASONS[how], side))
 
     def ending(self, number: int, client_side: int) -> tuple[str, str]:
-        """Return how a connection ended, and which side closed it first; empty: not known."""
+        """Return how a connection ended, and the side that closed first; empty if unknown."""
         how, side = self._ended.get(number, ("", -1))
         return how, "" if side < 0 else SIDES[side != client_side]
 
     def follow(self, table: Exchanges, observed_at: Callable[[int], ObservedExchange]) -> None:
-        """Take the exchanges of a window."""
+        """Process the exchanges of a window."""
         _, behind = np.unique(table.connection[::-1], return_index=True)
         for row in (len(table) - 1 - behind).tolist():
             observed = observed_at(row)
@@ -112,12 +112,12 @@ class Closes:
             self._brokers.add(observed.broker)
 
     def new_brokers(self) -> set[str]:
-        """Return the brokers of the exchanges since the last call."""
+        """Return brokers added since the last call."""
         brokers, self._brokers = self._brokers, set()
         return brokers
 
     def ended(self, ends: ConnectionEnds, numbering: ConnectionNumbering) -> Iterator[Close]:
-        """Yield the connections that end in a window, after its exchanges."""
+        """Yield the connections that ended in a window, after its exchanges."""
         columns = (ends.connection, ends.time_ns, ends.how, ends.closer)
         for position, time_ns, how, side in zip(*(each.tolist() for each in columns), strict=True):
             number = numbering.of(position)
@@ -129,9 +129,9 @@ class Closes:
 
 def wait_to_the_end(table: Exchanges) -> NDArray[np.bool_]:
     """
-    Return which requests of a window waited for an answer as long as their connection went on.
+    Return which unanswered requests of a window waited until the end of their connection.
 
-    The others are without one because a later request was answered.
+    For the others a later request was answered, so their response was lost.
     """
     waits: NDArray[np.bool_] = table.status == UNANSWERED
     if waits.any():

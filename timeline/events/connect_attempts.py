@@ -1,4 +1,4 @@
-"""Connections to brokers that were not accepted: refused by a reset, or without an answer."""
+"""Failed connection attempts: reset, or unanswered."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from timeline.events.event import Evidence
 from timeline.events.states import Fresh, States
 
 PATIENCE_NS = 10 * 10**9
-"""How long after its last SYN an attempt may still be answered."""
+"""Time after the last SYN in which an answer may follow."""
 
 MAX_OPEN = 10_000
-"""Attempts that may wait for an answer, and failed ones to addresses not yet known as brokers."""
+"""Limit of pending attempts, and of failed ones to addresses not yet known as brokers."""
 
 _PACKETS, _BYTES = 0, 1
 """Columns of a side."""
@@ -28,15 +28,15 @@ _PACKETS, _BYTES = 0, 1
 
 class Attempt(NamedTuple):
     """
-    A connection that was not accepted.
+    A failed connection attempt.
 
     Attributes:
-        time_ns: The time of its first SYN.
-        end_ns: The time of its last packet.
+        time_ns: Time of the first SYN.
+        end_ns: Time of the last packet.
         client: `address:port` of the client.
         broker: `address:port` of the broker.
         cause: `refused`, or `no answer`.
-        evidence: Its first packet.
+        evidence: The first packet.
     """
 
     time_ns: int
@@ -49,13 +49,13 @@ class Attempt(NamedTuple):
 
 class ConnectAttempts:
     """
-    Finds the failed connections of a capture.
+    Finds failed connection attempts.
 
-    Only those to brokers count: addresses with exchanges on another connection, or the given ports.
+    Considers brokers only: addresses with exchanges on other connections, or with a given port.
     """
 
     def __init__(self, *, passes: bool) -> None:
-        """Start; `passes`: whether the attempts, which have no exchange, pass the filter."""
+        """Start; attempts have no exchange, so `passes` states whether they pass the filter."""
         self._passes = passes
         self._known = 0
         self._open: Ints = np.zeros(0, np.int64)
@@ -63,7 +63,7 @@ class ConnectAttempts:
         self._failed: States[int, Attempt | None] = States(Fresh(type(None)), MAX_OPEN)
 
     def add_broker(self, address: str) -> None:
-        """Note that an address has exchanges."""
+        """Add the address of a broker."""
         self._brokers.put(address, True)
 
     def failed(
@@ -74,7 +74,7 @@ class ConnectAttempts:
         *,
         at_end: bool = False,
     ) -> Iterator[Attempt]:
-        """Yield the failed attempts so far; `at_end`: the capture ends, and no answer comes."""
+        """Yield new failed attempts; at the end of the capture (`at_end`) no answers follow."""
         connections = reading.streams.connections
         numbers = np.concatenate((self._open, np.arange(self._known, len(connections))))
         self._known = len(connections)
@@ -96,7 +96,7 @@ class ConnectAttempts:
                 yield attempt
 
     def retain(self, stay: Ints) -> None:
-        """Follow a reading that retains only some of its connections, in order."""
+        """Follow a reading that retains some of its connections, in order."""
         self._open = np.flatnonzero(np.isin(stay, self._open))
         self._known = len(stay)
 

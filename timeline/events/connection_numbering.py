@@ -1,4 +1,4 @@
-"""Numbers of connections that stay the same when a reading forgets and renumbers some."""
+"""Stable numbers of connections, while a reading drops and renumbers some."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dissector.engine.tables.exchange_table import Ints
 
 class ConnectionNumbering:
     """
-    Numbers the connections of a capture by their begin.
+    Numbers connections in order of their begin.
 
-    A reading counts only the connections that it still follows: the retained ones, then new ones.
+    A reading counts only connections it follows: retained ones, then new ones.
     """
 
     def __init__(self) -> None:
@@ -19,12 +19,12 @@ class ConnectionNumbering:
         self._next = 0
 
     def of(self, position: int) -> int:
-        """Return the number of a connection of the reading."""
+        """Return the number of a connection, given its position in the reading."""
         new = position - len(self._retained)
         return self._next + new if new >= 0 else int(self._retained[position])
 
     def retain(self, stay: Ints, count: int) -> None:
-        """Follow a reading that retains only some of its `count` connections, in order."""
+        """Follow a reading that retains some of its `count` connections, in order."""
         numbers = np.array([self.of(each) for each in stay.tolist()], np.int64)
         self._next += count - len(self._retained)
         self._retained = numbers

@@ -1,4 +1,4 @@
-"""An event of a timeline, and its evidence."""
+"""Events and their evidence."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 KINDS = ("group", "producer", "transaction", "consumer", "connection", "cluster")
-"""The kinds of events."""
+"""Kinds of events."""
 
 MAX_EVIDENCE = 32
-"""Exchanges that an event retains as evidence: the first and the last ones."""
+"""Maximum number of exchanges in the evidence; the first and the last ones are retained."""
 
 
 class Evidence(NamedTuple):
@@ -18,16 +18,16 @@ class Evidence(NamedTuple):
     An exchange that proves an event.
 
     Attributes:
-        capture: The file of its request.
-        connection: Number of its connection in the capture, from 0.
+        capture: File of the request.
+        connection: Number of the connection, from 0.
         client: `address:port` of the client.
-        client_id: The client id of the request; None if it is not known.
+        client_id: Client id of the request; None if unknown.
         broker: `address:port` of the broker.
-        request_packet: The packet that completed the request, from 1; None if not captured.
-        response_packet: The same for the response.
-        correlation_id: The number that request and response share.
-        api: The name of the API.
-        passes: Whether it passes the display filter.
+        request_packet: Packet that completed the request, from 1; None if not captured.
+        response_packet: Packet that completed the response.
+        correlation_id: Correlation id of request and response.
+        api: Name of the API.
+        passes: Whether the exchange passes the display filter.
     """
 
     capture: str
@@ -55,11 +55,11 @@ class Evidence(NamedTuple):
 
 class Needs(NamedTuple):
     """
-    What must be captured without a loss for an event to be certain.
+    Traffic that must be captured without loss for an event to be certain.
 
     Attributes:
-        brokers: Addresses of the brokers that it depends on.
-        since_ns: From when on; the end is the event's.
+        brokers: Addresses of the brokers.
+        since_ns: Begin of the range; its end is that of the event.
     """
 
     brokers: frozenset[str]
@@ -69,20 +69,20 @@ class Needs(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Event:
     """
-    One event.
+    An event of a timeline.
 
     Attributes:
-        time_ns: When it began.
-        end_ns: When it ended; equal to `time_ns` for an instant.
+        time_ns: Begin.
+        end_ns: End; equal to `time_ns` for an instant.
         kind: One of `KINDS`.
-        subject: Its group, producer, transactional id, client, connection or cluster.
-        event: What happened.
-        cause: Why, in a word or two; empty if none is needed, `unknown` if the capture does not
-            show it.
-        text: The event for people, in a sentence.
-        evidence: The exchanges that prove it, in packet order.
-        certain: Whether the capture proves the event and its cause.
-        needs: What must be complete in the capture for that; not part of the rows.
+        subject: Group, producer, transactional id, client, connection or cluster.
+        event: Name of the event.
+        cause: Cause in a few words; empty if none applies, `unknown` if the capture does not show
+            it.
+        text: Description in a sentence.
+        evidence: Exchanges that prove the event, in packet order.
+        certain: Whether the capture proves event and cause.
+        needs: Traffic required for certainty; not a column.
     """
 
     time_ns: int
@@ -104,7 +104,7 @@ class Event:
 
     @property
     def passes(self) -> bool:
-        """Whether any of its exchanges passes the display filter."""
+        """Whether any exchange of the evidence passes the display filter."""
         return any(each.passes for each in self.evidence)
 
 
@@ -113,7 +113,7 @@ COLUMNS = tuple(each.name for each in fields(Event) if each.name != "needs")
 
 
 def in_packet_order(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence in packet order, each exchange once, of many the first and the last ones."""
+    """Return distinct evidence in packet order, limited to the first and the last exchanges."""
     found = sorted(set(evidence), key=lambda each: (each.first_packet, each.connection))
     if len(found) > MAX_EVIDENCE:
         half = MAX_EVIDENCE // 2

@@ -1,9 +1,9 @@
 """
-Puts events in time order, with bounded memory.
+Time order of events, with bounded memory.
 
-An event comes when its last exchange ends, a rebalance for instance seconds after it began. It
-waits until no earlier event can come: until the oldest request in flight and the oldest state
-that may still become an event are younger.
+An event is complete at its last exchange, a rebalance for instance seconds after it began. It is
+held back until no earlier event can follow: until the oldest request in flight and the oldest open
+state are younger.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from timeline.events.event import Event
 
 MAX_WAITING = 20_000
-"""Events that may wait; beyond that the first are yielded, possibly out of order."""
+"""Limit of events held back; beyond it the first are yielded, possibly out of order."""
 
 HORIZON_NS = 600 * 10**9
-"""How long an event waits for earlier ones; a request in flight may never be answered."""
+"""Limit of the time an event is held back; a request in flight may never be answered."""
 
 
 class EventOrder:
-    """Retains events until no earlier ones can come."""
+    """Holds events back until no earlier ones can follow."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, int, int, Event]] = []
@@ -35,11 +35,11 @@ class EventOrder:
 
     def ready(self, before_ns: int, now_ns: int) -> Iterator[Event]:
         """
-        Yield the events that wait no longer.
+        Yield the events that need not be held back.
 
         Args:
-            before_ns: Earlier events are complete.
-            now_ns: The newest time of the capture.
+            before_ns: All events before this time are known.
+            now_ns: Newest time in the capture.
         """
         limit_ns = max(before_ns, now_ns - HORIZON_NS)
         while self._waiting and (
@@ -48,6 +48,6 @@ class EventOrder:
             yield heapq.heappop(self._waiting)[-1]
 
     def drain(self) -> Iterator[Event]:
-        """Yield the rest, at the end of the capture."""
+        """Yield the remaining events at the end of the capture."""
         while self._waiting:
             yield heapq.heappop(self._waiting)[-1]

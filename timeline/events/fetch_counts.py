@@ -1,4 +1,4 @@
-"""Fetches of a window by connection and hour: the fetches, the empty ones, the lag."""
+"""Counts of Fetch exchanges in a window, by connection and hour: total, empty, lag."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, In
 FETCH, HOUR_NS = 1, 3600 * 10**9
 
 _LAST_OFFSET_DELTA_AT = 23
-"""Its offset in a batch of magic 2, an int32."""
+"""Position of the last offset delta in a batch of magic 2, an int32."""
 
 
 class Lag(NamedTuple):
     """
-    How far a client is behind the high watermark of a partition, after a fetch with records.
+    Distance of a client to the high watermark of a partition, after Fetch responses with records.
 
     Attributes:
-        topic: Its name or id.
-        partition: Its number.
-        last: After the last fetch.
-        most: The highest.
-        most_row: The number of the last fetch.
+        topic: Topic name or id.
+        partition: Partition number.
+        last: Lag after the last Fetch.
+        most: Highest lag.
+        most_row: Row of the Fetch with the highest lag.
     """
 
     topic: str | UUID
@@ -42,16 +42,16 @@ class Lag(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class FetchCounts:
     """
-    The answered Fetch exchanges of a connection within an hour, without errors.
+    Fetch exchanges without errors of a connection within an hour.
 
     Attributes:
-        hour: The hour, counted from the epoch.
-        first_row: The first of them in the window.
-        last_row: The last one.
-        count: How many they are.
-        empty: How many brought no records.
-        empty_ns: How long these took: they wait at the broker (long polls).
-        lags: The partitions with records.
+        hour: Hours since the epoch.
+        first_row: Row of the first exchange in the window.
+        last_row: Row of the last exchange.
+        count: Number of exchanges.
+        empty: Number of responses without records.
+        empty_ns: Total latency of these (long polls).
+        lags: Lag of partitions with records.
     """
 
     hour: int
@@ -64,7 +64,7 @@ class FetchCounts:
 
 
 def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
-    """Return the fetches of a window; `has_error` is not 0 for exchanges with an error."""
+    """Return the counts of a window; `has_error` is nonzero for exchanges with an error."""
     is_fetch = (table.api_key == FETCH) & (table.status == ANSWERED) & (has_error == 0)
     rows = np.flatnonzero(is_fetch)
     if not len(rows):
@@ -96,16 +96,15 @@ def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
 
 def field_lags(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[Ints, Ints]:
     """
-    Return the lag of fetched `records` fields: how far their end is behind the high watermark.
+    Return the lag after fetched `records` fields: distance of their end to the high watermark.
 
     Args:
         table: The exchanges.
-        fields: Their `records` fields.
-        found: The batches of these.
+        fields: The `records` fields.
+        found: Batches in the fields.
 
     Returns:
-        Numbers of the fields that end in a batch of magic 2, and the lag of each; NONE where it is
-        not known.
+        Numbers of fields that end in a batch of magic 2, and their lags; NONE if unknown.
     """
     is_last = np.append(np.diff(found.field) != 0, True)[: len(found)]
     last = np.flatnonzero(is_last & (found.magic == 2))
@@ -121,7 +120,7 @@ def field_lags(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[
 def _read_lags(
     chosen: Exchanges, rows: Ints, group: Ints
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], dict[int, list[Lag]]]:
-    """Return which fetches brought records, and the lags of each group."""
+    """Return whether each fetch has records, and the lags of each group."""
     is_full = np.zeros(len(rows), np.bool_)
     fields = locate_records(chosen)
     is_full[fields.row] = is_full[fields.undecoded] = True

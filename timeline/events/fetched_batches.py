@@ -17,7 +17,7 @@ FETCH = 1
 
 
 class FetchedBatches(NamedTuple):
-    """A Fetch, by its row in the window, with batches of a producer and epoch."""
+    """A Fetch, given by its row in the window, with batches of a producer and epoch."""
 
     row: int
     producer_id: int
@@ -25,7 +25,7 @@ class FetchedBatches(NamedTuple):
 
 
 def fetched_batches(table: Exchanges, producers: Collection[int]) -> list[FetchedBatches]:
-    """Return the Fetch exchanges with transactional records of some producers."""
+    """Return Fetch exchanges with transactional records of some producers."""
     rows = np.flatnonzero(table.api_key == FETCH)
     if not len(rows) or not producers:
         return []

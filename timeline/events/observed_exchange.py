@@ -1,4 +1,4 @@
-"""An exchange as trackers see it: reliable bodies, times, evidence."""
+"""Exchanges for trackers: reliable bodies, times, evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timeline.events.event import Evidence
 
 class Mark(NamedTuple):
     """
-    The part of an exchange that states retain: no bytes of its window.
+    The part of an exchange that states retain, without bytes of its window.
 
     Attributes:
         time_ns: As in `ObservedExchange`.
@@ -33,18 +33,18 @@ class Mark(NamedTuple):
 
 class ObservedExchange:
     """
-    An exchange, when it ends.
+    An exchange at the time of its end.
 
     Attributes:
         exchange: The exchange.
-        api_key: The key of its API; None for orphans and SASL tokens.
+        api_key: Key of the API; None for orphans and SASL tokens.
         client: `address:port` of the client.
         broker: `address:port` of the broker.
-        time_ns: When the request was complete; of an orphan, the response.
-        end_ns: When the response was complete; without one, the request.
-        ended: How its connection ended before the response that is due: `fin`, `rst` or `reused`.
-        closer: The side that closed it first then, `client` or `broker`; empty: not known.
-        connection: Number of its connection in the capture, from 0.
+        time_ns: Completion time of the request; for orphans, of the response.
+        end_ns: Completion time of the response; without one, of the request.
+        ended: End of the connection before an expected response: `fin`, `rst` or `reused`.
+        closer: Side that closed it first, `client` or `broker`; empty if unknown.
+        connection: Number of the connection, from 0.
     """
 
     def __init__(
@@ -66,27 +66,27 @@ class ObservedExchange:
 
     @property
     def client_host(self) -> str:
-        """The host of the client, without its port."""
+        """Host of the client, without the port."""
         return self.client.rpartition(":")[0]
 
     @property
     def client_id(self) -> str:
-        """The client id of the request; empty without one."""
+        """Client id of the request; empty without one."""
         return self.exchange.client_id or ""
 
     @cached_property
     def request(self) -> Any:
-        """The body of the request; None if it is missing or unreliable."""
+        """Body of the request; None if missing or unreliable."""
         return reliable_body(self.exchange.request)
 
     @cached_property
     def response(self) -> Any:
-        """The body of the response; None if it is missing or unreliable."""
+        """Body of the response; None if missing or unreliable."""
         return reliable_body(self.exchange.response)
 
     @cached_property
     def error(self) -> str:
-        """The name of the top-level error of the response; empty for none."""
+        """Name of the top-level error in the response; empty without one."""
         code = 0 if self.response is None else self.response.get("error_code") or 0
         return error_name(code) if code else ""
 
@@ -109,11 +109,11 @@ class ObservedExchange:
 
     @property
     def mark(self) -> Mark:
-        """The part that states may retain."""
+        """The part for retention in states."""
         return Mark(self.time_ns, self.end_ns, self.broker, self.evidence)
 
     def topic(self, body: Any, field: str = "name") -> str:
-        """Return the name of the topic of a part of a body, by its name or its id."""
+        """Return the topic name for a part of a body with a topic name or id."""
         name = body.get(field)
         if name:
             return str(name)
@@ -122,7 +122,7 @@ class ObservedExchange:
 
 
 def reliable_body(message: Message | None) -> Any:
-    """Return the body of a whole message that fits its declaration, else None."""
+    """Return the body of a complete message that matches its declaration, else None."""
     if (
         message is None
         or message.body is None

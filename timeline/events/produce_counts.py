@@ -1,4 +1,4 @@
-"""Produce requests of a window by connection and hour: how many, and when each was in flight."""
+"""Produce requests in a window, by connection and hour: counts, and times in flight."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ PRODUCE = 0
 @dataclass(frozen=True, slots=True)
 class ProduceCounts:
     """
-    The Produce requests of a connection within an hour, answered or with acks=0.
+    Produce requests of a connection within an hour, answered or with acks=0.
 
     Attributes:
-        hour: The hour, counted from the epoch.
-        first_row: The first of them in the window.
-        last_row: The last one.
-        unacknowledged: How many have acks=0.
-        answered: Rows of the answered ones, in the order of their answers.
-        begin_ns: When each of these was complete.
-        end_ns: When its answer was.
+        hour: Hours since the epoch.
+        first_row: Row of the first request in the window.
+        last_row: Row of the last request.
+        unacknowledged: Number of requests with acks=0.
+        answered: Rows of answered requests, in the order of their responses.
+        begin_ns: Completion times of these requests.
+        end_ns: Completion times of their responses.
     """
 
     hour: int

@@ -1,4 +1,4 @@
-"""States by key, of bounded number; they can be pickled, for runs in steps."""
+"""Bounded states by key, which can be pickled between steps of a run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Key = TypeVar("Key")
 State = TypeVar("State")
 
 MAX_STATES = 10_000
-"""Groups, producers, transactions that a tracker retains; the one unused for longest goes first."""
+"""Maximum number of states per tracker; the least recently used one is dropped first."""
 
 
 class States(OrderedDict[Key, State], Generic[Key, State]):
-    """States by key; of too many the one unused for longest is dropped."""
+    """States by key; the least recently used one is dropped at the limit."""
 
     def __init__(self, create: Callable[[Key], State], limit: int = MAX_STATES) -> None:
-        """Start without states; `create` returns the first one of a key, and must be picklable."""
+        """Start without states; `create` returns a new state for a key, and must be picklable."""
         super().__init__()
         self._create, self._limit = create, limit
 
@@ -26,7 +26,7 @@ class States(OrderedDict[Key, State], Generic[Key, State]):
         return type(self), (self._create, self._limit), None, None, iter(self.items())
 
     def use(self, key: Key) -> State:
-        """Return the state of a key; the first call creates it."""
+        """Return the state of a key; create it at the first call."""
         found = self.get(key)
         if found is None:
             found = self._create(key)

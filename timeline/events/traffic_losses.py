@@ -1,9 +1,9 @@
 """
-Where a capture lacks traffic, by broker.
+Time ranges of lost traffic, by broker.
 
-An event rests on observed and on absent exchanges: no earlier request caused the rebalance. A loss
-on any connection of the broker makes that uncertain, as long as the connection lived. If the begin
-of a connection is not captured, all before its first packet is unknown, and so are the requests of
+An event rests on observed and on absent exchanges, such as an earlier cause of a rebalance. Loss on
+any connection of the broker makes it uncertain, for the lifetime of the connection. If the begin of
+a connection is not captured, everything before its first packet is unknown, as are requests of
 orphan responses.
 """
 
@@ -19,11 +19,11 @@ from timeline.events.event import Event
 
 _ALWAYS_NS = 2**62
 _BYTES, _LOSSES = 1, [4, 5, 6]
-"""Columns of a side: its bytes; gaps, bytes of them, bytes cut off."""
+"""Columns of a side: bytes; gaps, their bytes, and truncated bytes."""
 
 
 class TrafficLosses:
-    """Records, for each broker, the time ranges in which its traffic may be incomplete."""
+    """Records time ranges of possibly incomplete traffic for each broker."""
 
     def __init__(self) -> None:
         self._lost: dict[str, tuple[int, int]] = {}
@@ -31,20 +31,20 @@ class TrafficLosses:
         self._orphan_ns: dict[str, int] = {}
 
     def add_orphan(self, broker: str, time_ns: int) -> None:
-        """Note a response without its request."""
+        """Add a response without its request."""
         self._orphan_ns[broker] = max(time_ns, self._orphan_ns.get(broker, 0))
 
     def update(self, reading: Reading) -> None:
-        """Look at the losses of all connections so far."""
+        """Update the losses of all connections."""
         self._lost = dict(self._settled)
         _add_losses(self._lost, reading, None)
 
     def settle(self, reading: Reading, numbers: Ints) -> None:
-        """Retain the losses of connections that the reading forgets."""
+        """Retain the losses of connections that the reading drops."""
         _add_losses(self._settled, reading, numbers)
 
     def covers(self, event: Event) -> bool:
-        """Return whether all that an event needs is in the capture."""
+        """Return whether all traffic required for an event is captured."""
         since_ns = event.needs.since_ns
         for broker in event.needs.brokers:
             begin, end = self._lost.get(broker, (_ALWAYS_NS, -_ALWAYS_NS))
@@ -56,7 +56,7 @@ class TrafficLosses:
 
 
 def _add_losses(lost: dict[str, tuple[int, int]], reading: Reading, numbers: Ints | None) -> None:
-    """Add from when to when traffic of connections may be incomplete, by both endpoints."""
+    """Add the ranges of possibly incomplete traffic of connections, by both endpoints."""
     columns = reading.streams.connections.columns(numbers)
     if not len(columns):
         return

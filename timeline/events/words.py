@@ -1,4 +1,4 @@
-"""Words of event texts: durations, members, partitions."""
+"""Phrases in event texts: durations, members, partitions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dissector.protocol.embedded.secrecy.credentials import holds_credential
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
 MAX_LISTED = 8
-"""Items that a text lists; of more it has the count."""
+"""Maximum number of items in lists; the others are counted."""
 
 
 def duration(ns: int) -> str:
     """Return a duration: `0.4 ms`, `310 ms`, `2.95 s`, `4 min 10 s`."""
-    ns = max(0, ns)  # captured times may go back a little
+    ns = max(0, ns)  # captured times may decrease slightly
     if ns < 10_000_000:
         return f"{ns / 1e6:.1f} ms"
     if ns < 1_000_000_000:
@@ -28,23 +28,23 @@ def duration(ns: int) -> str:
 
 
 def client_name(client_id: str | None, address: str) -> str:
-    """Return a client without its port: its connections are one client."""
+    """Return the name of a client without its port, which differs between its connections."""
     host = address.rpartition(":")[0]
     return f"{client_id} at {host}" if client_id else host
 
 
 def masked(text: str, show_secrets: bool) -> str:
-    """Return a text; without `show_secrets` a mask if it holds a credential, as a URL may."""
+    """Return a text, or a mask if it holds a credential, such as one in a URL."""
     return text if show_secrets or not holds_credential(text) else MASK
 
 
 def member_name(member_id: str, instance_id: str | None = None) -> str:
-    """Return a member id with its UUIDs cut to 8 digits; a static member by its instance id."""
+    """Return a member id with UUIDs cut to 8 digits; for static members the instance id."""
     return instance_id or _UUID.sub(r"\1", member_id) or "a new member"
 
 
 def listed(items: Iterable[str]) -> str:
-    """Return items with commas; of many the first and how many more there are."""
+    """Return items separated by commas; long lists are cut, with the number of omitted items."""
     found = list(items)
     if len(found) <= MAX_LISTED:
         return ", ".join(found)

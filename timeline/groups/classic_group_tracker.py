@@ -1,8 +1,8 @@
 """
 Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit.
 
-A rebalance begins with its cause and ends when each member has its assignment. It is an event of
-its own for each generation.
+A rebalance begins with its cause, and ends when each member has its assignment. Each generation is
+a separate event.
 
 Source: https://kafka.apache.org/protocol (group membership); KIP-134, KIP-345, KIP-394, KIP-800.
 """
@@ -38,17 +38,17 @@ FENCED = {"FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
 EXPECTED = {"", "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"}
 
 MAX_CLIENTS = 1_000
-"""Clients of a group with a count of new members."""
+"""Maximum number of clients per group with a count of new members."""
 
 MAX_CLOSED = 100_000
-"""Closed connections that are remembered."""
+"""Maximum number of retained closed connections."""
 
 FLAPS, FLAP_TIME_NS = 3, 300 * 10**9
-"""A client flaps if it joins so often, as a new member each time, in so long a time."""
+"""A client flaps if it joins this often as a new member within this time."""
 
 
 class ClassicGroups(Tracker):
-    """Follows classic groups, each at its coordinator."""
+    """Follows classic groups at their coordinators."""
 
     kind: ClassVar[str] = "group"
     sees_closes: ClassVar[bool] = True
@@ -61,7 +61,7 @@ class ClassicGroups(Tracker):
         self._closed: States[int, bool] = States(Fresh(bool), MAX_CLOSED)
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange of a member with its coordinator."""
+        """Process an exchange between a member and its coordinator."""
         if observed.request is None or observed.response is None:
             return
         group = self._groups.use((observed.request.group_id, observed.broker))
@@ -86,30 +86,30 @@ class ClassicGroups(Tracker):
                 self._touch(group, observed, error)
 
     def observe_close(self, close: Close) -> Iterator[Event]:
-        """Note that the members of a connection can't go on with a rebalance."""
+        """Record that members on this connection cannot complete a rebalance."""
         self._closed.put(close.connection, True)
         yield from ()
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report the rebalances that are not complete at the end of the capture."""
+        """Report rebalances that are incomplete at the end of the capture."""
         for group in self._groups.values():
             pending = group.pending
             yield from self._report(group, is_cut=pending is not None and self._awaits(pending))
 
     def _awaits(self, generation: Generation) -> bool:
-        """Return whether a member without an assignment may still get one."""
+        """Return whether members may still get an assignment."""
         left = {each.member_id for each in generation.leaves}
         missing = generation.members - generation.syncs.keys() - left
         joins = [generation.joins.get(each) for each in missing]
         return any(join is None or join.evidence.connection not in self._closed for join in joins)
 
     def open_since_ns(self) -> int | None:
-        """Return the begin of the oldest ongoing or possible rebalance."""
+        """Return the begin of the oldest current or possible rebalance."""
         begins = [group.since_ns for group in self._groups.values()]
         return min((each for each in begins if each is not None), default=None)
 
     def _join(self, group: ClassicGroup, observed: ObservedExchange, error: str) -> Iterator[Event]:
-        """Take a JoinGroup: the first one of a generation begins it."""
+        """Process a JoinGroup; the first one of a generation begins a rebalance."""
         if error:
             return
         join, body = _member_of(observed), observed.response
@@ -119,12 +119,12 @@ class ClassicGroups(Tracker):
             return
         if newest is not None and newest.number > body.generation_id:
             yield from self._report(group)
-            group.current = newest = None  # the group was deleted, and made again
+            group.current = newest = None  # the group was deleted and recreated
         if newest is None or newest.number != body.generation_id:
             yield from self._report(group)
             group.pending = Generation(body.generation_id)
         elif group.pending is None:
-            group.current, group.pending = None, newest  # the capture begins within it
+            group.current, group.pending = None, newest  # the capture begins during the generation
         pending = group.pending
         assert pending is not None
         pending.joins[join.member_id] = join
@@ -139,7 +139,7 @@ class ClassicGroups(Tracker):
     def _rejoined(
         self, group: ClassicGroup, generation: Generation, join: Member, observed: ObservedExchange
     ) -> Iterator[Event]:
-        """Take a JoinGroup that is answered without a rebalance."""
+        """Process a JoinGroup answered without a rebalance."""
         twin = _static_member(generation, join.instance_id)
         generation.joins[join.member_id] = join
         if twin is not None and twin.member_id != join.member_id:
@@ -153,7 +153,7 @@ class ClassicGroups(Tracker):
     def _joined(
         self, group: ClassicGroup, join: Member, observed: ObservedExchange
     ) -> Iterator[Event]:
-        """Report a new member, and a client with frequent joins."""
+        """Report new members, and clients that join too often."""
         client = f"{observed.client_id} at {observed.client_host}"
         static = f" (static member {join.instance_id})" if join.instance_id else ""
         reason = f": {join.reason}" if join.reason else ""
@@ -173,7 +173,7 @@ class ClassicGroups(Tracker):
             times.clear()
 
     def _sync(self, group: ClassicGroup, observed: ObservedExchange, error: str) -> Iterator[Event]:
-        """Take a SyncGroup: the last one of a generation ends the rebalance."""
+        """Process a SyncGroup; the last one of a generation ends the rebalance."""
         request = observed.request
         self._touch(group, observed, error)
         generation = group.generation(request.generation_id)
@@ -193,12 +193,12 @@ class ClassicGroups(Tracker):
 
     def _report(self, group: ClassicGroup, *, is_cut: bool = False) -> Iterator[Event]:
         """
-        Report the pending generation, which becomes the current one.
+        Report the pending generation, and make it current.
 
         Args:
             group: The group.
-            is_cut: Whether the capture ends in it; otherwise it is stable, the next one came, or
-                the members without an assignment are gone.
+            is_cut: Whether the capture ends during the rebalance; otherwise it is stable,
+                superseded, or members without an assignment are gone.
         """
         before, generation = group.current, group.pending
         if generation is None:
@@ -219,7 +219,7 @@ class ClassicGroups(Tracker):
         group.current, group.pending = generation, None
 
     def _leave(self, group: ClassicGroup, observed: ObservedExchange) -> Iterator[Event]:
-        """Take a LeaveGroup, of one member or (v3+) of several."""
+        """Process a LeaveGroup of one member, or (v3+) of several."""
         newest = group.newest
         for member_id, instance_id, reason in _leaving_members(observed):
             known = None
@@ -244,7 +244,7 @@ class ClassicGroups(Tracker):
             )
 
     def _touch(self, group: ClassicGroup, observed: ObservedExchange, error: str) -> None:
-        """Record a sign of life of a member, and whether the coordinator asked it to rejoin."""
+        """Record activity of a member, and a rejoin request from the coordinator."""
         request = observed.request
         number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
         if number is None or number < 0 or not request.get("member_id"):
@@ -267,7 +267,7 @@ class ClassicGroups(Tracker):
     def _refused(
         self, group: ClassicGroup, observed: ObservedExchange, error: str
     ) -> Iterator[Event]:
-        """Report a request that the coordinator refuses."""
+        """Report a request refused by the coordinator."""
         request = observed.request
         name = member_name(request.get("member_id") or "", request.get("group_instance_id"))
         number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
@@ -296,7 +296,7 @@ class ClassicGroups(Tracker):
             yield self.instant(observed, group.name, "coordinator lost", text, cause=error)
 
     def _moved_here(self, group: ClassicGroup, observed: ObservedExchange) -> Iterator[Event]:
-        """Take over the state of a group from the broker that was its coordinator."""
+        """Transfer the state of a group from its former coordinator."""
         for former in list(self._groups.values()):
             if former.name != group.name or former.moved_ns is None or former is group:
                 continue
@@ -318,7 +318,7 @@ class ClassicGroups(Tracker):
 
 
 def _error(observed: ObservedExchange) -> str:
-    """Return the error of a response; of OffsetCommit the first one of a partition."""
+    """Return the error of a response; for OffsetCommit the first error of a partition."""
     if observed.api_key != OFFSET_COMMIT:
         return observed.error
     codes = (
@@ -331,7 +331,7 @@ def _error(observed: ObservedExchange) -> str:
 
 
 def _member_of(observed: ObservedExchange) -> Member:
-    """Return the member that a successful JoinGroup makes."""
+    """Return the member of a successful JoinGroup."""
     request, response = observed.request, observed.response
     timeout_ms = request.get("rebalance_timeout_ms", -1)
     return Member(
@@ -350,7 +350,7 @@ def _member_of(observed: ObservedExchange) -> Member:
 
 
 def _joining_member(observed: ObservedExchange) -> Member:
-    """Return a member whose JoinGroup was not captured."""
+    """Return a member with an uncaptured JoinGroup."""
     request = observed.request
     return Member(
         request.member_id,
@@ -368,7 +368,7 @@ def _static_member(generation: Generation, instance_id: str | None) -> Member | 
 
 
 def _leaving_members(observed: ObservedExchange) -> Iterator[tuple[str, str | None, str]]:
-    """Yield id, instance id and reason of each member that a LeaveGroup removes."""
+    """Yield id, instance id and reason of each member in a LeaveGroup."""
     request, response = observed.request, observed.response
     if "members" not in request:
         yield request.member_id, None, ""
@@ -382,7 +382,7 @@ def _leaving_members(observed: ObservedExchange) -> Iterator[tuple[str, str | No
 
 
 def _assignment(data: bytes | None, protocol_type: str | None) -> Assignment | None:
-    """Return the partitions in an assignment; None for one of an unknown protocol."""
+    """Return the partitions of an assignment; None for unknown protocols."""
     if not data:
         return {}
     found = read_member("assignment", bytes(data), "assignment", protocol_type)

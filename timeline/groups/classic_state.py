@@ -1,4 +1,4 @@
-"""The state of a classic group: its members, and one generation after another."""
+"""State of a classic group: members and generations."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ class Sync:
 @dataclass(slots=True)
 class Member:
     """
-    A member of one generation, with its JoinGroup.
+    A member in one generation, with its JoinGroup.
 
     Attributes:
-        member_id: Its id, from the response.
-        instance_id: Of a static member.
+        member_id: Member id in the response.
+        instance_id: Instance id of a static member.
         request_ns: Time of its JoinGroup request.
-        response_ns: When the coordinator answered, with all members.
-        evidence: The exchange.
-        session_timeout_ms: Its session timeout; 0 if its JoinGroup is not in the capture.
-        rebalance_timeout_ms: Its rebalance timeout; JoinGroup v0 has none, and the session timeout
+        response_ns: Time of the JoinGroup response, sent when all members have joined.
+        evidence: The JoinGroup exchange.
+        session_timeout_ms: Session timeout; 0 if the JoinGroup is not captured.
+        rebalance_timeout_ms: Rebalance timeout; JoinGroup v0 has none, so the session timeout
             applies.
-        protocols: The metadata by the name of the protocol.
-        reason: Why it joined, by its own words (v8+).
-        active_ns: Its last accepted request, which restarts its session timeout.
-        active_evidence: That exchange.
-        signal_ns: When the coordinator first asked it to rejoin: an answer with
-            REBALANCE_IN_PROGRESS.
-        signal_evidence: That exchange.
+        protocols: Metadata by name of the protocol.
+        reason: Reason given by the member (v8+).
+        active_ns: Time of the last accepted request, which restarts the session timeout.
+        active_evidence: The exchange of that request.
+        signal_ns: Time of the first REBALANCE_IN_PROGRESS from the coordinator.
+        signal_evidence: The exchange of that signal.
     """
 
     member_id: str
@@ -61,18 +60,18 @@ class Member:
 
     @property
     def name(self) -> str:
-        """The member for people."""
+        """Name of the member for texts."""
         return member_name(self.member_id, self.instance_id)
 
     @property
     def has_joined(self) -> bool:
-        """Whether its JoinGroup is in the capture."""
+        """Whether the JoinGroup is captured."""
         return self.session_timeout_ms > 0
 
 
 @dataclass(slots=True)
 class Leave:
-    """A member that left: when, why by its own words (v5+), and the exchange."""
+    """Departure of a member: time, reason given by it (v5+), and exchange."""
 
     member_id: str
     name: str
@@ -84,18 +83,18 @@ class Leave:
 @dataclass(slots=True)
 class Generation:
     """
-    A generation, from its first JoinGroup on.
+    A generation, from its first JoinGroup.
 
     Attributes:
-        number: Its number.
-        joins: The captured members, by id.
-        member_ids: All members, from the response to the leader; None if it was not captured.
-        leader: The id of the leader.
-        protocol_type: `consumer`, `connect` or another one; empty if unknown.
-        protocol: The protocol that the coordinator chose, an assignor.
-        syncs: Answers to SyncGroup by member id.
-        assignments: By member id, from the leader's SyncGroup or from each answer.
-        leaves: Members that left while it was the current one.
+        number: Generation number.
+        joins: Captured members by id.
+        member_ids: All member ids, from the leader's response; None if that is not captured.
+        leader: Member id of the leader.
+        protocol_type: `consumer`, `connect` or another type; empty if unknown.
+        protocol: Protocol chosen by the coordinator: an assignor.
+        syncs: SyncGroup responses by member id.
+        assignments: Assignments by member id, from the leader's SyncGroup or the responses.
+        leaves: Members that left during this generation.
     """
 
     number: int
@@ -126,41 +125,41 @@ class Generation:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all its members are known, and all of them joined in the capture."""
+        """Whether all members are known, with captured JoinGroup requests."""
         joined = {each for each, member in self.joins.items() if member.has_joined}
         return self.member_ids is not None and set(self.member_ids) <= joined
 
     @property
     def is_stable(self) -> bool:
-        """Whether each known member has its assignment."""
+        """Whether all known members have an assignment."""
         return bool(self.joins) and self.members <= self.syncs.keys()
 
     @property
     def joined_ns(self) -> int:
-        """When the coordinator had all members: its first answer to JoinGroup."""
+        """Time of the first JoinGroup response, sent when all members have joined."""
         return min(join.response_ns for join in self.joins.values())
 
     @property
     def end_ns(self) -> int:
-        """When the last member had its assignment, as far as captured."""
+        """Time of the last captured assignment."""
         ends = [each.response_ns for each in self.joins.values()]
         return max([*ends, *(each.response_ns for each in self.syncs.values())])
 
     @property
     def disturbed_ns(self) -> int | None:
-        """When it began to end: a member left, or had to rejoin; None if it is stable."""
+        """Time of the first departure or rejoin signal; None if the generation is stable."""
         times = [each.time_ns for each in self.leaves]
         times += [each.signal_ns for each in self.joins.values() if each.signal_ns is not None]
         return min(times, default=None)
 
     @property
     def evidence(self) -> list[Evidence]:
-        """The exchanges of its members."""
+        """Exchanges of the members."""
         joins = [each.evidence for each in self.joins.values()]
         return [*joins, *(each.evidence for each in self.syncs.values())]
 
     def name(self, member_id: str) -> str:
-        """Return a member for people."""
+        """Return the name of a member for texts."""
         join = self.joins.get(member_id)
         return join.name if join else member_name(member_id)
 
@@ -171,12 +170,12 @@ class ClassicGroup:
     A classic group at one coordinator.
 
     Attributes:
-        name: Its id.
+        name: Group id.
         coordinator: `address:port` of the broker.
-        current: The last generation with an event, or the one at the begin of the capture.
-        pending: The generation that is formed: its members join, and wait for their assignment.
-        joined_ns: Times of new members by client, to detect flapping.
-        moved_ns: When it answered that it is no longer the coordinator.
+        current: The last reported generation, or the one at the begin of the capture.
+        pending: The generation in formation: members join and wait for assignments.
+        joined_ns: Join times of new members by client, to detect flapping.
+        moved_ns: Time of the first NOT_COORDINATOR response.
     """
 
     name: str
@@ -200,7 +199,7 @@ class ClassicGroup:
 
     @property
     def since_ns(self) -> int | None:
-        """When a rebalance under way may have begun; None without one."""
+        """Possible begin of the current rebalance; None without one."""
         if self.pending is not None:
             disturbed_ns = None if self.current is None else self.current.disturbed_ns
             begins = [join.request_ns for join in self.pending.joins.values()]

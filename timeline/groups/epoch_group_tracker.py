@@ -1,9 +1,9 @@
 """
 Groups with member epochs: consumer, share and streams groups.
 
-The coordinator computes assignments and raises the epoch; each member reaches it with its own
-heartbeat, after it has revoked partitions. So a rebalance is the way of all members to a new epoch.
-The group epoch itself is not on the wire, only the epochs of members.
+The coordinator computes assignments and raises the group epoch. Each member reaches the new epoch
+by its own heartbeat, after revoking partitions. A rebalance is thus the transition of all members
+to a new epoch. Only member epochs are on the wire, not the group epoch.
 
 Source: KIP-848 (consumer groups), KIP-932 (share groups), KIP-1071 (streams groups).
 """
@@ -31,22 +31,22 @@ from timeline.groups.epoch_state import (
 from timeline.trackers.tracker import Tracker
 
 CONSUMER, SHARE, STREAMS = 68, 76, 88
-"""The keys of ConsumerGroupHeartbeat, ShareGroupHeartbeat and StreamsGroupHeartbeat."""
+"""Keys of ConsumerGroupHeartbeat, ShareGroupHeartbeat and StreamsGroupHeartbeat."""
 
 FENCED = {"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"}
 NOT_NOW = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 
 MAX_MEMBERS = 10_000
-"""Members that a group retains."""
+"""Maximum number of retained members per group."""
 
 MAX_TRIGGERS = 100
 
 MISSED_HEARTBEATS = 3
-"""Missed heartbeat intervals after which a member counts as gone."""
+"""Number of missed heartbeats after which a member counts as gone."""
 
 
 class EpochGroups(Tracker):
-    """Follows consumer, share and streams groups, each at its coordinator."""
+    """Follows consumer, share and streams groups at their coordinators."""
 
     kind: ClassVar[str] = "group"
     apis: ClassVar[frozenset[int]] = frozenset((CONSUMER, SHARE, STREAMS))
@@ -55,7 +55,7 @@ class EpochGroups(Tracker):
         self._groups: States[tuple[str, str], EpochGroup] = States(_new_group)
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take a heartbeat."""
+        """Process a heartbeat."""
         if observed.request is None or observed.response is None or observed.error in NOT_NOW:
             return
         group = self._groups.use((observed.request.group_id, observed.broker))
@@ -67,12 +67,12 @@ class EpochGroups(Tracker):
             yield from self._heartbeat(group, observed)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report rebalances that the end of the capture interrupts."""
+        """Report rebalances interrupted by the end of the capture."""
         for group in self._groups.values():
             yield from self._report(group)
 
     def open_since_ns(self) -> int | None:
-        """Return the begin of the oldest ongoing or possible rebalance."""
+        """Return the begin of the oldest current or possible rebalance."""
         begins = [
             *(each.rebalance.time_ns for each in self._groups.values() if each.rebalance),
             *(each.triggers[0].time_ns for each in self._groups.values() if each.triggers),
@@ -80,7 +80,7 @@ class EpochGroups(Tracker):
         return min(begins, default=None)
 
     def _heartbeat(self, group: EpochGroup, observed: ObservedExchange) -> Iterator[Event]:
-        """Take a heartbeat that the coordinator accepts."""
+        """Process an accepted heartbeat."""
         request, response = observed.request, observed.response
         member_id = response.get("member_id") or request.member_id
         member = group.members.get(member_id)
@@ -163,7 +163,7 @@ class EpochGroups(Tracker):
         del group.triggers[:-MAX_TRIGGERS]
 
     def _begin(self, group: EpochGroup, observed: ObservedExchange, before: dict[str, str]) -> None:
-        """Begin a rebalance: a member is the first to come to a new epoch."""
+        """Begin a rebalance when the first member reaches a new epoch."""
         triggers, is_order_known = _triggers_of(group)
         begin_ns = min([observed.time_ns, *(each.time_ns for each in triggers)])
         epoch = observed.response.member_epoch
@@ -185,7 +185,7 @@ class EpochGroups(Tracker):
         return self.instant(observed, group.name, "assigned", text)
 
     def _report(self, group: EpochGroup) -> Iterator[Event]:
-        """Report the rebalance under way."""
+        """Report the current rebalance."""
         rebalance = group.rebalance
         if rebalance is None:
             return
@@ -223,10 +223,10 @@ class EpochGroups(Tracker):
 
 def _triggers_of(group: EpochGroup) -> tuple[list[Trigger], bool]:
     """
-    Record a possible trigger of a new epoch; return whether responses came in request order.
+    Record a possible trigger of a new epoch; return whether responses are in request order.
 
-    The coordinator raises the epoch when it gets a request, and may answer a later one first. Then
-    the first one sent belongs to the previous epoch, with the other one's trigger.
+    The coordinator raises the epoch when it processes a request, but may answer a later one first.
+    The request sent first then belongs to the previous epoch, with the trigger of the other one.
     """
     triggers, group.triggers = sorted(group.triggers, key=lambda each: each.time_ns), []
     last = group.last_trigger
@@ -238,13 +238,13 @@ def _triggers_of(group: EpochGroup) -> tuple[list[Trigger], bool]:
 
 
 def _cause(group: EpochGroup, rebalance: Rebalance) -> tuple[str, str, bool]:
-    """Return why a rebalance began: for events, for people, and whether that is certain."""
+    """Return the cause of a rebalance: for the event, for the text, and whether it is certain."""
     triggers = rebalance.triggers
     if rebalance.former is None and not triggers:
         return "unknown", "the capture begins after it began", False
     if triggers:
         known = all(each.is_captured_from_start for each in group.members.values())
-        known &= rebalance.former is not None  # else others may have been there before
+        known &= rebalance.former is not None  # otherwise other members may precede it
         known &= rebalance.is_order_known
         text = " and ".join(dict.fromkeys(each.text for each in triggers[:3]))
         return triggers[0].word, text, known

@@ -1,4 +1,4 @@
-"""The state of a group with member epochs: consumer, share and streams groups."""
+"""State of a group with member epochs: consumer, share and streams groups."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from timeline.events.words import member_name, partitions_text
 _ID_LENGTH = 6
 
 JOINS, LEAVES, LEAVES_STATIC = 0, -1, -2
-"""Member epochs of requests that do not only keep a member alive."""
+"""Member epochs in requests that join or leave."""
 
 
 @dataclass(slots=True)
 class EpochMember:
     """
-    A member.
+    A member of a group with member epochs.
 
     Attributes:
-        member_id: Its id.
-        instance_id: Of a static member.
-        client_id: Of its client.
-        epoch: Its epoch, from the last answer.
-        subscription: Its last subscription. None if that is not in the capture.
-        assignment: Its last assignment, by topic or subtopology.
-        active_ns: Its last accepted heartbeat.
-        interval_ms: How often it should send one.
-        evidence: Its last exchange.
-        is_captured_from_start: Whether the capture has its first heartbeat.
+        member_id: Member id.
+        instance_id: Instance id of a static member.
+        client_id: Client id.
+        epoch: Epoch in the last response.
+        subscription: Last subscription; None if not captured.
+        assignment: Last assignment, by topic or subtopology.
+        active_ns: Time of the last accepted heartbeat.
+        interval_ms: Heartbeat interval.
+        evidence: The last exchange.
+        is_captured_from_start: Whether the first heartbeat is captured.
     """
 
     member_id: str
@@ -47,7 +47,7 @@ class EpochMember:
 
     @property
     def name(self) -> str:
-        """The member for people: its id alone, a UUID, means nothing to them."""
+        """Name of the member for texts, with its client, as ids are UUIDs."""
         if self.instance_id or not self.client_id:
             return member_name(self.member_id, self.instance_id)
         return f"{self.client_id}-{self.member_id[:_ID_LENGTH]}"
@@ -55,7 +55,7 @@ class EpochMember:
 
 @dataclass(slots=True)
 class Trigger:
-    """Something that makes the coordinator raise the group epoch."""
+    """An event after which the coordinator raises the group epoch."""
 
     time_ns: int
     word: str
@@ -66,18 +66,18 @@ class Trigger:
 @dataclass(slots=True)
 class Rebalance:
     """
-    The way of a group to a new epoch.
+    Transition of a group to a new epoch.
 
     Attributes:
-        epoch: The epoch that its members come to.
-        former: The epoch before; None if it is not in the capture.
-        time_ns: When it began.
-        end_ns: When the last member so far came to it.
-        before: The assignments before, by the name of the member.
-        evidence: The exchanges with which members reached it.
+        epoch: The new epoch.
+        former: The previous epoch; None if not captured.
+        time_ns: Begin.
+        end_ns: Time at which the last member so far reached the epoch.
+        before: Previous assignments by member name.
+        evidence: Exchanges in which members reached the epoch.
         triggers: Possible causes, in time order.
-        reached_ns: When each member came to it, by name.
-        is_order_known: Whether responses came in the order of requests.
+        reached_ns: Time at which each member reached the epoch, by name.
+        is_order_known: Whether responses are in the order of requests.
     """
 
     epoch: int
@@ -97,14 +97,14 @@ class EpochGroup:
     A group at one coordinator.
 
     Attributes:
-        name: Its id.
+        name: Group id.
         coordinator: `address:port` of the broker.
-        members: The captured members by id.
-        epoch: The newest epoch of a member; None before the first.
+        members: Captured members by id.
+        epoch: Highest member epoch; None before the first.
         triggers: Possible triggers of the next epoch.
-        last_trigger: The trigger of the current epoch.
-        rebalance: The one under way.
-        since_ns: When the last epoch was reached.
+        last_trigger: Trigger of the current epoch.
+        rebalance: The current rebalance; None without one.
+        since_ns: Time at which the last epoch was reached.
     """
 
     name: str
@@ -117,7 +117,7 @@ class EpochGroup:
     since_ns: int | None = None
 
     def assignments(self) -> dict[str, str]:
-        """Return the assignment of each member for people."""
+        """Return the assignment of each member as text."""
         return {each.name: partitions_text(each.assignment) for each in self.members.values()}
 
 

@@ -1,5 +1,5 @@
 """
-Groups that are deleted: their offsets are gone, and members would start anew.
+Deletions of groups, which also delete their offsets.
 
 Source: KIP-229 (DeleteGroups).
 """
@@ -19,13 +19,13 @@ DELETE_GROUPS = 42
 
 
 class GroupDeletions(Tracker):
-    """Reports who deleted a group of any type, or could not."""
+    """Reports deletions of groups of any type, and failed ones."""
 
     kind: ClassVar[str] = "group"
     apis: ClassVar[frozenset[int]] = frozenset((DELETE_GROUPS,))
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take a DeleteGroups."""
+        """Process a DeleteGroups."""
         if observed.response is None:
             return
         for each in observed.response.results or ():

@@ -1,8 +1,8 @@
 """
-Why a classic group rebalanced: the earliest possible trigger at its coordinator.
+Cause of a classic rebalance: the earliest possible trigger at the coordinator.
 
-Source: Kafka, GroupCoordinator.scala (until 3.x) and GroupMetadataManager.java (4.x), which log it
-as "Preparing to rebalance group ... (reason: ...)".
+Source: Kafka, GroupCoordinator.scala (until 3.x) and GroupMetadataManager.java (4.x), with the log
+    message "Preparing to rebalance group ... (reason: ...)".
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from timeline.events.event import Evidence
 from timeline.groups.classic_state import Generation, Member
 
 TIMER_TOLERANCE_NS = 200_000_000
-"""How much earlier than computed a timer of the coordinator may seem to expire."""
+"""Tolerance for timers of the coordinator that seem to expire too early."""
 
 
 class Cause(NamedTuple):
     """
-    Why a rebalance began.
+    Cause of a rebalance.
 
     Attributes:
-        time_ns: When.
-        word: The cause of the event.
-        text: The cause for people.
-        evidence: The exchanges that show it.
-        certain: Whether they prove it.
+        time_ns: Time of the trigger.
+        word: Cause for the event.
+        text: Cause for the text.
+        evidence: Exchanges that show the cause.
+        certain: Whether the evidence proves it.
     """
 
     time_ns: int
@@ -38,7 +38,7 @@ class Cause(NamedTuple):
 
 
 def find_cause(before: Generation | None, generation: Generation) -> Cause:
-    """Return why a generation began."""
+    """Return the cause of a generation."""
     first = min(generation.joins.values(), key=lambda join: join.request_ns)
     if before is None:
         if generation.number == 1:
@@ -59,7 +59,7 @@ def find_cause(before: Generation | None, generation: Generation) -> Cause:
 
 
 def _signals(before: Generation) -> list[tuple[int, Evidence]]:
-    """Return when members were asked to rejoin, in time order."""
+    """Return rejoin signals in time order."""
     found = [
         (member.signal_ns, member.signal_evidence)
         for member in before.joins.values()
@@ -69,7 +69,7 @@ def _signals(before: Generation) -> list[tuple[int, Evidence]]:
 
 
 def _candidates(before: Generation, generation: Generation) -> Iterator[Cause]:
-    """Yield all that could have started the rebalance."""
+    """Yield all possible triggers of the rebalance."""
     for leave in before.leaves:
         if leave.time_ns <= generation.joined_ns:
             text = f"{leave.name} left{_reason(leave.reason)}"
@@ -85,14 +85,14 @@ def _candidates(before: Generation, generation: Generation) -> Iterator[Cause]:
 
 
 def _join_causes(before: Generation, join: Member) -> Iterator[Cause]:
-    """Yield the rebalances that a member's JoinGroup may have started."""
+    """Yield the rebalances that a JoinGroup may have triggered."""
     word, text = _join_word(before, join)
     if word:
         yield Cause(join.request_ns, word, f"{text}{_reason(join.reason)}", (join.evidence,))
 
 
 def _join_word(before: Generation, join: Member) -> tuple[str, str]:
-    """Return the cause that a JoinGroup is, for events and people; empty if it is a reaction."""
+    """Return the cause in a JoinGroup, for event and text; empty for reactions to a rebalance."""
     known = before.joins.get(join.member_id)
     if join.member_id not in before.members:
         static_ids = {each.instance_id for each in before.joins.values() if each.instance_id}
@@ -103,7 +103,7 @@ def _join_word(before: Generation, join: Member) -> tuple[str, str]:
         return "", ""
     changed = _changed(known, join)
     if join.member_id == before.leader:
-        # The coordinator rebalances for each JoinGroup of the leader, whatever its contents.
+        # The coordinator rebalances for each JoinGroup of the leader, regardless of its contents.
         return "leader rejoined", f"leader {join.name} rejoined{changed and f', {changed}'}"
     if changed:
         return changed, f"{join.name} rejoined, {changed}"
@@ -111,7 +111,7 @@ def _join_word(before: Generation, join: Member) -> tuple[str, str]:
 
 
 def _timeout_causes(before: Generation, member: Member) -> Iterator[Cause]:
-    """Yield the timeouts by which the coordinator may have removed a silent member."""
+    """Yield timeouts by which the coordinator may have removed a silent member."""
     proof = tuple(each for each in (member.evidence, member.active_evidence) if each is not None)
     if member.member_id not in before.syncs and before.syncs:
         timeout_ms = member.rebalance_timeout_ms
@@ -127,7 +127,7 @@ def _expiry_ns(start_ns: int, timeout_ms: int) -> int:
 
 
 def _changed(before: Member, join: Member) -> str:
-    """Return the changes of a member's metadata; empty: none, or unknown."""
+    """Return the changes of a member's metadata; empty without changes, or if unknown."""
     if before.protocols == join.protocols or not before.has_joined:
         return ""
     topics = [_subscribed_topics(each) for each in (before, join)]
@@ -144,7 +144,7 @@ def _subscribed_topics(join: Member) -> set[str]:
 
 
 def leave_word(reason: str) -> str:
-    """Return the cause for a member that left; clients leave after max.poll.interval.ms."""
+    """Return the cause for a departure; clients leave after max.poll.interval.ms."""
     lower = reason.lower()
     return "poll timeout" if "poll timeout" in lower or "poll interval" in lower else "left"
 

@@ -1,4 +1,4 @@
-"""The event of a rebalance of a classic group, and its text."""
+"""Event and text of a classic rebalance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from timeline.groups.classic_state import Assignment, Generation
 from timeline.groups.rebalance_cause import Cause
 
 SHORT_WAIT_NS = 20_000_000
-"""Shorter waits are not worth a word."""
+"""Shorter waits are omitted."""
 
 
 def rebalance_text(before: Generation | None, generation: Generation, cause: Cause) -> str:
@@ -33,7 +33,7 @@ def rebalance_text(before: Generation | None, generation: Generation, cause: Cau
 
 
 def _states(generation: Generation, cause: Cause) -> str:
-    """Return how long the group was in each state of the coordinator's, until Stable."""
+    """Describe the time in each state of the coordinator until Stable."""
     if not generation.syncs:
         return ""
     joined_ns = max(generation.joined_ns, cause.time_ns)
@@ -44,7 +44,7 @@ def _states(generation: Generation, cause: Cause) -> str:
 
 
 def _waits(before: Generation | None, generation: Generation, cause: Cause) -> list[str]:
-    """Return which members delayed the rebalance, and which waited."""
+    """Name the members that delayed the rebalance, and those that waited."""
     joins = sorted(generation.joins.values(), key=lambda join: join.request_ns)
     waits = []
     waited_ns = joins[-1].request_ns - joins[0].request_ns
@@ -74,7 +74,7 @@ def _removed(before: Generation | None, generation: Generation) -> list[str]:
 
 
 def _pause(before: Generation | None, generation: Generation) -> list[str]:
-    """Return how long consumption stopped: eager members give up all partitions, then join."""
+    """Describe the pause of consumption: eager members revoke all partitions, then join."""
     if before is None or generation.protocol_type not in ("", "consumer"):
         return []
     if "cooperative" in generation.protocol:
@@ -91,7 +91,7 @@ def _pause(before: Generation | None, generation: Generation) -> list[str]:
 
 
 def _changes(before: Generation | None, generation: Generation) -> str:
-    """Return the assignment of each member before and after."""
+    """Describe the assignment of each member before and after."""
     old = {} if before is None else _by_name(before)
     new = _by_name(generation)
     texts = []

@@ -1,4 +1,4 @@
-"""Events for people: a headline, and below it the text."""
+"""Events as text: a headline, followed by the description."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from timeline.events.words import duration, ranges
 
 _INDENT = 14
 MIN_WIDTH, WIDTH = 40, 118
-"""Widths of the text: the least, and the one without a terminal."""
+"""Minimum width of the text, and width without a terminal."""
 
 
 def event_lines(events: Iterable[Event], width: int | None = None) -> Iterator[str]:
@@ -19,8 +19,8 @@ def event_lines(events: Iterable[Event], width: int | None = None) -> Iterator[s
     Yield the lines of events; times are seconds since the first one.
 
     Args:
-        events: In time order.
-        width: Of the terminal.
+        events: Events in time order.
+        width: Width of the terminal.
     """
     begin_ns: int | None = None
     wrapper = textwrap.TextWrapper(

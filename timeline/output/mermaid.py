@@ -1,7 +1,7 @@
 """
-Events as a Mermaid sequence diagram, for tickets: GitHub and GitLab draw it.
+Events as a Mermaid sequence diagram, which GitHub and GitLab render.
 
-Each exchange of the evidence is an arrow there and back, each event a note.
+Each exchange of the evidence is a pair of arrows, each event a note.
 
 Source: https://mermaid.js.org/syntax/sequenceDiagram.html
 """
@@ -16,13 +16,13 @@ from timeline.events.event import Event, Evidence
 from timeline.events.words import client_name, counted
 
 MAX_EVENTS = 60
-"""Events of a diagram; a larger one can't be read, and viewers refuse it."""
+"""Maximum number of events; viewers reject larger diagrams."""
 
 MAX_ARROWS = 12
-"""Exchanges that are drawn for an event."""
+"""Maximum number of exchanges per event."""
 
 _REPLACED = {"#": "#35;", ";": "#59;", "<": "#60;", ">": "#62;", "%": "#37;"}
-"""Characters with a meaning in Mermaid, as its entity codes."""
+"""Characters with a meaning in Mermaid, and their entity codes."""
 
 
 def mermaid_lines(events: Iterable[Event]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _note(event: Event, names: dict[str, str]) -> str:
 
 
 def _span(names: list[str]) -> str:
-    """Return the first and the last of participants, by their place in the diagram."""
+    """Return the first and the last participant, in diagram order."""
     ordered = sorted(set(names), key=lambda name: int(name[1:]))
     return ordered[0] if len(ordered) == 1 else f"{ordered[0]},{ordered[-1]}"
 

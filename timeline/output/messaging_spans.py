@@ -1,9 +1,9 @@
 """
-Produce and Fetch as spans of OpenTelemetry, below the spans of the applications that wrote.
+Produce and Fetch as spans of OpenTelemetry, with spans of applications as parents.
 
-A record with a `traceparent` header belongs to a trace: the span that covers it gets the trace's
-id, and the header's span as its parent. Records of an exchange with the same header share a span.
-Other records get their own trace, with an id derived from the exchange: it is always the same.
+A record with a `traceparent` header belongs to a trace: its span has the trace's id, and the span
+in the header as parent. Records of an exchange with the same header share a span. Other records get
+a new trace, with an id derived from the exchange, so that it is reproducible.
 
 Source: W3C Trace Context; OpenTelemetry semantic conventions for messaging and Kafka, 1.37.
 """
@@ -24,14 +24,14 @@ PRODUCER, CONSUMER = 4, 5
 """Kinds of spans."""
 
 MAX_CONTEXTS = 256
-"""Parents of an exchange; records with further ones share the span without a parent."""
+"""Maximum number of parents per exchange; records with further ones share a span without parent."""
 
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?=-|$)")
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 
 
 class Context(NamedTuple):
-    """A parent: trace and span as hexadecimal digits, and the flags of the trace."""
+    """A parent: trace and span as hexadecimal digits, and trace flags."""
 
     trace_id: str
     span_id: str
@@ -40,20 +40,20 @@ class Context(NamedTuple):
 
 class Span(NamedTuple):
     """
-    A span.
+    An OpenTelemetry span.
 
     Attributes:
-        service: The client that sent the request: client id and host.
+        service: Client id and host of the client.
         trace_id: 32 hexadecimal digits.
         span_id: 16 hexadecimal digits.
-        parent_id: The same of its parent; empty for none.
-        flags: Of the trace.
+        parent_id: 16 hexadecimal digits; empty without a parent.
+        flags: Trace flags.
         name: Operation and topic.
         kind: `PRODUCER` or `CONSUMER`.
-        begin_ns: When the request was complete.
-        end_ns: When the response was complete; without one, the request.
-        attributes: By the names of the conventions.
-        error: The first error of the answer; empty for none.
+        begin_ns: Completion time of the request.
+        end_ns: Completion time of the response; without one, of the request.
+        attributes: Attributes named by the semantic conventions.
+        error: The first error in the response; empty without one.
     """
 
     service: str
@@ -70,7 +70,7 @@ class Span(NamedTuple):
 
 
 def messaging_spans(exchange: Exchange, mask: Callable[[str], str]) -> Iterator[Span]:
-    """Yield the spans of an exchange: one for each topic and parent of its records."""
+    """Yield the spans of an exchange, one per topic and parent of records."""
     begin_ns = exchange.request_time_ns
     if exchange.api_key not in (PRODUCE, FETCH) or begin_ns is None:
         return
@@ -106,12 +106,12 @@ def messaging_spans(exchange: Exchange, mask: Callable[[str], str]) -> Iterator[
 
 
 def _facts(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record that a span needs, without its bytes."""
+    """Return the fields of a record needed for spans, without its bytes."""
     return {name: row[name] for name in ("partition", "offset")}
 
 
 def _context(headers: list[dict[str, Any]]) -> Context | None:
-    """Return the valid trace context in the headers of a record."""
+    """Return the valid trace context in record headers; None without one."""
     for header in headers:
         value = header["value"]
         if header["key"] == "traceparent" and isinstance(value, bytes):
@@ -126,7 +126,7 @@ def _context(headers: list[dict[str, Any]]) -> Context | None:
 
 
 def _digest(exchange: Exchange, topic: str, context: Context | None) -> str:
-    """Return an id of 16 hexadecimal digits that follows from an exchange and a part of it."""
+    """Return an id of 16 hexadecimal digits, derived from an exchange and a part of it."""
     ends = exchange.client, exchange.broker, exchange.request_time_ns, exchange.request_packet
     parts = (*ends, exchange.correlation_id, topic, context)
     return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()

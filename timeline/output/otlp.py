@@ -1,8 +1,7 @@
 """
-Spans in the protocol of OpenTelemetry: as lines of JSON in a file, or by HTTP to a collector.
+Export of spans in OTLP: as lines of JSON in a file, or by HTTP to a collector.
 
-A line, as a request, is an `ExportTraceServiceRequest`: the format of the collector's file
-receiver.
+A line or request is an `ExportTraceServiceRequest`, the format of the collector's file receiver.
 
 Source: https://opentelemetry.io/docs/specs/otlp/ and /docs/specs/otel/protocol/file-exporter/
 """
@@ -22,26 +21,26 @@ from dissector.errors import DissectorError, UsageError
 from timeline.output.messaging_spans import Span
 
 BATCH = 1_000
-"""Spans of a line or a request."""
+"""Spans per line or request."""
 
 TIMEOUT_S = 30
 
 TRACES = "/v1/traces"
-"""The path of a collector's endpoint; the default path of a URL without one."""
+"""Default path of a collector's URL."""
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.37.0"
 SCOPE = "kafkashark"
 
 _ERROR = 2
-"""The status code of spans with an error."""
+"""Status code of spans with an error."""
 
 
 class ExportError(DissectorError):
-    """A collector did not take spans."""
+    """A collector rejected spans, or was unreachable."""
 
 
 def is_url(target: str) -> bool:
-    """Return whether spans go to a collector instead of a file."""
+    """Return whether a target is the URL of a collector."""
     return target.lower().startswith(("http://", "https://"))
 
 
@@ -68,10 +67,10 @@ def check_sender() -> None:
 
 def send(spans: Iterable[Span], url: str) -> int:
     """
-    Send spans to a collector; return how many.
+    Send spans to a collector; return their number.
 
     Raises:
-        ExportError: It is not there, or refuses them.
+        ExportError: The collector is unreachable, or rejects spans.
     """
     request = _prepared(url)
     shown = urlsplit(request.full_url)._replace(query="").geturl()
@@ -84,7 +83,7 @@ def send(spans: Iterable[Span], url: str) -> int:
 
 
 def _prepared(url: str) -> Request:
-    """Return a request to the endpoint of a URL; a user in it logs in."""
+    """Return a request for the endpoint of a URL, with the credentials in the URL."""
     parts = urlsplit(url)
     user, at, place = parts.netloc.rpartition("@")
     path = TRACES if parts.path in ("", "/") else parts.path
@@ -96,7 +95,7 @@ def _prepared(url: str) -> Request:
 
 
 def _post(request: Request, shown: str) -> None:
-    request.remove_header("Content-length")  # of the batch before
+    request.remove_header("Content-length")  # remains from the previous batch
     try:
         with urlopen(request, timeout=TIMEOUT_S) as answer:
             answer.read()
@@ -114,7 +113,7 @@ def _batches(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 
 def _request(spans: Iterable[Span], id_text: Callable[[str], str]) -> dict[str, Any]:
-    """Return an `ExportTraceServiceRequest` as JSON, ids of hexadecimal digits as `id_text`."""
+    """Return an `ExportTraceServiceRequest` as JSON; `id_text` encodes hexadecimal ids."""
     by_service: dict[str, list[Span]] = {}
     for span in spans:
         by_service.setdefault(span.service, []).append(span)
@@ -166,7 +165,7 @@ def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text(text: str) -> str:
-    """Return a text without surrogates of invalid UTF-8."""
+    """Replace surrogates, which come from invalid UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -183,5 +182,5 @@ def _encoded(spans: Iterable[Span]) -> bytes:
 
 
 def _base64(digits: str) -> str:
-    """Return an id as protobuf's JSON has it; OTLP's JSON has hexadecimal digits."""
+    """Return an id in base64 for protobuf's JSON; OTLP's JSON has hexadecimal digits."""
     return b64encode(bytes.fromhex(digits)).decode()

@@ -1,4 +1,4 @@
-"""The current hour of each client: its begin, its counts, its evidence."""
+"""Hourly activity of clients: begin, counts, evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timeline.trackers.transaction_state import client_of
 
 @dataclass(slots=True)
 class Hour:
-    """The activity of a client within an hour."""
+    """Activity of a client within an hour."""
 
     hour: int = -1
     time_ns: int = 0
@@ -33,13 +33,13 @@ class ClientHours(ABC, Generic[HourT]):
     """The current hours of all clients, for one tracker."""
 
     def __init__(self, tracker: Tracker, name: str, kind: type[HourT]) -> None:
-        """Take the tracker, and the name and the state of its events."""
+        """Create the hours of a tracker, with the name and the state type of their events."""
         self._tracker = tracker
         self._name = name
         self._hours: States[str, HourT] = States(Fresh(kind))
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report the hours that the capture ends in."""
+        """Report the hours open at the end of the capture."""
         hours = sorted(self._hours.items(), key=lambda each: (each[1].time_ns, each[0]))
         for client, state in hours:
             yield self._event(client, state, now_ns, certain=False)
@@ -48,7 +48,7 @@ class ClientHours(ABC, Generic[HourT]):
     def _enter(
         self, hour: int, first: ObservedExchange, last: ObservedExchange
     ) -> Generator[Event, None, HourT]:
-        """Yield the hour of the client that is over; return the current one."""
+        """Yield the client's completed hour; return the current one."""
         client = client_of(first)
         state = self._hours.use(client)
         if state.count and state.hour < hour:
@@ -65,7 +65,7 @@ class ClientHours(ABC, Generic[HourT]):
         return state
 
     def _event(self, client: str, state: HourT, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour; its time is the end, because nothing earlier is known."""
+        """Return the event of an hour; its time is the end, when the counts are complete."""
         return self._tracker.event(
             client,
             self._name,

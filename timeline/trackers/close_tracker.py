@@ -1,5 +1,5 @@
 """
-Connections that fail to open, and connections closed after a silence.
+Failed connection attempts, and connections closed after a silence.
 
 Source: `connections.max.idle.ms` of brokers (10 minutes) and of Java's clients (9 minutes).
 """
@@ -19,15 +19,15 @@ from timeline.events.words import client_name, counted, duration
 from timeline.trackers.tracker import Tracker, keep_proof
 
 IDLE_NS = 60 * 10**9
-"""A connection is closed as idle after at least so long without an exchange."""
+"""Minimum time without an exchange for a close to count as idle."""
 
 PAUSE_NS = 60 * 10**9
-"""A run of failed attempts ends when so much time passes without one."""
+"""A run of failed attempts ends after this time without one."""
 
 
 @dataclass(slots=True)
 class Run:
-    """Failed attempts of a host to connect to a broker, of one cause."""
+    """Failed attempts of a host to connect to a broker, with one cause."""
 
     time_ns: int = 0
     end_ns: int = 0
@@ -45,11 +45,11 @@ class ClosedConnections(Tracker):
         self._runs: States[tuple[str, str, str], Run] = States(Fresh(Run))
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take no exchange."""
+        """Ignore exchanges."""
         yield from ()
 
     def observe_close(self, close: Close) -> Iterator[Event]:
-        """Report a connection that was closed after a silence."""
+        """Report a connection closed after a silence."""
         if close.idle_ns < IDLE_NS or close.last.status not in ("answered", "no_response"):
             return
         whose = "brokers is 10" if close.closer == "broker" else "Java's clients is 9"
@@ -70,7 +70,7 @@ class ClosedConnections(Tracker):
         )
 
     def observe_attempt(self, attempt: Attempt) -> Iterator[Event]:
-        """Take a failed attempt; yield the run that ended before it."""
+        """Process a failed attempt; yield the run that ended before it."""
         key = client_name(None, attempt.client), attempt.broker, attempt.cause
         run = self._runs.use(key)
         if run.count and attempt.time_ns - run.end_ns > PAUSE_NS:
@@ -88,7 +88,7 @@ class ClosedConnections(Tracker):
         return min((each.time_ns for each in self._runs.values()), default=None)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report the runs that the capture ends in."""
+        """Report the runs open at the end of the capture."""
         for key, run in self._runs.items():
             yield self._failed(key, run)
         self._runs.clear()

@@ -1,8 +1,8 @@
 """
 The cluster: leaders, brokers, the controller, topics, ISR.
 
-Clients see it in Metadata; brokers and administrators change it. The controller that Metadata names
-is any broker in KRaft, so only the controllers themselves prove a change.
+Metadata shows the cluster to clients; brokers and administrators change it. In KRaft the controller
+in Metadata is any broker, so only controllers prove a change.
 
 Source: KIP-455 (reassignment), KIP-460 (elections), KIP-497 (AlterPartition), KIP-631 (KRaft).
 """
@@ -30,15 +30,15 @@ _TOPIC_EVENTS = {
     DELETE_TOPICS: ("topic deleted", "topic not deleted"),
     CREATE_PARTITIONS: ("topic partitions added", "topic partitions not added"),
 }
-"""API -> the events of success and of failure."""
+"""API -> names of the events for success and failure."""
 
 MAX_PARTITIONS = 100_000
-"""Partitions with a retained leader."""
+"""Maximum number of partitions with a retained leader."""
 
 
 @dataclass(slots=True)
 class Leader:
-    """The leader of a partition, as an answer named it."""
+    """Leader of a partition in a response."""
 
     leader_id: int
     epoch: int
@@ -49,7 +49,7 @@ class Leader:
 
 @dataclass(slots=True)
 class Cluster:
-    """The last state of a cluster according to responses."""
+    """Last state of a cluster in responses."""
 
     brokers: dict[int, str] = field(default_factory=dict)
     time_ns: int = 0
@@ -57,7 +57,7 @@ class Cluster:
 
 
 class ClusterChanges(Tracker):
-    """Follows clusters, by their id; None in Metadata before v2."""
+    """Follows clusters by id, which is None in Metadata before v2."""
 
     kind: ClassVar[str] = "cluster"
     apis: ClassVar[frozenset[int]] = frozenset(
@@ -76,7 +76,7 @@ class ClusterChanges(Tracker):
         self._controller_epoch = -1
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange that shows or changes the cluster."""
+        """Process an exchange that shows or changes the cluster."""
         if observed.request is None or observed.response is None:
             return
         match observed.api_key:
@@ -140,7 +140,7 @@ class ClusterChanges(Tracker):
         known = self._leaders.use((subject, topic, partition.partition_index))
         former = known[0] if known else None
         if former is not None and (epoch < former.epoch or observed.end_ns < former.time_ns):
-            return  # an answer from a broker that is behind
+            return  # a stale response
         known[:] = [found]
         if former is None:
             return
@@ -166,7 +166,7 @@ class ClusterChanges(Tracker):
         proof: list[Evidence],
         observed: ObservedExchange,
     ) -> Event:
-        """Return a change between two answers: it happened between them."""
+        """Return a change that happened between two responses."""
         return self.event(
             subject,
             event,
@@ -197,7 +197,7 @@ class ClusterChanges(Tracker):
                 yield self.instant(observed, _at(observed), done, text)
 
     def _administered(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Report reassignments and elections that an administrator requests."""
+        """Report reassignments and elections requested by an administrator."""
         if observed.error:
             return
         if observed.api_key == REASSIGN:
@@ -223,7 +223,7 @@ class ClusterChanges(Tracker):
             yield self.instant(observed, _at(observed), event, text)
 
     def _isr(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Report ISR changes that a leader requests from the controller."""
+        """Report ISR changes requested by a leader."""
         if observed.error:
             return
         for topic in observed.response.topics or ():
@@ -243,7 +243,7 @@ class ClusterChanges(Tracker):
             )
 
     def _updated(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Report announcements of a controller with ZooKeeper to its brokers."""
+        """Report announcements of a ZooKeeper controller to its brokers."""
         request = observed.request
         controller, epoch = request.controller_id, request.controller_epoch
         if observed.error or controller < 0 or epoch <= self._controller_epoch:
@@ -269,7 +269,7 @@ def _broker(node_id: int) -> str:
 
 
 def _at(observed: ObservedExchange) -> str:
-    """Return the subject of a change that a broker made: the cluster's id is not in it."""
+    """Return the subject of a change by a broker, which lacks the cluster id."""
     return observed.broker
 
 

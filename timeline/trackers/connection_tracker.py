@@ -1,5 +1,5 @@
 """
-Connections: opened with a client's software and versions, logged in, refused, broken off, stormed.
+Connections: opened, authenticated, refused, broken off, and storms of them.
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-43 and KIP-152 (SASL).
 """
@@ -20,20 +20,20 @@ from timeline.trackers.transaction_state import client_of
 API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
 
 MAX_REQUEST_BYTES = 104_857_600
-"""Default of the broker's `socket.request.max.bytes`; it closes the connection on more."""
+"""Default of the broker's `socket.request.max.bytes`; larger requests close the connection."""
 
 SCRAM_STEPS = 3
-"""Exchanges of a login by SCRAM: the handshake, and two messages of the client."""
+"""Exchanges of a SCRAM login: the handshake, and two messages of the client."""
 
 STORM, STORM_TIME_NS = 10, 10 * 10**9
-"""A client storms a broker with so many connections in so short a time."""
+"""Number of connections of a client within this time that count as a storm."""
 
 STORM_END_NS = 10 * 10**9
 
 
 @dataclass(slots=True)
 class Login:
-    """The login of a connection under way: its mechanism, begin and exchanges."""
+    """A login in progress: mechanism, begin and exchanges."""
 
     mechanism: str = ""
     time_ns: int | None = None
@@ -42,7 +42,7 @@ class Login:
 
 @dataclass(slots=True)
 class Opened:
-    """The last connections of a client to a broker."""
+    """Recent connections of a client to a broker."""
 
     times: list[int] = field(default_factory=list)
     count: int = 0
@@ -50,7 +50,7 @@ class Opened:
 
 
 class Connections(Tracker):
-    """Follows connections; each event of this kind has a client at a broker as its subject."""
+    """Follows connections; the subject of events is a client at a broker."""
 
     kind: ClassVar[str] = "connection"
     apis: ClassVar[frozenset[int]] = frozenset((API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE))
@@ -63,13 +63,13 @@ class Connections(Tracker):
         self._known: States[int, bool] = States(Fresh(bool), limit=100_000)
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange that opens a connection, logs in, or ends without an answer."""
+        """Process an exchange that opens a connection, authenticates, or stays unanswered."""
         if observed.ended:
             yield from self._unanswered(observed)
         if observed.response is None:
             return
         if observed.api_key == API_VERSIONS:
-            yield from self._versions(observed)  # its request may be of an unknown version
+            yield from self._versions(observed)  # its request may have an unknown version
         if observed.request is None:
             return
         match observed.api_key:
@@ -79,7 +79,7 @@ class Connections(Tracker):
                 yield from self._authenticate(observed)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report the storms that the capture ends in."""
+        """Report the storms open at the end of the capture."""
         for key, opened in self._opened.items():
             yield from self._storm(key, opened)
 
@@ -154,7 +154,7 @@ class Connections(Tracker):
             )
 
     def _authenticate(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take a step of a login; a mechanism may have several."""
+        """Process a step of a login."""
         login = self._logins.use(observed.connection)
         keep_proof(login.proof, observed.evidence)
         mechanism = login.mechanism or "SASL"
@@ -182,7 +182,7 @@ class Connections(Tracker):
         )
 
     def _unanswered(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Report the first request without an answer on a connection that ended."""
+        """Report the first unanswered request on an ended connection."""
         number = observed.connection
         if self._broken.use(number):
             return
@@ -208,7 +208,7 @@ class Connections(Tracker):
 
 
 def _ending(observed: ObservedExchange) -> str:
-    """Return which side ended the connection of an unanswered request, if captured."""
+    """Return the side that ended the connection of an unanswered request, if captured."""
     if not observed.closer:
         return ""
     how = "closed" if observed.ended == "fin" else "closed or reset"

@@ -1,5 +1,5 @@
 """
-Consumers: fetch sessions, partitions that can't be fetched, offsets out of range, quotas.
+Consumers: fetch sessions, unavailable partitions, offsets out of range, quotas.
 
 Source: KIP-227 (fetch sessions), KIP-320 (leader epochs), KIP-219 (throttling).
 """
@@ -32,14 +32,14 @@ SESSION_ERRORS = {
 
 
 class OutOfRange(NamedTuple):
-    """A refused fetch, and its offset."""
+    """A Fetch refused with OFFSET_OUT_OF_RANGE."""
 
     mark: Mark
     offset: int
 
 
 class Consumers(Tracker):
-    """Follows clients that fetch; followers, which are brokers, are left out."""
+    """Follows consumers, without followers."""
 
     kind: ClassVar[str] = "consumer"
     apis: ClassVar[frozenset[int]] = frozenset((METADATA,))
@@ -58,11 +58,11 @@ class Consumers(Tracker):
         self._out_of_range: States[Place, list[OutOfRange]] = States(Fresh(list))
 
     def wanted_topics(self) -> set[str]:
-        """Return the topics with partitions that a consumer can't fetch."""
+        """Return topics with unavailable partitions."""
         return self._outages.topics() | {place.topic for place in self._out_of_range}
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange of a consumer."""
+        """Process an exchange of a consumer."""
         yield from self._outages.expire(observed.time_ns)
         if observed.api_key == METADATA:
             self._outages.refresh(observed)
@@ -71,7 +71,7 @@ class Consumers(Tracker):
             yield from self._fetch(observed)
 
     def observe_fetches(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
-        """Take the fetches of a connection in a window."""
+        """Process the counts of Fetch on a connection in a window."""
         request = observed_at(counts.first_row).request
         if request is not None and not _is_follower(request):
             yield from self._hours.add(counts, observed_at)
@@ -85,7 +85,7 @@ class Consumers(Tracker):
             yield self._not_reset(place, refused[0])
 
     def open_since_ns(self) -> int | None:
-        """Return the begin of the oldest event that may still come."""
+        """Return the begin of the oldest open event."""
         begins = [self._outages.open_since_ns(), self._throttling.open_since_ns()]
         begins += [refused[0].mark.time_ns for refused in self._out_of_range.values()]
         return min((each for each in begins if each is not None), default=None)
@@ -119,7 +119,7 @@ class Consumers(Tracker):
     def _partition(
         self, observed: ObservedExchange, topic: str, partition: Any, offset: int | None
     ) -> Iterator[Event]:
-        """Take the result of a partition."""
+        """Process the result of a partition."""
         error = error_name(partition.error_code) if partition.error_code else ""
         place = Place(client_of(observed), topic, partition.partition_index)
         if error == OUT_OF_RANGE:
@@ -174,7 +174,7 @@ def _is_follower(request: Any) -> bool:
 
 
 def _offsets(observed: ObservedExchange) -> dict[tuple[str, int], int]:
-    """Return the fetch offsets of a request; in a session only the changed ones."""
+    """Return the offsets in a Fetch request; in a session only changed ones."""
     return {
         (observed.topic(topic, "topic"), each.partition): each.fetch_offset
         for topic in observed.request.topics or ()

@@ -1,4 +1,4 @@
-"""Fetched data of clients, hour by hour: empty fetches, long polls, lag."""
+"""Fetched data of clients by hour: empty responses, long polls, lag."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from timeline.trackers.client_hours import ClientHours, Hour
 from timeline.trackers.tracker import ObservedAt, Tracker
 
 MAX_PARTITIONS = 10_000
-"""Partitions of a client with a retained lag."""
+"""Maximum number of partitions per client with a retained lag."""
 
 
 @dataclass(slots=True)
 class FetchHour(Hour):
-    """The fetches of a client within an hour."""
+    """Fetch exchanges of a client within an hour."""
 
     empty: int = 0
     empty_ns: int = 0
@@ -34,7 +34,7 @@ class FetchHours(ClientHours[FetchHour]):
         super().__init__(tracker, "fetches", FetchHour)
 
     def add(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
-        """Add fetches of a connection; yield the hour of their client that is over."""
+        """Add counts of a connection; yield the client's completed hour."""
         first, last = observed_at(counts.first_row), observed_at(counts.last_row)
         state = yield from self._enter(counts.hour, first, last)
         state.count += counts.count
@@ -44,7 +44,7 @@ class FetchHours(ClientHours[FetchHour]):
             self._add_lag(state, lag, observed_at)
 
     def _add_lag(self, state: FetchHour, lag: Lag, observed_at: ObservedAt) -> None:
-        """Add the lag of a partition after a fetch with records."""
+        """Add the lag of a partition after a Fetch with records."""
         most = observed_at(lag.most_row)
         topic = lag.topic if isinstance(lag.topic, str) else most.exchange.known_topic(lag.topic)
         place = topic or str(lag.topic), lag.partition

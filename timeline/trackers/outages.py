@@ -1,8 +1,8 @@
 """
-Partitions that a client can't use for a while: from the first error to the next success.
+Outages of partitions for a client: from the first error to the next success.
 
-A broker that is no longer the leader refuses; the client refreshes its metadata and turns to the
-new leader. The time between is lost.
+A broker that is no longer the leader refuses requests; the client refreshes its metadata, and turns
+to the new leader. The outage covers the time between.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ LEADER_ERRORS = {
 
 PATIENCE_NS = 60 * 10**9
 PATIENCE_EXCHANGES = 20_000
-"""How long an outage waits for a success: in time, and in exchanges."""
+"""Limits of an outage without success: time, and number of exchanges."""
 
 NO_RESPONSE = "no response"
 
 
 class Place(NamedTuple):
-    """A partition that a client uses."""
+    """A partition used by a client."""
 
     client: str
     topic: str
@@ -48,19 +48,19 @@ class Place(NamedTuple):
 @dataclass(slots=True)
 class Outage:
     """
-    A partition without success.
+    An outage of a partition.
 
     Attributes:
-        place: The partition, and its client.
+        place: Partition and client.
         error: The first error.
-        time_ns: When the first refused request was sent.
-        last_ns: When the last one was refused.
-        broker: The broker that refused it.
-        count: How many requests failed.
-        exchanges: How many exchanges were looked at since.
+        time_ns: Time of the first refused request.
+        last_ns: Time of the last refusal.
+        broker: Broker of the last refusal.
+        count: Number of failed requests.
+        exchanges: Number of exchanges since.
         refreshes: Metadata requests of the client.
-        proof: The exchanges.
-        brokers: All brokers that refused.
+        proof: Evidence.
+        brokers: All brokers that refused requests.
     """
 
     place: Place
@@ -76,7 +76,7 @@ class Outage:
 
 
 class Outages:
-    """The outages of all clients, for one tracker."""
+    """Outages of all clients, for one tracker."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
@@ -87,11 +87,11 @@ class Outages:
         return {place.topic for place in self._open}
 
     def open_since_ns(self) -> int | None:
-        """Return when the oldest outage began."""
+        """Return the begin of the oldest outage."""
         return min((each.time_ns for each in self._open.values()), default=None)
 
     def fail(self, observed: ObservedExchange, topic: str, partition: int, error: str) -> None:
-        """Take a failure of a partition."""
+        """Add a failure of a partition."""
         outage = self._open.use(Place(client_of(observed), topic, partition))
         if not outage.error:
             outage.error, outage.time_ns, outage.broker = error, observed.time_ns, observed.broker
@@ -101,7 +101,7 @@ class Outages:
         keep_proof(outage.proof, observed.evidence)
 
     def refresh(self, observed: ObservedExchange) -> None:
-        """Take a Metadata exchange of a client."""
+        """Process a Metadata exchange of a client."""
         client = client_of(observed)
         for place, outage in self._open.items():
             if place.client == client:
@@ -110,7 +110,7 @@ class Outages:
                     keep_proof(outage.proof, observed.evidence)
 
     def succeed(self, observed: ObservedExchange, topic: str, partition: int) -> Iterator[Event]:
-        """Take a success of a partition, which ends its outage."""
+        """End the outage of a partition after a success."""
         if not self._open:
             return
         outage = self._open.pop(Place(client_of(observed), topic, partition), None)
@@ -131,7 +131,7 @@ class Outages:
         yield self._event(outage, event, text, observed.end_ns, certain=True)
 
     def expire(self, now_ns: int) -> Iterator[Event]:
-        """Report outages without an end in sight; each call counts an exchange."""
+        """Report outages over the limits; each call counts an exchange."""
         while self._open:
             place, outage = next(iter(self._open.items()))
             outage.exchanges += 1
@@ -141,7 +141,7 @@ class Outages:
             yield self._unended(outage)
 
     def finish(self) -> Iterator[Event]:
-        """Report the outages that the capture ends in."""
+        """Report the outages open at the end of the capture."""
         for outage in self._open.values():
             yield self._unended(outage)
         self._open.clear()

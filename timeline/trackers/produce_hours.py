@@ -1,4 +1,4 @@
-"""Produced data of clients, hour by hour: requests, those with acks=0, the number in flight."""
+"""Produced data of clients by hour: requests, acks=0, number in flight."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from timeline.trackers.client_hours import ClientHours, Hour
 from timeline.trackers.tracker import ObservedAt, Tracker
 
 MAX_IN_FLIGHT = 1_000
-"""Requests of a connection with a retained time, to count those in flight."""
+"""Maximum number of requests per connection with a retained time, to count those in flight."""
 
 
 @dataclass(slots=True)
 class ProduceHour(Hour):
-    """The Produce requests of a client within an hour."""
+    """Produce requests of a client within an hour."""
 
     unacknowledged: int = 0
     most: int = 0
@@ -36,7 +36,7 @@ class ProduceHours(ClientHours[ProduceHour]):
         self._ends: States[int, list[int]] = States(Fresh(list))
 
     def add(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
-        """Add requests of a connection; yield the hour of their client that is over."""
+        """Add counts of a connection; yield the client's completed hour."""
         first, last = observed_at(counts.first_row), observed_at(counts.last_row)
         state = yield from self._enter(counts.hour, first, last)
         state.count += counts.unacknowledged + len(counts.answered)
@@ -52,10 +52,10 @@ class ProduceHours(ClientHours[ProduceHour]):
 
     def _in_flight(self, connection: int, begin_ns: Ints, end_ns: Ints) -> Ints:
         """
-        Return how many requests of a connection were in flight when each was sent, with itself.
+        Return the number of requests in flight when each request was sent, including itself.
 
-        A broker answers in the order of the requests: all that were sent before and are not yet
-        answered are answered before it.
+        Brokers answer in order of requests: earlier requests still unanswered at that time are
+            answered before it.
         """
         before = self._ends.use(connection)
         ends = np.maximum.accumulate(np.concatenate((np.array(before, np.int64), end_ns)))

@@ -34,15 +34,15 @@ SEQUENCE_EVENTS = {
 }
 
 _HEAD = Struct(">8x4x4xb4x2x4x8x8xqhi")
-"""Of a batch: magic, and producer id, epoch and base sequence."""
+"""Start of a batch: magic, producer id, epoch and base sequence."""
 
 
 HANG_UP_NS = 10**9
-"""How soon after a Produce without an answer a broker closes the connection because of it."""
+"""Limit between a Produce with acks=0 and the close by which a broker reports an error."""
 
 
 class Batch(NamedTuple):
-    """The first batch of a partition, which identifies a repeated request."""
+    """The first batch of a partition, to identify a repeated request."""
 
     topic: str
     partition: int
@@ -71,11 +71,11 @@ class Producers(Tracker):
         self._epochs: States[int, list[tuple[int, str, Any]]] = States(Fresh(list))
 
     def wanted_topics(self) -> set[str]:
-        """Return the topics with partitions that a producer can't reach."""
+        """Return topics with unavailable partitions."""
         return self._outages.topics()
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange of a producer."""
+        """Process an exchange of a producer."""
         yield from self._outages.expire(observed.time_ns)
         match observed.api_key:
             case 3:
@@ -87,14 +87,14 @@ class Producers(Tracker):
                 yield from self._produce(observed)
 
     def observe_produces(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
-        """Take the Produce requests of a connection in a window."""
+        """Process the counts of Produce on a connection in a window."""
         yield from self._hours.add(counts, observed_at)
 
     def observe_close(self, close: Close) -> Iterator[Event]:
         """
-        Report a broker that hung up after a Produce with acks=0.
+        Report a broker that closed the connection after a Produce with acks=0.
 
-        It owes no answer, so that is how it reports an error.
+        Such requests have no response, so the close reports an error.
         Source: Kafka, KafkaApis.handleProduceRequest.
         """
         last = close.last
@@ -123,7 +123,7 @@ class Producers(Tracker):
         yield from self._throttling.finish()
 
     def open_since_ns(self) -> int | None:
-        """Return the begin of the oldest outage or run of throttled requests."""
+        """Return the begin of the oldest outage, or run of throttled requests."""
         begins = (self._outages.open_since_ns(), self._throttling.open_since_ns())
         return min((each for each in begins if each is not None), default=None)
 
@@ -172,7 +172,7 @@ class Producers(Tracker):
         error: str,
         batch: Batch | None,
     ) -> Iterator[Event]:
-        """Take the error of a partition."""
+        """Process the error of a partition."""
         place = f"{topic} {partition.index}"
         message = partition.get("error_message")
         words = f" ({message})" if message else ""
@@ -193,7 +193,7 @@ class Producers(Tracker):
     def _fenced(
         self, observed: ObservedExchange, place: str, error: str, batch: Batch | None
     ) -> Event:
-        """Report a fenced producer, and the one with the next epoch."""
+        """Report a fenced producer, and the producer with the next epoch."""
         client, proof = client_of(observed), [observed.evidence]
         text, cause = f"{place}: {error}", error
         owners = [] if batch is None else self._epochs.get(batch.producer_id, [])
@@ -218,7 +218,7 @@ class Producers(Tracker):
         )
 
     def _repeated(self, observed: ObservedExchange, batch: Batch | None) -> Iterator[Event]:
-        """Report a batch that was sent again after its answer was lost."""
+        """Report a batch sent again after its response was lost."""
         lost = None if batch is None else self._lost.pop(batch, None)
         if not lost or batch is None:
             return
@@ -243,7 +243,7 @@ class Producers(Tracker):
 
 
 def _batches(observed: ObservedExchange) -> Iterator[Batch]:
-    """Yield the first batch of each partition, of idempotent producers with their ids."""
+    """Yield the first batch of each partition, for idempotent producers."""
     for topic in observed.request.topic_data or ():
         name = observed.topic(topic)
         for partition in topic.partition_data or ():

@@ -1,4 +1,4 @@
-"""Clients that a broker throttles for a quota: runs of answers with a throttle time."""
+"""Throttling of clients by quotas: runs of responses with a throttle time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 
 PAUSE_NS = 10 * 10**9
-"""A run ends when so much time passes without a throttled answer."""
+"""A run ends after this time without a throttled response."""
 
 
 @dataclass(slots=True)
 class Run:
-    """Throttled answers of a broker to a client."""
+    """Throttled responses of a broker to a client."""
 
     time_ns: int = 0
     end_ns: int = 0
@@ -30,14 +30,14 @@ class Run:
 
 
 class Throttling:
-    """The runs of all clients, for one tracker."""
+    """Runs of all clients, for one tracker."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
         self._runs: States[tuple[str, str], Run] = States(Fresh(Run))
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange; yield the run that ended before it."""
+        """Process an exchange; yield the run that ended before it."""
         throttle_ms = (
             0 if observed.response is None else observed.response.get("throttle_time_ms") or 0
         )
@@ -63,7 +63,7 @@ class Throttling:
         return min((each.time_ns for each in self._runs.values()), default=None)
 
     def finish(self) -> Iterator[Event]:
-        """Report the runs that the capture ends in."""
+        """Report the runs open at the end of the capture."""
         for key, run in self._runs.items():
             yield self._event(key, run)
         self._runs.clear()

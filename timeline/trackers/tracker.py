@@ -14,14 +14,14 @@ from timeline.events.observed_exchange import Mark, ObservedExchange
 from timeline.events.produce_counts import ProduceCounts
 
 ObservedAt: TypeAlias = Callable[[int], ObservedExchange]
-"""Returns the exchange of a row of the window."""
+"""Returns the exchange of a row in the window."""
 
 MAX_PROOFS = 64
-"""Exchanges that a state retains for its event."""
+"""Maximum number of exchanges retained by a state as evidence."""
 
 
 class Selection(NamedTuple):
-    """Exchanges of an API with a value in a field of a body, by its path."""
+    """Selects exchanges of an API by the value of a body field, given by its path."""
 
     api_key: int
     side: Kind
@@ -36,18 +36,18 @@ def is_positive(value: object) -> bool:
 
 class Tracker:
     """
-    A state machine, fed by exchanges in the order of their ends.
+    A state machine that processes exchanges in the order of their ends.
 
     Attributes:
-        kind: The kind of its events.
-        apis: The keys of APIs whose exchanges it sees all.
-        data_apis: The keys of APIs whose exchanges it sees only if unusual: with an error, or
-            without the response that is due.
-        sees_unanswered: Whether it sees all requests without the response that is due.
-        counts_fetches: Whether it sees how much clients fetch.
-        counts_produces: Whether it sees how much clients produce.
-        sees_closes: Whether it sees how connections end.
-        selections: Further exchanges that it sees.
+        kind: Kind of its events.
+        apis: Keys of APIs with all exchanges observed.
+        data_apis: Keys of APIs with only unusual exchanges observed: those with an error, or
+            without an expected response.
+        sees_unanswered: Whether all unanswered requests are observed.
+        counts_fetches: Whether counts of Fetch are observed.
+        counts_produces: Whether counts of Produce are observed.
+        sees_closes: Whether ends of connections are observed.
+        selections: Further observed exchanges.
     """
 
     kind: ClassVar[str] = ""
@@ -60,45 +60,45 @@ class Tracker:
     selections: ClassVar[tuple[Selection, ...]] = ()
 
     def wanted_topics(self) -> set[str]:
-        """Return the topics for which it currently needs all exchanges of its `data_apis`."""
+        """Return the topics for which all exchanges of `data_apis` are currently needed."""
         return set()
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange; yield the events that it completes."""
+        """Process an exchange; yield completed events."""
         raise NotImplementedError
 
     def wanted_producers(self) -> set[int]:
-        """Return the ids of producers whose transactional records it looks for in fetches."""
+        """Return ids of producers with transactional records of interest."""
         return set()
 
     def observe_fetched(
         self, observed: ObservedExchange, producer_id: int, epoch: int
     ) -> Iterator[Event]:
-        """Take a Fetch with transactional records of a wanted producer."""
+        """Process a Fetch with transactional records of a wanted producer."""
         yield from ()
 
     def observe_fetches(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
-        """Take the fetches of a connection in a window, if it `counts_fetches`."""
+        """Process the counts of Fetch on a connection in a window, if `counts_fetches`."""
         yield from ()
 
     def observe_produces(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
-        """Take the Produce requests of a connection in a window, if it `counts_produces`."""
+        """Process the counts of Produce on a connection in a window, if `counts_produces`."""
         yield from ()
 
     def observe_close(self, close: Close) -> Iterator[Event]:
-        """Take the end of a connection, after its exchanges, if it `sees_closes`."""
+        """Process the end of a connection, after its exchanges, if `sees_closes`."""
         yield from ()
 
     def observe_attempt(self, attempt: Attempt) -> Iterator[Event]:
-        """Take a connection to a broker that was not accepted, if it `sees_closes`."""
+        """Process a failed connection attempt, if `sees_closes`."""
         yield from ()
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Yield the events that are open at the end of the capture, `now_ns`."""
+        """Yield the events open at the end of the capture, at `now_ns`."""
         yield from ()
 
     def open_since_ns(self) -> int | None:
-        """Return the earliest time of an event that may still come; None: no such event."""
+        """Return the earliest begin of an open event; None without one."""
         return None
 
     def event(
@@ -115,7 +115,7 @@ class Tracker:
         certain: bool = True,
         since_ns: int | None = None,
     ) -> Event:
-        """Return an event of this kind; `since_ns`: from when on the capture must be complete."""
+        """Return an event of this kind; since `since_ns` the capture must be complete."""
         return Event(
             min(time_ns, end_ns),
             end_ns,
@@ -139,7 +139,7 @@ class Tracker:
         cause: str = "",
         certain: bool = True,
     ) -> Event:
-        """Return the event that a single exchange proves."""
+        """Return an event proved by a single exchange."""
         return self.event(
             subject,
             event,
@@ -154,7 +154,7 @@ class Tracker:
 
 
 def keep_proof(proofs: list[Evidence], evidence: Evidence) -> None:
-    """Append evidence to a list of bounded length, which retains its first half."""
+    """Append evidence to a list of bounded length; its first half is always retained."""
     if len(proofs) >= MAX_PROOFS:
         del proofs[MAX_PROOFS // 2]
     proofs.append(evidence)

@@ -1,4 +1,4 @@
-"""The state of a transactional id: its producer, and its transaction."""
+"""State of a transactional id: producers and transaction."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from timeline.events.words import counted, listed, partitions_text
 @dataclass(slots=True)
 class Transaction:
     """
-    A transaction under way.
+    An open transaction.
 
     Attributes:
-        time_ns: When it began, as far as captured.
-        producer_id: Its producer.
-        epoch: The producer's epoch.
-        is_begun: Whether the begin is captured: the producer is known to have had none before.
-        partitions: By topic.
-        groups: The groups whose offsets it commits.
-        evidence: Its exchanges.
-        brokers: The brokers that answered.
+        time_ns: Captured begin.
+        producer_id: Producer id.
+        epoch: Producer epoch.
+        is_begun: Whether the begin is captured: the producer had no transaction before.
+        partitions: Partitions by topic.
+        groups: Groups with committed offsets.
+        evidence: Exchanges of the transaction.
+        brokers: Brokers that answered.
     """
 
     time_ns: int
@@ -35,7 +35,7 @@ class Transaction:
     brokers: set[str] = field(default_factory=set)
 
     def text(self) -> str:
-        """Return the topics and groups of the transaction for people."""
+        """Return topics and groups as text."""
         parts = [partitions_text(self.partitions)] if self.partitions else []
         if self.groups:
             parts.append(f"offsets of {counted(len(self.groups), 'group')}: {self._groups()}")
@@ -48,15 +48,15 @@ class Transaction:
 @dataclass(slots=True)
 class Session:
     """
-    A producer that was initialised: its InitProducerId.
+    An initialised producer: its InitProducerId.
 
     Attributes:
-        time_ns: When.
+        time_ns: Time of the response.
         client: Client id and host.
         connection: Number of the connection.
-        producer_id: The id it got.
-        epoch: The epoch it got.
-        timeout_ms: Its transaction timeout.
+        producer_id: Assigned producer id.
+        epoch: Assigned epoch.
+        timeout_ms: Transaction timeout.
         evidence: The exchange.
     """
 
@@ -75,9 +75,9 @@ class TransactionalId:
     The state of a transactional id.
 
     Attributes:
-        name: The id.
-        transaction: The transaction under way.
-        sessions: The last producers that were initialised, in time order.
+        name: The transactional id.
+        transaction: The open transaction.
+        sessions: The last initialised producers, in time order.
         has_idle_producer: Whether the last producer is known to have no transaction.
     """
 
@@ -88,7 +88,7 @@ class TransactionalId:
 
 
 def client_of(observed: ObservedExchange) -> str:
-    """Return the client of an exchange for people: client id and host."""
+    """Return client id and host of an exchange as text."""
     return (
         f"{observed.client_id} at {observed.client_host}"
         if observed.client_id

@@ -1,8 +1,8 @@
 """
-Transactions: begun, partitions and groups added, committed or aborted, fenced, left open.
+Transactions: begin, added partitions and groups, commit or abort, fencing, open ends.
 
-The coordinator fences a producer when another one is initialised with its transactional id, and
-when it aborts a transaction that outlived its timeout.
+The coordinator fences a producer when another one is initialised with the same transactional id,
+and when it aborts a transaction after its timeout.
 
 Source: KIP-98, KIP-360 (epochs), KIP-890 (an epoch for each transaction, partitions added by
 Produce).
@@ -30,15 +30,15 @@ RETRIED = {
     "COORDINATOR_NOT_AVAILABLE",
     "COORDINATOR_LOAD_IN_PROGRESS",
 }
-"""Errors that clients answer with the same request: states of the coordinator, not of theirs."""
+"""Errors after which clients repeat the request: transient states of the coordinator."""
 
 MAX_SESSIONS = 8
 
 MAX_READERS = 100
-"""Clients that are named for each epoch of a producer."""
+"""Maximum number of named clients per epoch of a producer."""
 
 IMPLICIT_PARTITIONS, IMPLICIT_OFFSETS = 12, 5
-"""The versions of Produce and TxnOffsetCommit that add to a transaction by themselves (KIP-890)."""
+"""First versions of Produce and TxnOffsetCommit that add to transactions implicitly (KIP-890)."""
 
 
 class Transactions(Tracker):
@@ -58,7 +58,7 @@ class Transactions(Tracker):
         self._readers: States[tuple[int, int], set[str]] = States(Fresh(set))
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an exchange of a transactional producer."""
+        """Process an exchange of a transactional producer."""
         request, response = observed.request, observed.response
         if request is None or response is None:
             return
@@ -97,7 +97,7 @@ class Transactions(Tracker):
                 yield from self._end(state, observed)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report the transactions that are open at the end of the capture."""
+        """Report the transactions open at the end of the capture."""
         for state in self._ids.values():
             transaction = state.transaction
             if transaction is not None:
@@ -106,18 +106,18 @@ class Transactions(Tracker):
                 yield self._event(state, transaction, "left open", text, last_ns, certain=False)
 
     def open_since_ns(self) -> int | None:
-        """Return when the oldest transaction under way began."""
+        """Return the begin of the oldest open transaction."""
         begins = [each.transaction.time_ns for each in self._ids.values() if each.transaction]
         return min(begins, default=None)
 
     def wanted_producers(self) -> set[int]:
-        """Return the producers of the transactional ids."""
+        """Return the producers of all transactional ids."""
         return set(self._producers)
 
     def observe_fetched(
         self, observed: ObservedExchange, producer_id: int, epoch: int
     ) -> Iterator[Event]:
-        """Report the first Fetch of each client with records of a producer's epoch."""
+        """Report each client's first Fetch with records of a producer epoch."""
         client = client_of(observed)
         readers = self._readers.use((producer_id, epoch))
         if client in readers or len(readers) >= MAX_READERS:
@@ -128,7 +128,7 @@ class Transactions(Tracker):
         yield self.instant(observed, name, "records fetched", text)
 
     def _init(self, state: TransactionalId, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an InitProducerId: it ends the transaction of the producer before."""
+        """Process an InitProducerId, which ends the transaction of the previous producer."""
         request, response = observed.request, observed.response
         client = client_of(observed)
         former = state.sessions[-1] if state.sessions else None
@@ -166,13 +166,13 @@ class Transactions(Tracker):
         yield self.instant(observed, state.name, "initialized", text, cause=cause, certain=certain)
 
     def _transaction(self, state: TransactionalId, observed: ObservedExchange) -> Transaction:
-        """Return the transaction under way; the first request begins it."""
+        """Return the open transaction; begin one at the first request."""
         transaction = state.transaction
         if transaction is None:
             request = observed.request
             producer_id = request.get("producer_id", request.get("v3_and_below_producer_id", -1))
             epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch", -1))
-            if producer_id < 0 and state.sessions:  # Produce has it in its batches only
+            if producer_id < 0 and state.sessions:  # a Produce has it in its batches only
                 producer_id, epoch = state.sessions[-1].producer_id, state.sessions[-1].epoch
             transaction = state.transaction = Transaction(
                 observed.time_ns, producer_id, epoch, state.has_idle_producer
@@ -208,7 +208,7 @@ class Transactions(Tracker):
         yield from ()
 
     def _end(self, state: TransactionalId, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an EndTxn."""
+        """Process an EndTxn."""
         request = observed.request
         event = "committed" if request.committed else "aborted"
         transaction, state.transaction = state.transaction, None
@@ -227,7 +227,7 @@ class Transactions(Tracker):
     def _failed(
         self, state: TransactionalId, observed: ObservedExchange, error: str
     ) -> Iterator[Event]:
-        """Report a request that is refused; the culprit, where another producer is the reason."""
+        """Report a refused request, with the producer that fenced it, if any."""
         request = observed.request
         api, client = observed.exchange.api, client_of(observed)
         if error not in FENCED:
@@ -293,14 +293,14 @@ class Transactions(Tracker):
 
 
 def _producer(transaction: Transaction) -> str:
-    """Return the producer for people; empty if no exchange names it."""
+    """Return the producer as text; empty if unknown."""
     if transaction.producer_id < 0:
         return ""
     return f"producer id {transaction.producer_id}, epoch {transaction.epoch}: "
 
 
 def _fences(session: Session, former: Session) -> bool:
-    """Return whether a session on another connection ends the epoch of a former one."""
+    """Return whether a session on another connection fences a former one."""
     return (
         former.producer_id == session.producer_id
         and former.connection != session.connection
@@ -311,7 +311,7 @@ def _fences(session: Session, former: Session) -> bool:
 def _rivals(
     state: TransactionalId, observed: ObservedExchange, epoch: int | None
 ) -> tuple[Session | None, Session | None]:
-    """Return the session of a refused producer, and the later one that fenced it, if captured."""
+    """Return the session of a refused producer, and the session that fenced it, if captured."""
     own = culprit = None
     for each in state.sessions:
         is_own = each.client == client_of(observed) if epoch is None else each.epoch <= epoch
@@ -325,7 +325,7 @@ def _rivals(
 
 
 def first_error(body: Any) -> str:
-    """Return the first error of a topic or partition in a body; empty for none."""
+    """Return the first error of a topic or partition in a body; empty without one."""
     code = next(_codes(body), 0)
     return error_name(code) if code else ""
 

@@ -1,4 +1,4 @@
-"""Exchanges as slices, with a track for each slot in flight between a client and a broker."""
+"""Exchanges as slices, on a track for each slot between a client and a broker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = (
     "errors",
     "topics",
 )
-"""Annotations of a slice: integers, then texts."""
+"""Annotations of slices: integers, then texts."""
 
 
 class ExchangeSlices:
@@ -94,7 +94,7 @@ class ExchangeSlices:
         return self._tracks.child(client, f"to {self._tracks.name(broker)} #{slot + 1}")
 
     def _texts(self, exchanges: WindowExchanges) -> Sequence[Coded]:
-        """Return status, errors and topics; a status only without a response."""
+        """Return status, errors and topics; answered exchanges have no status."""
         summaries, rows = exchanges.summaries, exchanges.row
         errors = [", ".join(each) for each in summaries.error_lists]
         topics = [self._mask(escaped(listed(map(str, each)))) for each in summaries.topic_lists]
@@ -106,7 +106,7 @@ class ExchangeSlices:
 
 
 def _from_one(packet: Ints) -> Ints:
-    """Return packet numbers as everywhere in the output."""
+    """Convert packet numbers to those from 1."""
     return np.where(packet == NONE, NONE, packet + 1)
 
 

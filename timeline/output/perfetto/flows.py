@@ -1,8 +1,8 @@
 """
 Flows from a Produce to the Fetch exchanges that read its batches.
 
-A broker stores a batch unchanged except for its base offset, so topic, partition and base offset
-identify it in both.
+Brokers store batches unchanged except for the base offset, so topic, partition and base offset
+identify a batch in both exchanges.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from timeline.output.perfetto.protobuf import Mask
 PRODUCE, FETCH = 0, 1
 
 MAX_FLOWS = 16
-"""Batches of an exchange with a flow: the first ones."""
+"""Maximum number of batches with a flow per exchange."""
 
 MAX_PRODUCED = 200_000
-"""Produced batches that are retained for a Fetch: the newest ones."""
+"""Maximum number of retained produced batches; the newest are retained."""
 
 
 class Flows(NamedTuple):
     """
-    The flows of the exchanges of a window: ids, and the exchanges with an id.
+    Flows of the exchanges in a window: ids, and masks of exchanges.
 
     Attributes:
-        begun: Those at the begin of an exchange, a Produce.
-        ended: Those at the end of an exchange, a Fetch.
+        begun: Flows that begin at an exchange, a Produce.
+        ended: Flows that end at an exchange, a Fetch.
     """
 
     begun: list[tuple[Ints, Mask]]
@@ -46,7 +46,7 @@ class FlowFinder:
     """Finds flows, window by window."""
 
     def __init__(self, topic_name: Callable[[str | UUID], str]) -> None:
-        """Start; `topic_name` returns the name for an id of a topic."""
+        """Start; `topic_name` returns the name for a topic id."""
         self._topic_name = topic_name
         self._produced: deque[Ints] = deque()
         self._count = 0
@@ -57,8 +57,8 @@ class FlowFinder:
 
         Args:
             table: The exchanges.
-            fields: Their `records` fields.
-            found: The batches of these.
+            fields: The `records` fields.
+            found: Batches in the fields.
         """
         topics = np.array([self._topic_hash(each) for each in fields.topics], np.int64)
         is_written = (table.api_key[fields.row] == PRODUCE) & (fields.base_offset >= 0)

@@ -1,5 +1,5 @@
 """
-Packets of a trace, one by one or in columns.
+Packets of a trace, encoded one by one or in columns.
 
 Source: https://github.com/google/perfetto/blob/main/protos/perfetto/trace/trace_packet.proto and
 track_event/track_event.proto, debug_annotation.proto, interned_data.proto
@@ -43,7 +43,7 @@ def packet(fields: bytes) -> bytes:
 
 
 def clock_packet(time_ns: int) -> bytes:
-    """Return a packet that lets the user interface show the time of day."""
+    """Return a packet with which the user interface shows the time of day."""
     clocks = b"".join(
         content(1, integer(1, clock) + integer(2, time_ns)) for clock in (_REALTIME, _BOOTTIME)
     )
@@ -76,7 +76,7 @@ def counter_packets(track: Ints, time_ns: Ints, value: Ints) -> bytes:
 
 
 def track_events(kind: int, track: Ints) -> MessageColumns:
-    """Return TrackEvents; fields can be added to them."""
+    """Return TrackEvents, to which fields can be added."""
     events = MessageColumns(len(track))
     events.add(integer(_TYPE, kind))
     events.add_integers(_TRACK, track, width=5)
@@ -91,7 +91,7 @@ def event_packets(time_ns: Ints, events: MessageColumns) -> bytes:
 def texts_packet(
     event_names: Sequence[str], annotation_names: Sequence[str], strings: Sequence[str]
 ) -> bytes:
-    """Return a packet that numbers texts, each list from 1, and forgets those before."""
+    """Return a packet that numbers texts, each list from 1, and discards previous numbers."""
     interned = b"".join(
         content(field, integer(1, number) + content(2, text))
         for field, texts in (

@@ -1,8 +1,8 @@
 """
-Protobuf messages: one from Python values, or many from columns.
+Protobuf messages, from Python values or from columns.
 
-In columns a varint has a fixed width: bytes with a continuation bit and no value are legal, so all
-rows of a field have one size.
+In columns a varint has a fixed width, padded by continuation bytes, which is legal. All rows of a
+field thus have one size.
 
 Source: https://protobuf.dev/programming-guides/encoding/
 """
@@ -18,7 +18,7 @@ Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 LENGTH_WIDTH = 4
-"""Bytes of a length in columns, enough for 256 MiB."""
+"""Size of a length in columns, enough for 256 MiB."""
 
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
 """Wire types."""
@@ -48,7 +48,7 @@ def content(field: int, value: bytes | str) -> bytes:
 
 
 class MessageColumns:
-    """A message per row; each field is added to all rows, or to the rows of a mask."""
+    """One message per row; fields are added to all rows, or to rows of a mask."""
 
     def __init__(self, rows: int) -> None:
         """Start with empty messages."""
@@ -62,7 +62,7 @@ class MessageColumns:
     def add_integers(
         self, field: int, values: Ints, mask: Mask | None = None, *, width: int = 10
     ) -> None:
-        """Add an integer field; `width` is 10 for 64 bits, 5 for 32 bits without a sign."""
+        """Add an integer field; `width` is 10 for 64 bits, 5 for unsigned 32 bits."""
         tag = np.frombuffer(varint(field << 3 | _VARINT), np.uint8)
         tags = np.broadcast_to(tag, (self._rows, len(tag)))
         self._append(np.hstack((tags, _varints(values, width))), mask)
@@ -83,7 +83,7 @@ class MessageColumns:
             self._append(part, own if mask is None else mask if own is None else own & mask)
 
     def encode(self) -> bytes:
-        """Return the messages one behind the other."""
+        """Return the concatenated messages."""
         if not self._rows:
             return b""
         table = np.hstack([part for part, _ in self._parts])

@@ -1,4 +1,4 @@
-"""Counters that are sums of changes: requests in flight, bytes."""
+"""Counters as sums of changes: requests in flight, bytes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dissector.engine.tables.exchange_table import Ints
 from timeline.output.perfetto.packets import counter_packets
 
 MAX_WAITING = 1_000_000
-"""Changes that wait for earlier ones; of more the older half is written, not all in order."""
+"""Limit of changes held back; beyond it the older half is written, possibly out of order."""
 
 _ROWS = 50_000
-"""Points that are encoded at a time."""
+"""Points per encoded chunk."""
 
 
 class RunningSums:
-    """Adds changes up in time order; they come when exchanges end, not in order."""
+    """Sums changes in time order; they arrive at the ends of exchanges, out of order."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         """Start; `write` receives packets."""
@@ -30,7 +30,7 @@ class RunningSums:
         self._waiting.append((track, time_ns, change))
 
     def write_before(self, limit_ns: int) -> None:
-        """Write the points of the counters before a time; no earlier change must come."""
+        """Write all points before a time; no earlier changes may follow."""
         if not self._waiting:
             return
         track, time_ns, change = map(np.concatenate, zip(*self._waiting, strict=True))
@@ -51,7 +51,7 @@ class RunningSums:
         total = sums + np.repeat(np.array(known, np.int64) - before, counts)
         ends = starts + counts - 1
         self._totals.update(zip(track[ends].tolist(), total[ends].tolist(), strict=True))
-        # Of several changes at one time the last has the total.
+        # Of several changes at one time, the last has the total.
         last = np.flatnonzero(np.append((np.diff(time_ns) != 0) | (np.diff(track) != 0), True))
         for first in range(0, len(last), _ROWS):
             at = last[first : first + _ROWS]

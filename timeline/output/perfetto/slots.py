@@ -1,8 +1,8 @@
 """
-Slots: tracks for intervals that overlap, like pipelined requests.
+Slots: tracks for overlapping intervals, such as pipelined requests.
 
-Slices of a Perfetto track that overlap are drawn as caller and callee. So each interval gets a
-slot that is free at its begin; there are as many slots as intervals at the same time.
+Perfetto draws overlapping slices of a track as caller and callee. Each interval thus gets a slot
+that is free at its begin; the number of slots is that of concurrent intervals.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dissector.kernel import Kernel
 from dissector.kernel.arrays import I64, I64Table
 
 _UNUSED = -(2**62)
-"""End of a slot without intervals."""
+"""End of an unused slot."""
 
 
 class Slots:
-    """The slots of each group of intervals, and when the last interval in each ends."""
+    """The slots of each group, with the end of the last interval in each."""
 
     def __init__(self) -> None:
         self._ends = np.full((16, 2), _UNUSED, np.int64)
@@ -28,9 +28,9 @@ class Slots:
         Return a slot for each interval, from 0.
 
         Args:
-            group: Number of its group, from 0.
-            begin: When it begins.
-            end: When it ends. Sorted by it the intervals need the fewest slots.
+            group: Group number, from 0.
+            begin: Begin of the interval.
+            end: End of the interval. Intervals sorted by end need the fewest slots.
         """
         slot = np.zeros(len(group), np.int64)
         if len(group):

@@ -1,9 +1,9 @@
 """
-A native trace for Perfetto: what ui.perfetto.dev and trace_processor open.
+Native traces for ui.perfetto.dev and trace_processor.
 
-A process for each client and broker with its exchanges and counters, and tracks with the events of
-groups, transactions, producers, consumers, connections and the cluster. Packets may come in any
-order of time; readers sort them.
+Each client and broker is a process with its exchanges and counters. Events of groups, transactions,
+producers, consumers, connections and the cluster have tracks. Packets may be out of time order;
+readers sort them.
 
 Source: https://perfetto.dev/docs/reference/synthetic-track-event
 """
@@ -59,8 +59,8 @@ class Trace:
         Args:
             capture: The capture.
             write: Receives the encoded packets.
-            chosen: Returns the rows of exchanges of a window to be shown; None for all.
-            show_secrets: Whether names may hold credentials.
+            chosen: Selects rows of exchanges in a window; None for all.
+            show_secrets: Show credentials in names instead of masks.
         """
         mask = partial(masked, show_secrets=show_secrets)
         self._capture, self._write, self._chosen, self._mask = capture, write, chosen, mask
@@ -76,13 +76,13 @@ class Trace:
     def write(
         self, windows: Iterable[Window], events_of: Callable[[Iterable[Window]], Iterable[Event]]
     ) -> None:
-        """Write all; `events_of` returns the events while it reads the windows."""
+        """Write the trace; `events_of` yields events while it reads the windows."""
         for event in events_of(self._shown(windows)):
             self._add_event(event)
         self._counters.finish()
 
     def _shown(self, windows: Iterable[Window]) -> Iterator[Window]:
-        """Write the exchanges of each window before it is read for events."""
+        """Write the exchanges of each window before its events."""
         for window in windows:
             with using(self._capture.options.schemas):
                 self._add_window(window)
@@ -119,7 +119,7 @@ class Trace:
         group = self._subjects.setdefault(parent, len(self._subjects))
         columns = (np.array([each]) for each in (group, event.time_ns, event.end_ns))
         slot = int(self._event_slots.assign(*columns)[0])
-        # Events at the same time get tracks of their own below.
+        # Concurrent events get child tracks.
         track = self._tracks.child(parent, f"{subject} #{slot + 1}") if slot else parent
         annotations = {
             "cause": event.cause,

@@ -22,7 +22,7 @@ from timeline.output.perfetto.window_exchanges import WindowExchanges
 from timeline.trackers.tracker import is_positive
 
 _THROTTLED_APIS = (0, 1)
-"""Produce and Fetch: the APIs that quotas for bytes delay."""
+"""Produce and Fetch, which byte quotas delay."""
 
 
 class Counters:
@@ -41,7 +41,7 @@ class Counters:
         self._throttled_until: dict[int, int] = {}
 
     def add(self, exchanges: WindowExchanges, complete_ns: int) -> None:
-        """Take the exchanges of a window; no later one begins before `complete_ns`."""
+        """Process the exchanges of a window; no later one begins before `complete_ns`."""
         table = exchanges.table
         is_answered = table.status == ANSWERED
         begin, end = exchanges.begin_ns, exchanges.end_ns
@@ -58,7 +58,7 @@ class Counters:
         self._add_throttling(exchanges)
 
     def add_lags(self, exchanges: WindowExchanges, fields: RecordFields, found: Batches) -> None:
-        """Take the records of a window."""
+        """Process the records of a window."""
         field, lag = field_lags(exchanges.table, fields, found)
         field, lag = field[lag != NONE], lag[lag != NONE]
         row = fields.row[field]
@@ -74,7 +74,7 @@ class Counters:
         self._write(counter_packets(track[shown], exchanges.end_ns[row][shown], lag[shown]))
 
     def finish(self) -> None:
-        """Write the pending values at the end of the capture."""
+        """Write pending values at the end of the capture."""
         self._sums.write_before(2**62)
         self._end_throttling(list(self._throttled_until))
 
@@ -85,14 +85,14 @@ class Counters:
         return np.array(tracks, np.int64)[codes] if len(codes) else codes
 
     def _lag_track(self, client: int, topic: str | UUID, partition: int) -> int:
-        """Return the counter of a partition; NONE for those beyond the limit."""
+        """Return the lag counter of a partition; NONE beyond the limit."""
         name = f"lag {self._mask(self._capture.names.name(topic))} {partition}"
         if not self._tracks.has_room(client, name):
             return NONE
         return self._tracks.counter(client, name, "records")
 
     def _add_throttling(self, exchanges: WindowExchanges) -> None:
-        """Write a throttle time when its response comes, and 0 when it is over (KIP-219)."""
+        """Write the throttle time at its response, and 0 when it has passed (KIP-219)."""
         table, reading = exchanges.table, self._capture.reading
         assert reading is not None
         for api_key in _THROTTLED_APIS:

@@ -1,5 +1,5 @@
 """
-The tracks of a trace, each described before its first packet.
+Tracks of a trace, described before their first packet.
 
 Source: https://perfetto.dev/docs/reference/synthetic-track-event
 """
@@ -13,10 +13,10 @@ from timeline.output.perfetto.packets import packet
 from timeline.output.perfetto.protobuf import content, integer
 
 MAX_PROCESSES = 10_000
-"""Clients and brokers with a process of their own; further ones share one."""
+"""Maximum number of clients and brokers with a process; others share one."""
 
 MAX_CHILDREN = 2_000
-"""Subjects or partitions with their own track below one track."""
+"""Maximum number of subjects or partitions with a child track."""
 
 _DESCRIPTOR, _UUID, _NAME, _PROCESS, _PARENT, _COUNTER, _MERGE = 60, 1, 2, 3, 5, 8, 15
 """Fields of TracePacket and TrackDescriptor."""
@@ -25,7 +25,7 @@ _PID, _PROCESS_NAME, _UNIT_NAME = 1, 6, 6
 """Fields of ProcessDescriptor and CounterDescriptor."""
 
 _NOT_MERGED = 2
-"""Tracks of one name are not drawn as one."""
+"""Keeps tracks with equal names separate."""
 
 
 class Tracks:
@@ -57,7 +57,7 @@ class Tracks:
         return self._names[process]
 
     def child(self, parent: int, name: str) -> int:
-        """Return the track of a name below another one; 0 means no id."""
+        """Return the child track with a name, below another track; 0 for no track."""
         return self._child(parent, name, b"")
 
     def counter(self, parent: int, name: str, unit: str) -> int:

@@ -1,4 +1,4 @@
-"""The exchanges of a window, with the processes and times of the trace."""
+"""Exchanges of a window, with processes and times of the trace."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class WindowExchanges:
 
     Attributes:
         table: The exchanges.
-        row: Of each its row in the window, which the summaries are for.
-        summaries: Errors, topics, client ids of the window.
+        row: Row of each exchange in the window, to index the summaries.
+        summaries: Errors, topics and client ids of the window.
         client: Process of the client.
         broker: Process of the broker.
-        begin_ns: Time of the request; where it is missing, of the response.
-        end_ns: Time of the response; where it is missing, of the request.
+        begin_ns: Time of the request; if missing, of the response.
+        end_ns: Time of the response; if missing, of the request.
     """
 
     table: Exchanges
@@ -54,16 +54,16 @@ def window_exchanges(
 
     Args:
         capture: The capture.
-        window: Its newest window.
-        rows: Which exchanges; None for all.
-        tracks: Gets a process for each client and broker.
+        window: The newest window of the capture.
+        rows: Selected rows; None for all.
+        tracks: Tracks, extended by a process for each client and broker.
         mask: Masks credentials in names.
     """
     table, summaries = window.exchanges, capture.known_of(window)
     rows = np.arange(len(table)) if rows is None else rows
     request_ns, response_ns = table.request.time_ns[rows], table.response.time_ns[rows]
     begin_ns = np.where(request_ns == NONE, response_ns, request_ns)
-    # Captured times may go back a little.
+    # Captured times may decrease slightly.
     end_ns = np.maximum(begin_ns, response_ns)
     order = np.argsort(end_ns, kind="stable")
     rows = rows[order]
