@@ -1,5 +1,5 @@
 """
-Prints the table of ratios; above 1 we are faster.
+Prints a table of ratios; above 1 kafkashark is faster.
 
     python -m benchmarks                      # all of them
     python -m benchmarks commands damaged     # some, by name
@@ -44,7 +44,7 @@ ROWS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
 
 
 def main() -> None:
-    """Run all benchmarks, or those that are named."""
+    """Run all benchmarks, or those named by arguments."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print ratios.")
     parser.add_argument(
         "names", nargs="*", choices=[[], *ROWS], metavar="NAME", help=f"of {', '.join(ROWS)}"

@@ -1,4 +1,4 @@
-"""Record batches: our reader against kafka-python's and aiokafka's."""
+"""Record batches: kafkashark's reader against those of kafka-python and aiokafka."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RECORDS = 140
 
 
 def rows() -> Iterator[Row]:
-    """Time the reading of one batch, its CRC checked."""
+    """Time the reading of one batch, including its CRC check."""
     records = [
         Record(offset_delta=i, key=b"customer-%d" % i, value=bytes(60)) for i in range(RECORDS)
     ]

@@ -1,11 +1,11 @@
 """
-A broker that responds to each request immediately, in a process of its own.
+A broker in a separate process that answers all requests immediately.
 
     python -m benchmarks.broker PARTITIONS
 
 prints its port. Each connection decodes only its first Produce request; the response becomes a
-template for the next ones, with an increasing offset. Other responses are cached for all
-connections. So the broker costs next to nothing.
+template for later ones, with an increasing offset. Other responses are cached for all connections.
+The cost of the broker is thus negligible.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ def _body(key: int, version: int, fields: dict[str, Any]) -> bytes:
 
 @cache
 def _constant_response(key: int, version: int, port: int, partitions: int) -> bytes:
-    """Return a response that is the same for all connections, from its header's tags on."""
+    """Return a response common to all connections, from its header's tags on."""
     return _body(key, version, _constant_fields(api_name(key), port, partitions))
 
 
 def _constant_fields(name: str, port: int, partitions: int) -> dict[str, Any]:
-    """Return the fields of a response that are not zero."""
+    """Return the nonzero fields of a response."""
     if name == "ApiVersions":
         return {
             "api_keys": [
@@ -138,7 +138,7 @@ def _constant_fields(name: str, port: int, partitions: int) -> dict[str, Any]:
 
 
 def _stored(request: Container) -> dict[str, Any]:
-    """Return the fields of a Produce response that are not zero."""
+    """Return the nonzero fields of a Produce response."""
     (topic,) = request.topic_data
     (partition,) = topic.partition_data
     answers = [{"index": partition.index, "base_offset": _OFFSET}]

@@ -12,7 +12,7 @@ PACKETS = 250_000
 MORE_PACKETS = 4 * PACKETS
 
 TARGETS = {"lost": 1 / 2, "doubled": 1 / 2.5, "reordered": 1 / 1.5}
-"""Kind of damage -> ratio of processor time to reach."""
+"""Kind of damage -> target ratio of processor time."""
 
 
 def rows(folder: Path) -> Iterator[Row]:

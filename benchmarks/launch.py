@@ -1,10 +1,10 @@
 """
-Runs a command from a small process; prints status, seconds, peak memory, processor time.
+Runs a command from a small process; prints status, seconds, peak memory and processor time.
 
     python -I -S benchmarks/launch.py OUTPUT COMMAND...
 
-A process begins as a copy of its parent, and Linux counts the peak of that copy as its own: `true`
-had 350 MB when a benchmark of 350 MB started it. Source: Linux, `exec_mmap` in fs/exec.c.
+A process begins as a copy of its parent, and Linux includes that copy in its peak: `true` had 350
+MB when started from a benchmark of 350 MB. Source: Linux, `exec_mmap` in fs/exec.c.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 
 
 def run(output: str, command: list[str]) -> tuple[int, float, int, float]:
-    """Return exit status of a command, its seconds, its peak in bytes, and its processor time."""
+    """Return exit status, seconds, peak memory in bytes, and processor time of a command."""
     written = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     files = (
         (os.POSIX_SPAWN_OPEN, 1, output, written, 0o666),

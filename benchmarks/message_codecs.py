@@ -1,4 +1,4 @@
-"""One message at a time: our codec against plain Construct, kafka-python and kio."""
+"""Single messages: kafkashark's codec against plain Construct, kafka-python and kio."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ _MESSAGES: tuple[tuple[str, int, int, Kind, dict[str, Any], str], ...] = (
     ("Fetch v12 response", 1, 12, "response", _FETCH, "consumer.FetchResponse"),
     ("Metadata v9 response", 3, 9, "response", _METADATA, "metadata.MetadataResponse"),
 )
-"""With the class of kafka-python; three partitions of three topics, or of one."""
+"""Cases with the class of kafka-python; three partitions of three topics, or of one."""
 
 
 def rows() -> Iterator[Row]:
-    """Time the parsing and the building of a few messages."""
+    """Time parsing and building of some messages."""
     for name, key, version, kind, body, kafka_name in _MESSAGES:
         ours, declared = codec(key, version, kind), api(key)
         assert declared is not None
@@ -115,7 +115,7 @@ def rows() -> Iterator[Row]:
 
 
 _Calls = tuple[Callable[[], object], Callable[[], object]]
-"""Parse the message; build it."""
+"""Calls that parse and build the message."""
 
 
 def _kafka_python(name: str, version: int, data: bytes) -> _Calls:
@@ -141,7 +141,7 @@ def _kio(key: int, version: int, kind: Kind, data: bytes) -> _Calls:
 
 
 def _plain(fields: tuple[Field, ...], version: int, data: bytes) -> _Calls:
-    """Return calls for a flexible version, declared as one would by hand in Construct."""
+    """Return calls for a flexible version, declared by hand in Construct."""
     struct = _struct(fields, version)
     value = struct.parse(data)
     assert struct.build(value) == data
@@ -162,7 +162,7 @@ def _of(each: Field, version: int) -> construct.Construct:
 
 
 def _compact(item: Callable[[Any], construct.Construct]) -> construct.Construct:
-    """Return a construct of the length plus one and the items; 0 is null."""
+    """Return a construct of length plus one and items; 0 is null."""
     return construct.FocusedSeq(
         "content",
         "count" / construct.Rebuild(construct.VarInt, _count),

@@ -1,4 +1,4 @@
-"""The pipeline on `local[2]` against two processes of the engine, and how it grows with files."""
+"""The pipeline on `local[2]` against two processes of the engine, and its growth with files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.record.steady import save, traffic
 
 FILES = 8
 PACKETS = 250_000
-"""Of each file."""
+"""Packets per file."""
 
 RUNS = 3
 TARGET = 0.6
@@ -57,7 +57,7 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
         files = elephants(folder / f"elephants-{count}", count)
         with open_session("local[2]", SETTINGS) as spark:
             make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
-            # Spark reuses the workers of the job for this; queries have others.
+            # Spark reuses the workers of the job for this, unlike those of queries.
             tasks = spark.sparkContext.parallelize(range(16), 16)
             peaks.append(max(tasks.mapPartitions(_peak).collect()))
         sizes.append(sum(Path(file).stat().st_size for file in files))
@@ -77,7 +77,7 @@ def _peak(_: Iterable[int]) -> Iterator[int]:
 
 
 def elephants(folder: Path, count: int) -> list[str]:
-    """Write captures of one connection through all of them, and of short ones."""
+    """Write captures of one connection across all files, and of short ones."""
     folder.mkdir()
     packets = traffic(1)
     for number in range(count):
@@ -87,7 +87,7 @@ def elephants(folder: Path, count: int) -> list[str]:
 
 
 def rotated(folder: Path) -> list[str]:
-    """Write captures of connections that span all of them."""
+    """Write captures of connections across all files."""
     folder.mkdir()
     packets = traffic(300)
     files = [folder / f"{number}.pcap" for number in range(FILES)]
@@ -97,14 +97,14 @@ def rotated(folder: Path) -> list[str]:
 
 
 def contained(folder: Path) -> list[Path]:
-    """Write captures of short connections, of which few cross files."""
+    """Write captures of short connections, few of them across files."""
     folder.mkdir()
     write(folder / "short.pcap", FILES * PACKETS, FILES)
     return sorted(folder.iterdir())
 
 
 def _compared(spark: SparkSession, what: str, files: Sequence[str], folder: Path) -> Iterator[Row]:
-    # Alternately, because the speed of a shared machine varies.
+    # Alternating, because the speed of a shared machine varies.
     jobs, pairs = zip(
         *((_job(spark, files, folder), _two(files, folder)) for _ in range(RUNS)), strict=True
     )
@@ -117,7 +117,7 @@ def _compared(spark: SparkSession, what: str, files: Sequence[str], folder: Path
 
 
 def _job(spark: SparkSession, files: Sequence[str], folder: Path) -> tuple[float, int]:
-    """Return the seconds that a job takes, and the bytes that it shuffles."""
+    """Return the duration of a job in seconds, and the shuffled bytes."""
     before = _shuffled(spark)
     begun = time.perf_counter()
     make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
@@ -133,11 +133,11 @@ def _shuffled(spark: SparkSession) -> int:
 
 
 def _two(files: Sequence[str], folder: Path) -> float:
-    """Return how long two processes take side by side, each for half of the files."""
+    """Return the duration of two parallel processes, each for half of the files."""
     begun = time.perf_counter()
     halves = []
     middle = len(files) // 2
-    # Neighbours stay together: files left out between others would be gaps in each connection.
+    # Neighbouring files stay together, as missing files between others would be gaps.
     for half, part in enumerate((files[:middle], files[middle:])):
         words = ["-T", "parquet", "-o", str(folder / f"{half}.parquet"), "--jobs", "1"]
         command = [*KAFKASHARK, "pairs", *part, *words]

@@ -1,10 +1,10 @@
 """
-Where the time of a command goes.
+Profile of a command by module.
 
     python -m benchmarks.profile pairs large.pcap -T parquet -o pairs.parquet --jobs 1
 
-runs the command and prints the processor time of each module, in its own code and in the compiled
-kernels that it calls. Work of libraries in threads of their own has a line of its own.
+runs the command and prints the processor time of each module, in its own code and in its compiled
+kernels. Threads of libraries have a separate line.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from types import FrameType
 from typing import NamedTuple
 
 INTERVAL_S = 0.0005
-"""Sampling interval; processor time since the last sample counts for a thread's current place."""
+"""Sampling interval; processor time since the last sample counts for a thread's place."""
 
 LEAST_SHARE = 0.01
-"""Modules with a smaller share are summed up in one line."""
+"""Modules with a smaller share are merged into one line."""
 
 BEFORE, MODULES, LOOPS = "start of Python", "loading of modules", "loading of compiled loops"
 THREADS, REST = "libraries in their own threads", "everything else"
@@ -30,7 +30,7 @@ _KERNELS = "dissector.kernel.call"
 
 
 class Place(NamedTuple):
-    """Where a thread is: a module or a part of the start, and whether in one of its kernels."""
+    """Place of a thread: a module or a phase of the start, and whether it is in a kernel."""
 
     name: str
     in_kernel: bool = False
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 class Profile:
     """
-    Samples all threads of this process from a thread of its own, in a `with` block.
+    Samples all threads of this process from another thread, in a `with` block.
 
     Attributes:
         seconds: Processor time by place.
@@ -78,7 +78,7 @@ class Profile:
                 continue
             # The thread can't end while this one holds the interpreter lock.
             clocks[number] = time.clock_gettime(time.pthread_getcpuclockid(number))
-            # One that comes from a library may have been at other work before.
+            # A thread just returned from a library may have done other work before.
             spent_s = clocks[number] - self._clocks.get(number, clocks[number])
             self.seconds[place(frame)] += spent_s
         self._clocks = clocks

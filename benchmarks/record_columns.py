@@ -1,4 +1,4 @@
-"""Records to columns: many batches at once, against aiokafka's reader and decompression alone."""
+"""Records to columns: many batches at once, against aiokafka's reader and bare decompression."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dissector.engine.records.record_decoder import read_records
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 
 BATCH_BYTES = 16_384
-"""What producers gather by default."""
+"""Default batch size of producers."""
 
 RECORD_BYTES = 165
 
 _VALUE = b'{"order": %9d, "state": "%-9s", "amount": %9.2f, "trace": "%032x", "note": "%-25s"}'
 
 BATCHES = 400
-"""Each is different, so that they are read from memory, not from the cache, as in a capture."""
+"""Number of distinct batches, to read from memory instead of the cache, as in captures."""
 
 
 def rows() -> Iterator[Row]:
-    """Time the reading of records into columns, CRCs checked."""
+    """Time the reading of records into columns, including CRC checks."""
     for codec in ("none", "lz4", "zstd"):
         source = random.Random(1)
         at_least = 2.0 if codec == "none" else None
@@ -60,7 +60,7 @@ def _orders(source: random.Random, codec: str) -> bytes:
 
 
 def _records(source: random.Random) -> list[Record]:
-    """Return records as applications write them: JSON, some of it alike."""
+    """Return records typical of applications: JSON with repetition."""
     return [
         Record(
             key=b"%012d" % source.randrange(10**9),
@@ -79,7 +79,7 @@ def _records(source: random.Random) -> list[Record]:
 
 
 def _columns(data: Bytes, starts: Ints, lengths: Ints) -> int:
-    """Read all records; return how many there are."""
+    """Read all records; return their number."""
     held = np.zeros(0, np.uint8)
     whole = np.zeros(len(starts), np.bool_)
     found = find_batches(data, held, starts, lengths, whole, message_sets=True)

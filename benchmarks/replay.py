@@ -1,4 +1,4 @@
-"""The replay against a bare loop that writes the same bytes, against its schedule and itself."""
+"""Replay against a bare loop that writes the same bytes, its schedule, and itself."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ MANY = 1000
 RUNS = 3
 BATCHES, BATCH_RECORDS = 20, 500
 VERSION = 12
-"""Of Produce: the last version with topic names."""
+"""Last version of Produce with topic names."""
 
 WRITES, WRITE_RECORDS, WRITTEN = 80, 5_000, 20
 """
-What is produced and fetched again: one batch of about 1 MB in each request and answer, to so many
-partitions: the embedded broker keeps 5 MB of each.
+Produced and fetched data: one batch of about 1 MB in each request and response, to this number of
+    partitions: the embedded broker keeps 5 MB of each.
 """
 
 MOCK_VERSION, FETCH_VERSION = 10, 11
@@ -54,7 +54,7 @@ MAX_LAG_MS = 5.0
 
 
 class Producer(Client):
-    """A client that sends small batches to a partition of its own, so many at a time."""
+    """A client that sends small batches to its partition, with a number of them in flight."""
 
     def bursts(self, requests: int) -> Iterator[list[Exchange]]:
         """Yield the exchanges in groups of `IN_FLIGHT` requests."""
@@ -63,7 +63,7 @@ class Producer(Client):
             yield made[start : start + IN_FLIGHT]
 
     def produce(self, requests: int, pause_ns: int) -> Iterator[Packet]:
-        """Yield the packets of so many requests."""
+        """Yield the packets of a number of requests."""
         yield from self._handshake()
         for burst in self.bursts(requests):
             for request, _ in burst:
@@ -81,7 +81,7 @@ def exchange(partition: int, offset: int) -> Exchange:
 
 
 def written(partition: int, offset: int, records: bytes, version: int = VERSION) -> Exchange:
-    """Return the frames of one Produce request and its answer, of the embedded broker or ours."""
+    """Return the frames of a Produce request and its response, of the embedded broker or ours."""
     found = api(KEYS["Produce"])
     assert found is not None
     partitions = [{"index": partition, "records": records}]
@@ -117,7 +117,7 @@ class SequentialClient(Client):
 
 
 def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
-    """Return the frames of one Fetch request, and of an answer with one batch."""
+    """Return the frames of a Fetch request, and of a response with one batch."""
     found = api(KEYS["Fetch"])
     assert found is not None
     wanted = {
@@ -166,14 +166,14 @@ def clients(connections: int) -> list[Producer]:
 
 
 def capture(path: Path, requests: int, connections: int, pause_ns: int = 1_000_000) -> Path:
-    """Write a capture of so many requests."""
+    """Write a capture of a number of requests."""
     each = requests // connections
     save(path, merge(*(client.produce(each, pause_ns) for client in clients(connections))))
     return path
 
 
 async def bare(port: int, requests: int, connections: int) -> float:
-    """Connect, write the frames of a capture with as many in flight; return how long that takes."""
+    """Connect and write the frames of a capture, as many in flight; return the duration."""
     each = requests // connections
     ready = [
         [
@@ -205,7 +205,7 @@ async def bare(port: int, requests: int, connections: int) -> float:
 
 
 def rows(folder: Path) -> Iterator[Row]:
-    """Time replays of captures of small Produce requests to a broker that answers at once."""
+    """Time replays of small Produce requests to a broker that answers immediately."""
     yield _rate(folder, REQUESTS, CONNECTIONS)
     yield _rate(folder, MANY * 2 * IN_FLIGHT, MANY)
     yield _consumed(folder)
@@ -218,7 +218,7 @@ def _rate(folder: Path, requests: int, connections: int) -> Row:
     file = capture(folder / "produce.pcap", requests, connections)
     with answering(connections) as port, Plan.of(file) as plan:
         asyncio.run(bare(port, requests // 10, connections))
-        # Alternately, because the speed of a shared machine varies.
+        # Alternating, because the speed of a shared machine varies.
         peers, owns = zip(
             *(
                 (asyncio.run(bare(port, requests, connections)), _replayed(plan, port).elapsed_ns)
@@ -237,7 +237,7 @@ def _rate(folder: Path, requests: int, connections: int) -> Row:
 
 
 def _consumed(folder: Path) -> Row:
-    """Time a whole replay of a producer and its consumer at the embedded broker."""
+    """Time the replay of a producer and its consumer at the embedded broker."""
     records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(WRITE_RECORDS)]
     batch = new_batch(records).to_bytes()
     places = [(at % WRITTEN, at // WRITTEN * WRITE_RECORDS) for at in range(WRITES)]
@@ -262,7 +262,7 @@ def _consumed(folder: Path) -> Row:
 
 
 def _one_after_another(connections: Sequence[Sequence[Exchange]]) -> Iterator[Packet]:
-    """Yield the packets of connections, each of which begins after the end of the previous one."""
+    """Yield the packets of consecutive connections."""
     now_ns, order = 0, random.Random(7)
     for number, exchanges in enumerate(connections):
         client = SequentialClient(number, Traffic(), order, now_ns, [0, 0])
@@ -271,7 +271,7 @@ def _one_after_another(connections: Sequence[Sequence[Exchange]]) -> Iterator[Pa
 
 
 async def _bare_in_turn(port: int, connections: Sequence[Sequence[Exchange]]) -> float:
-    """Write the frames of connections, one after another; return how long that takes."""
+    """Write the frames of connections, one after another; return the duration."""
     begun = time.perf_counter()
     for exchanges in connections:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -288,7 +288,7 @@ def _port(embedded: EmbeddedBroker) -> int:
 
 
 def _fetched() -> Iterator[Row]:
-    """Time the comparison of fetched records: batches as captured, and compressed anew."""
+    """Time the comparison of fetched records: batches as captured, and recompressed."""
     records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(BATCH_RECORDS)]
     captured, other = (
         b"".join(

@@ -1,4 +1,4 @@
-"""The screen of `browse`, on a large capture, against what it may take, and against tshark."""
+"""The screen of `browse` on a large capture, against time limits and tshark."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LOADED, FILTERED = "all rows", "filter on columns"
 
 
 def rows(folder: Path) -> Iterator[Row]:
-    """Time what a user waits for; the ratio is the time allowed divided by ours."""
+    """Time the steps a user waits for; the ratio is the time limit divided by ours."""
     capture = folder / "screen.pcap"
     write(capture, PACKETS)
     found = asyncio.run(_times(capture))
     for what, (allowed_s, took_s) in found.items():
         yield Row(f"browse: {what}", "allowed", allowed_s / took_s, f"{took_s:.3f} s", 1.0)
     if (tshark := shutil.which("tshark")) is not None:
-        # A screen on top of tshark, as termshark, runs it anew for the list and for each filter.
+        # A screen on top of tshark, such as termshark, runs it anew for the list and each filter.
         for what, words in ((LOADED, ()), (FILTERED, ("-Y", "kafka.api_key == 0"))):
             peer = process((tshark, "-r", str(capture), *words), runs=1)
             took_s = next(each for name, (_, each) in found.items() if name.startswith(what))
@@ -40,7 +40,7 @@ def rows(folder: Path) -> Iterator[Row]:
 
 
 async def _times(capture: Path) -> dict[str, tuple[float, float]]:
-    """Return the times of each step: allowed, and taken."""
+    """Return limit and duration of each step."""
     times: dict[str, tuple[float, float]] = {}
     begin = time.perf_counter()
     access = CaptureOpening([str(capture)], {"jobs": 2}).access()
@@ -80,6 +80,6 @@ async def _times(capture: Path) -> dict[str, tuple[float, float]]:
 
 
 def _paint(app: BrowseApp) -> None:
-    """Paint the list."""
+    """Render the list."""
     for y in range(app.rows.size.height):
         app.rows.render_line(y)

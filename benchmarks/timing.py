@@ -1,4 +1,4 @@
-"""How things are timed: whole processes, and calls inside one; the best of several runs."""
+"""Timing of whole processes, and of calls inside one; the best of several runs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Row(NamedTuple):
     A line of the table.
 
     Attributes:
-        what: What is timed.
-        peer: Against what.
+        what: Timed work.
+        peer: Compared work.
         ratio: The peer's time (or memory) divided by ours.
-        figures: What was measured.
-        target: The ratio to reach, if one is set.
+        figures: Measured values.
+        target: Target of the ratio, if any.
     """
 
     what: str
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a whole process took: seconds, its peak of resident memory, seconds of processor."""
+    """Resources of a process: seconds, peak resident memory, seconds of processor."""
 
     seconds: float
     peak_bytes: int
@@ -50,7 +50,7 @@ def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -
 
 
 def first_runs(command: Sequence[str], runs: int) -> list[Run]:
-    """Return the first runs of a process on a machine where nothing is cached yet."""
+    """Return the first runs of a process on a machine with empty caches."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**_environment(), "PYTHONPYCACHEPREFIX": folder}
         return [_process(command, Path(os.devnull), environment) for _ in range(runs)]

@@ -1,4 +1,4 @@
-"""TLS records to plaintext, and the search for the place in a connection."""
+"""Decryption of TLS records, and search for the sequence number in a connection."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SEGMENT_BYTES = 1448
 TOTAL_BYTES = 8 << 20
 
 LARGE_TARGET = 200e6
-"""Bytes of plaintext a second."""
+"""Bytes of plaintext per second."""
 
 SMALL_TARGET = 100_000
-"""Records a second."""
+"""Records per second."""
 
 FAR_SEQUENCE = 10_000_000
 FAR_TARGET_S = 10.0
@@ -35,11 +35,11 @@ _RANDOM = b"r" * 32
 
 PACKETS = 250_000
 PAIRS_TARGET = 1 / 2.5
-"""Time of `pairs` in plain, divided by that on the same traffic in TLS."""
+"""Time of `pairs` on plaintext, divided by that on the same traffic in TLS."""
 
 
 def rows(folder: Path) -> Iterator[Row]:
-    """Time decryption and search, and a command on TLS against the same traffic in plain."""
+    """Time decryption and search, and a command on TLS against the same traffic in plaintext."""
     yield _pairs(folder)
     for number in (0x1301, 0x1302, 0x1303):
         suite = SUITES[number]
@@ -74,7 +74,7 @@ def _decryption(suite: CipherSuite, size: int, target: float) -> Row:
 
 
 def _search(suite: CipherSuite) -> Row:
-    """Time the entry of a connection of which nothing was captured before."""
+    """Time the entry into a connection without any captured beginning."""
     keys, stream = _stream(suite, SMALL_BYTES, 3, FAR_SEQUENCE - 4)
     begun = time.perf_counter()
     _decrypt(keys, [stream], 0)
@@ -84,7 +84,7 @@ def _search(suite: CipherSuite) -> Row:
 
 
 def _stream(suite: CipherSuite, size: int, count: int, first: int) -> tuple[KeyLog, bytes]:
-    """Return the key log and the records of a client of TLS 1.3."""
+    """Return key log and records of a TLS 1.3 client."""
     secret = b"s" * (48 if suite.hash_name == "sha384" else 32)
     keys = KeyLog()
     keys.add(f"CLIENT_TRAFFIC_SECRET_0 {_RANDOM.hex()} {secret.hex()}".encode())

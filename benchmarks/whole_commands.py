@@ -1,4 +1,4 @@
-"""Whole commands on whole captures, against tshark and tcpdump, and against themselves."""
+"""Commands on whole captures, against tshark, tcpdump, and themselves."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FIELDS = ("kafka.api_key", "kafka.api_version", "kafka.correlation_id")
 _E = tuple(part for field in FIELDS for part in ("-e", field))
 
 SECOND_RUN_S = 0.9
-"""Longest time of the second run on a machine."""
+"""Limit for the second run on a machine, in seconds."""
 
 PEAK_BYTES = 220_000_000
-"""Largest peak of `pairs`."""
+"""Limit for the peak of `pairs`."""
 
 
 def rows(folder: Path) -> Iterator[Row]:
@@ -31,7 +31,7 @@ def rows(folder: Path) -> Iterator[Row]:
 
 
 def start_rows(folder: Path) -> Iterator[Row]:
-    """Time small captures, of which the start is most, and the first use on a machine."""
+    """Time small captures, dominated by the start, and the first use on a machine."""
     small, fourth = folder / "small.pcap", folder / "fourth.pcap"
     write(small, 50)
     write(fourth, PACKETS // 4)

@@ -1,8 +1,8 @@
 """
-The table of APIs and their versions in docs/apis.md, made from the declarations.
+Updates the table of APIs and versions in docs/apis.md from the declarations.
 
-    python -m tools.api_table            prints it
-    python -m tools.api_table --write    puts it into docs/apis.md, between the marks
+    python -m tools.api_table            prints the table
+    python -m tools.api_table --write    writes it to docs/apis.md, between the marks
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Draws the screen of `browse` as a picture for README.
+Draws the screen of `browse` for README.
 
     python -m tools.browse_picture captures/demo.pcap docs/browse.svg
 """
@@ -44,7 +44,7 @@ async def picture(capture: str, text: str, packet: int) -> str:
             await pilot.pause(0.02)
         app.apply_filter(text)
         app.go_to_packet(packet)
-        # Details follow a moment after the choice.
+        # Details appear after a delay.
         while app.details_number != app.rows.chosen:
             await pilot.pause(0.02)
         await pilot.pause()

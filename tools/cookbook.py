@@ -1,11 +1,11 @@
 """
 Refreshes the output of the commands in docs/cookbook.md.
 
-    python -m tools.cookbook            prints the page as it should be
+    python -m tools.cookbook            prints the updated page
     python -m tools.cookbook --write    writes it
 
-A block begins with its command; `# status N` behind it is the expected exit status, 0 without it.
-Of the output the page has the first lines, as many as it had before if the block ends with `...`.
+A block begins with its command, optionally followed by `# status N` with the expected exit status,
+else 0. If the block ends with `...`, the page keeps its number of output lines, else all output.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Example:
     A command of the page.
 
     Attributes:
-        command: The line, without its prompt.
-        shown: The output on the page, without `...`.
-        is_cut: Whether more output follows.
+        command: The line without its prompt.
+        shown: Output on the page, without `...`.
+        is_cut: Whether output is omitted.
     """
 
     command: str
@@ -42,7 +42,7 @@ class Example:
 
     @property
     def words(self) -> list[str]:
-        """The words of the command, the first is `kafkashark`."""
+        """Words of the command, beginning with `kafkashark`."""
         return shlex.split(self.command, comments=True)
 
     @property
@@ -52,7 +52,7 @@ class Example:
         return int(found[1]) if found else 0
 
     def excerpt(self, lines: Sequence[str]) -> list[str]:
-        """Return the part of the output's lines for the page."""
+        """Return the output lines for the page."""
         lines = [line.rstrip() for line in lines]
         if not self.is_cut:
             return lines
@@ -60,18 +60,18 @@ class Example:
 
     @property
     def block(self) -> list[str]:
-        """The output as the page has it."""
+        """Output as shown on the page."""
         return [*self.shown, *(["..."] if self.is_cut else [])]
 
 
 def examples(text: str) -> Iterator[Example]:
-    """Yield the commands of a page."""
+    """Yield the examples of a page."""
     for found in _BLOCK.finditer(text):
         yield _example(found)
 
 
 def refreshed(text: str, run: Callable[[Example], list[str]]) -> str:
-    """Return the page with new output; `run` returns the lines that a command prints."""
+    """Return the page with new output; `run` runs a command and returns its output lines."""
 
     def block(found: re.Match[str]) -> str:
         lines = [f"$ {found[1]}", *_example(found).excerpt(run(_example(found)))]

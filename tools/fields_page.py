@@ -1,5 +1,5 @@
 """
-The lists of docs/fields.md: columns of the commands, names of filters, Wireshark's names.
+Updates the lists in docs/fields.md: columns of commands, names in filters, Wireshark's names.
 
 python -m tools.fields_page [--write]
 """

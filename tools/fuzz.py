@@ -1,8 +1,8 @@
 """
-What `make fuzz` does: runs the property tests with new examples until the time is up.
+`make fuzz`: runs property tests with new examples until a time limit.
 
-A failing example is printed in the form for a test (`@example`), and stored in `.hypothesis`, so
-that the next run begins with it.
+Failing examples are printed in the form for a test (`@example`), and stored in `.hypothesis` for
+the next run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dissector.engine.reading.prefetch import cores
 
 ROOT = Path(__file__).parents[1]
 NO_TESTS = 5
-"""The exit status of pytest where it finds no test to run."""
+"""Exit status of pytest without any tests."""
 
 
 def main() -> int:
@@ -43,14 +43,14 @@ def main() -> int:
 
 
 def property_tests(paths: list[str]) -> list[Path]:
-    """Return the files with tests that Hypothesis draws examples for."""
+    """Return the files with Hypothesis tests."""
     names = [Path(path) for path in paths]
     files = [file for name in names for file in ([name] if name.is_file() else name.rglob("*.py"))]
     return sorted(file for file in files if "@given(" in file.read_text(encoding="utf-8"))
 
 
 def searched(file: Path, end: float) -> tuple[Path, str]:
-    """Run the property tests of a file; return what pytest prints where one of them fails."""
+    """Run the property tests of a file; return the output of pytest if one fails."""
     left = end - time.monotonic()
     if left <= 0:
         return file, ""

@@ -1,9 +1,9 @@
 """
 `python -m tools.image [ROOT]` builds the image of the Dockerfile and runs the demo in it.
 
-Without Docker its steps run in a bare root, as root: `debootstrap --variant=minbase
---include=python3,python3-pip,python3-dev,ca-certificates bookworm ROOT` makes one. Both stages
-share it, with Debian's Python.
+Without Docker the steps run in a bare root, as root. To create one: `debootstrap --variant=minbase
+--include=python3,python3-pip,python3-dev,ca-certificates bookworm ROOT`. Both stages share it, with
+Debian's Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ NAME = "kafkashark"
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin",
     "HOME": "/root",
-    # Debian's pip installs beside Debian's packages only on request; the image's pip does.
+    # Debian's pip requires an option for installing beside Debian's packages; the image's pip does
+    # not.
     "PIP_BREAK_SYSTEM_PACKAGES": "1",
     "PIP_ROOT_USER_ACTION": "ignore",
 }
@@ -40,7 +41,7 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def context() -> Iterator[str]:
-    """Yield the files of the checkout that `COPY . .` copies."""
+    """Yield the files copied by `COPY . .`."""
     ignored = (PROJECT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     patterns = [line for line in ignored if line and not line.startswith("#")]
     listed = subprocess.run(["git", "ls-files"], cwd=PROJECT, check=True, capture_output=True)
@@ -51,7 +52,7 @@ def context() -> Iterator[str]:
 
 
 def has_docker() -> bool:
-    """Return whether a Docker daemon answers."""
+    """Return whether a Docker daemon is available."""
     docker = shutil.which("docker")
     return (
         docker is not None and not subprocess.run([docker, "info"], capture_output=True).returncode
@@ -95,7 +96,7 @@ def _chroot(root: Path, place: str, user: str, words: list[str]) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    """Build and try the image; return 1 if the demo prints something else."""
+    """Build and test the image; return 1 if the demo's output is wrong."""
     if has_docker():
         printed = build_by_docker()
     elif arguments:

@@ -1,5 +1,5 @@
 """
-The manual page man/kafkashark.1, made of the commands and their options.
+Generates the manual page man/kafkashark.1 from commands and options.
 
 python -m tools.man_page [--write]
 """
@@ -69,7 +69,7 @@ def _option(option: Any) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    r"""Escape what troff would interpret: backslashes, minus signs, a leading dot or quote."""
+    r"""Escape characters with a meaning in troff: backslashes, minus, leading dots and quotes."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
 

@@ -1,8 +1,8 @@
 """
-Runs some minutes of tests with the lowest versions that pyproject.toml allows, and a new Python.
+Runs part of the tests with the lowest versions in pyproject.toml, and on a newer Python.
 
-Each environment is in `.venvs/`, and is created again when pyproject.toml changes. A Python that is
-not installed here is skipped in one line: none is downloaded.
+Environments are in `.venvs/`, and are recreated when pyproject.toml changes. Missing Pythons are
+skipped with a message, not downloaded.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FAST = "not (broker or long or spark)"
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python, and which versions of the libraries it gets."""
+    """A Python, with a selection of library versions."""
 
     name: str
     python: str
@@ -58,7 +58,7 @@ class Environment:
         return self.folder / "bin" / "python"
 
     def make(self, uv: str) -> bool:
-        """Make it if it is not up to date; return whether its Python is installed here."""
+        """Create the environment if outdated; return whether its Python is installed."""
         ready = self.folder / ".ready"
         project = ROOT / "pyproject.toml"
         if ready.exists() and ready.stat().st_mtime > project.stat().st_mtime:
@@ -77,18 +77,18 @@ class Environment:
 
     def test(self) -> bool:
         """Run the tests; return whether they pass."""
-        # Warnings are errors with the newest versions alone: others deprecate other things.
+        # Warnings are errors with the newest versions only: others have other deprecations.
         words = ["-q", "-n", "auto", "-m", FAST, "-W", "default", "-p", "no:cacheprovider"]
         command = [str(self.interpreter), "-m", "pytest", *words, *SMOKE]
         return subprocess.run(command, cwd=ROOT).returncode == 0
 
 
 def installed(version: str) -> str | None:
-    """Return an interpreter of a version, from the path or from pyenv."""
+    """Return the interpreter of a version, from the path or from pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
     found = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
     for each in filter(None, found):
-        # A shim of pyenv exists even if its version is not selected.
+        # pyenv's shims exist even for versions that are not selected.
         if subprocess.run([each, "-c", ""], capture_output=True).returncode == 0:
             return str(each)
     return None

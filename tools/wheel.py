@@ -1,10 +1,10 @@
 """
 `python -m tools.wheel [--test]` builds `dist/kafkashark-*.whl`, with compiled kernels.
 
-With `--test` the wheel is installed in an environment of its own, without tests or tools, and runs
-commands on the demo capture: with a home that can't be written to, and no compiler on the path. A
-second wheel is built as on a machine without a C compiler; its output must be the same. Commands
-that need an extra report it in one line, and work with it.
+With `--test` the wheel is installed in a separate environment, without tests or tools, and runs
+commands on the demo capture, with a read-only home and no compiler on the path. A second wheel is
+built without a C compiler; its output must be the same. Commands that require an extra must report
+that in one line, and work with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WITHOUT_EXTRA = (
     (("kafkashark", "report", "{capture}", "-o", "out.html"), "kafkashark[report]"),
     (("python", "-I", "-c", "import kafkashark.scapy"), "kafkashark[scapy]"),
 )
-"""Commands that need an extra, and its name."""
+"""Commands that require an extra, and its name."""
 
 COMPILED = f"""
 from importlib.util import find_spec
@@ -49,7 +49,7 @@ NO_COMPILER = {"CC": "false"}
 
 
 class Tried(NamedTuple):
-    """An installed wheel: its kernels, outputs of the commands, and how often each warned."""
+    """An installed wheel: its kernels, outputs of the commands, and number of warnings of each."""
 
     is_compiled: bool
     outputs: list[bytes]
@@ -57,7 +57,7 @@ class Tried(NamedTuple):
 
 
 def build(folder: Path, environment: dict[str, str] | None = None) -> Path:
-    """Build a source distribution, and from that alone a wheel; return the wheel's path."""
+    """Build a source distribution, and a wheel from it; return the wheel's path."""
     words = ["build", "--quiet", "--out-dir", str(folder), str(ROOT)]
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([_uv(), *words], check=True, env={**os.environ, **(environment or {})})
@@ -66,7 +66,7 @@ def build(folder: Path, environment: dict[str, str] | None = None) -> Path:
 
 
 def tried(wheel: Path, name: str) -> Tried:
-    """Install a wheel alone, and run the commands."""
+    """Install a wheel without extras, and run the commands."""
     place = FOLDER / name
     subprocess.run([_uv(), "venv", "--quiet", "--clear", str(place)], check=True)
     _install(place, str(wheel))
@@ -78,7 +78,7 @@ def tried(wheel: Path, name: str) -> Tried:
 
 
 def faults_of_extras(wheel: Path, name: str) -> list[str]:
-    """Return the faults of commands that need an extra, without it and with it."""
+    """Return the faults of commands that require an extra, without and with it."""
     place, faults = FOLDER / name, []
     for words, extra in WITHOUT_EXTRA:
         ran = _run(place, *(word.format(capture=CAPTURE) for word in words), check=False)

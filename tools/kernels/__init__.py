@@ -1,1 +1,1 @@
-"""Compiles kernels ahead of time: Python source to Cython, and that to extension modules."""
+"""Ahead-of-time compilation of kernels: Python source to Cython, then to extension modules."""

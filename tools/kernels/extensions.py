@@ -1,7 +1,7 @@
 """
-Builds the extension modules with the kernels: one for each package that has some.
+Builds one extension module for each package with kernels.
 
-`setup.py` builds them into the wheel or the checkout; `python -m tools.kernels` builds those with
+`setup.py` builds them for the wheel or checkout; `python -m tools.kernels` rebuilds those with
 changed sources.
 """
 
@@ -25,7 +25,7 @@ PACKAGES = (
     "pipeline",
     "timeline",
 )
-"""Packages with kernels: `Kernel` looks for compiled ones in the module `_kernels` of each."""
+"""Packages with kernels; `Kernel` looks for compiled ones in their module `_kernels`."""
 
 FOLDER = ROOT / "build" / "kernels"
 
@@ -34,11 +34,11 @@ _FLAGS = [] if sys.platform == "win32" else ["-O3", "-fwrapv", "-fno-strict-alia
 
 def extensions(packages: tuple[str, ...] = PACKAGES, checked: bool = False) -> list[Extension]:
     """
-    Write the Cython sources of packages, where they have changed, and return their extensions.
+    Write changed Cython sources of packages, and return their extensions.
 
     Args:
         packages: The packages.
-        checked: Whether an index outside its array raises IndexError, at the cost of speed.
+        checked: Raise IndexError for indices outside of arrays, at the cost of speed.
     """
     suffix = "_checked" if checked else ""
     found = []
@@ -78,7 +78,7 @@ class BuildKernels(build_ext):
 
 
 def build(packages: tuple[str, ...], folder: Path, checked: bool = False) -> None:
-    """Build the extensions of packages below a folder with changed sources."""
+    """Build the extensions with changed sources, for packages below a folder."""
     from setuptools import Distribution
 
     distribution = Distribution({"name": "kernels", "ext_modules": extensions(packages, checked)})

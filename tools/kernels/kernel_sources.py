@@ -1,4 +1,4 @@
-"""Sources of kernels: syntax trees of modules, their functions, and the values of constants."""
+"""Sources of kernels: syntax trees, functions, and constants of modules."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 
 KERNEL, DEVICE_FUNCTION = "Kernel", "device_function"
-"""Decorators of the functions that are compiled."""
+"""Decorators of compiled functions."""
 
 Constant = int | tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function that is compiled: the module that defines it, and its syntax tree."""
+    """A compiled function: its module and syntax tree."""
 
     module: Module
     tree: ast.FunctionDef
 
     @property
     def is_kernel(self) -> bool:
-        """Whether Python calls it."""
+        """Whether the function is called from Python."""
         return KERNEL in _decorators(self.tree)
 
     @property
@@ -62,10 +62,10 @@ class Module:
 
     def lookup(self, name: str) -> Function | Constant:
         """
-        Return the meaning of a name in the module: a compiled function, an integer, or integers.
+        Return the value of a name in the module: a function, an integer, or integers.
 
         Raises:
-            KeyError: It means something else.
+            KeyError: The name has another value.
         """
         value = self._value(name)
         if isinstance(value, Function):
@@ -73,13 +73,13 @@ class Module:
         if isinstance(value, frozenset | set):
             value = tuple(sorted(value))
         if isinstance(value, int):
-            return int(value)  # members of enumerations, too
+            return int(value)  # also for members of enumerations
         if isinstance(value, tuple) and all(isinstance(each, int) for each in value):
             return tuple(map(int, value))
         raise KeyError(f"{self.name}: {name} is neither a number nor a function to compile")
 
     def find_class(self, name: str) -> tuple[str, ast.ClassDef] | None:
-        """Return the place and the definition of a class of the project; None without one."""
+        """Return place and definition of a class of the project; None without one."""
         found = self._definitions.get(name)
         if isinstance(found, ast.ClassDef):
             return f"{self.name}.{name}", found
@@ -117,7 +117,7 @@ class Module:
         return {}
 
     def _executed(self, statement: ast.stmt, name: str) -> Any:
-        """Return the value of a name after its statement, run with the names that it uses."""
+        """Return the value of a name by executing its statement."""
         if name not in self._cache:
             space = {
                 each.id: self._value(each.id)
@@ -144,7 +144,7 @@ class Module:
 
 @dataclass(frozen=True)
 class _Namespace:
-    """Replaces an imported module of the project while a constant is computed."""
+    """Stands in for an imported module of the project while a constant is computed."""
 
     module: Module
 
@@ -154,7 +154,7 @@ class _Namespace:
 
 @cache
 def module(name: str) -> Module | None:
-    """Return a module of the project; None if the name does not exist."""
+    """Return a module of the project; None if it does not exist."""
     path = ROOT.joinpath(*name.split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.is_file():
@@ -163,7 +163,7 @@ def module(name: str) -> Module | None:
 
 
 def modules_with_kernels(package: str) -> list[Module]:
-    """Return the modules below a package that have kernels."""
+    """Return the modules with kernels below a package."""
     found = []
     for file in sorted(ROOT.joinpath(*package.split(".")).rglob("*.py")):
         if f"@{KERNEL}\n" in file.read_text(encoding="utf-8"):

@@ -1,9 +1,9 @@
 """
 Translates functions of kernels to Cython without Python objects.
 
-All numbers are 64-bit integers, as in Python as long as they fit. An array is a struct of its
-address and sizes. Constants replace their names; functions of other modules are part of the same
-file, so that the C compiler can inline them.
+All numbers are 64-bit integers, which equal Python's unless they overflow. An array is a struct of
+address and sizes. Constants replace their names. Functions of other modules are included in the
+same file, so that the C compiler can inline them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ INTRINSICS = {
         "    return kk_crc_native(v_crc, &v_source.p[kk_at(v_at, v_source.n0 - 7, LINE)])\n"
     ),
 }
-"""Bodies of functions that differ from their Python, by position."""
+"""Hand-written bodies in Cython."""
 
 
 @dataclass
 class Unit:
-    """The functions of one extension module, each once for the types it is called with."""
+    """The functions of one extension module, specialised by argument types."""
 
     written: list[str] = field(default_factory=list)
     declared: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Unit:
     structs: dict[str, Struct] = field(default_factory=dict)
 
     def specialise(self, function: Function, arguments: Sequence[Type] = ()) -> Specialised:
-        """Return a function compiled for some types of arguments, translated at the first call."""
+        """Return a function specialised for argument types; translate it at the first call."""
         kinds = parameter_types(function, arguments)
         self.structs.update((each.name, each) for each in kinds if isinstance(each, Struct))
         generic = tuple(
@@ -61,14 +61,14 @@ class Unit:
 @dataclass
 class Specialised:
     """
-    A function for certain types of arguments.
+    A function specialised for argument types.
 
     Attributes:
-        function: The function.
-        name: Its name in Cython.
-        parameters: The types of its parameters.
-        written: Names of parameters that it writes to, itself or through others; of a struct the
-            name with the array's: `tables.rows`.
+        function: Its source.
+        name: Name in Cython.
+        parameters: Types of the parameters.
+        written: Names of parameters written by the function or its callees; for arrays in structs,
+            names such as `tables.rows`.
     """
 
     function: Function
@@ -78,12 +78,12 @@ class Specialised:
 
     @property
     def returns(self) -> Type:
-        """The type of its result."""
+        """Type of the result."""
         return of_annotation(self.function.tree.returns, self.function.module.find_class)
 
 
 def parameter_types(function: Function, arguments: Sequence[Type]) -> list[Type]:
-    """Return the types of parameters: annotated, or for generic ones taken from the arguments."""
+    """Return the types of parameters: annotated, or for generic ones those of the arguments."""
     parameters = function.tree.args.args
     kinds: list[Type] = []
     for i, each in enumerate(parameters):
@@ -103,7 +103,7 @@ def _is_generic(parameter: ast.arg) -> bool:
 
 
 class _Translation(ast.NodeTransformer):
-    """Translates one function; `visit` turns its Python into expressions that Cython compiles."""
+    """Translates one function; `visit` turns Python expressions into Cython ones."""
 
     def __init__(self, unit: Unit, target: Specialised) -> None:
         self._unit = unit
@@ -157,7 +157,7 @@ class _Translation(ast.NodeTransformer):
                 self._roots[name] = root
 
     def _root(self, value: ast.expr) -> str:
-        """Return the parameter, or the array of a struct, that an expression names."""
+        """Return the parameter, or the array in a struct, named by an expression."""
         if isinstance(value, ast.Name):
             return self._roots.get(value.id, value.id)
         if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
@@ -177,7 +177,7 @@ class _Translation(ast.NodeTransformer):
         return 1
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Prefix a local name; put the value of a constant in place of its name."""
+        """Prefix local names; replace constants by their values."""
         if node.id in self._types:
             return ast.Name(f"v_{node.id}", node.ctx)
         value = self._module.lookup(node.id)
@@ -186,7 +186,7 @@ class _Translation(ast.NodeTransformer):
         return _literal(value)
 
     def visit_For(self, node: ast.For) -> ast.stmt:
-        """Loop over a range, or over a few numbers."""
+        """Loop over a range, or a tuple of numbers."""
         body = [self.visit(each) for each in node.body]
         target, values = self.visit(node.target), node.iter
         if isinstance(values, ast.Tuple):
@@ -203,7 +203,7 @@ class _Translation(ast.NodeTransformer):
         return ast.For(target, values, body, [])
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        """Write a number with 64 bits."""
+        """Write numbers with 64 bits."""
         return _literal(node.value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:

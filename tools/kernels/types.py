@@ -1,4 +1,4 @@
-"""Types of values in kernels, and how they are written in Cython."""
+"""Types of values in kernels, and their declarations in Cython."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MAX_DIMENSIONS = 3
 @dataclass(frozen=True)
 class Array:
     """
-    A type of arrays.
+    A type of array.
 
     Attributes:
-        name: Its name in `dissector.kernel.arrays`.
-        item: The C type of its items.
-        codes: Formats of buffers with such items, as `struct` has them; the first is shown.
-        ndim: The number of dimensions.
+        name: Name in `dissector.kernel.arrays`.
+        item: C type of items.
+        codes: Buffer formats of the items, in the notation of `struct`; the first is canonical.
+        ndim: Number of dimensions.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Array:
 
     @property
     def declaration(self) -> str:
-        """The struct of such an array: its address, and its size in each dimension."""
+        """The struct of such an array: address, and size in each dimension."""
         sizes = "\n".join(f"    long long n{d}" for d in range(self.ndim))
         return f"cdef struct {self.name}:\n    {self.item}* p\n{sizes}\n"
 
@@ -54,11 +54,11 @@ ANY_COLUMN = "AnyColumn"
 @dataclass(frozen=True)
 class Struct:
     """
-    A type of arrays that belong together: a NamedTuple in Python, passed by its address.
+    A struct of arrays: a NamedTuple in Python, passed by address.
 
     Attributes:
-        name: The place of its class, with underscores.
-        fields: The arrays by name, in order.
+        name: Place of its class, with underscores.
+        fields: Arrays by name, in order.
     """
 
     name: str
@@ -66,36 +66,36 @@ class Struct:
 
     @property
     def declaration(self) -> str:
-        """The struct of its arrays."""
+        """The struct of the arrays."""
         fields = "".join(f"    {kind.name} {name}\n" for name, kind in self.fields)
         return f"cdef struct {self.name}:\n{fields}"
 
     def field(self, name: str) -> Array:
         """
-        Return the type of one of its arrays.
+        Return the type of an array in the struct.
 
         Raises:
-            KeyError: It has no such array.
+            KeyError: There is no such array.
         """
         return dict(self.fields)[name]
 
 
 Type = Array | Struct | int
-"""An array, several of them, or how many integers: 1 for a number, more for a tuple, 0 for none."""
+"""An array, a struct of arrays, or a number of integers: 1, more for a tuple, 0 for None."""
 
 
 def of_annotation(
     annotation: ast.expr | None, find_class: Callable[[str], tuple[str, ast.ClassDef] | None]
 ) -> Type:
     """
-    Return the type that an annotation names.
+    Return the type for an annotation.
 
     Args:
         annotation: The annotation.
-        find_class: Returns the place and the definition of a class of the project.
+        find_class: Returns place and definition of a class of the project.
 
     Raises:
-        KeyError: Kernels know no such type.
+        KeyError: The annotation is not supported.
     """
     text = ast.unparse(annotation) if annotation is not None else ""
     if text in ARRAYS:
@@ -109,7 +109,7 @@ def of_annotation(
     if isinstance(annotation, ast.Subscript) and text.startswith("tuple["):
         assert isinstance(annotation.slice, ast.Tuple)
         return len(annotation.slice.elts)
-    raise KeyError(f"{text or 'no annotation'} is no type that kernels know")
+    raise KeyError(f"{text or 'no annotation'} is not a supported type")
 
 
 def _struct(place: str, tree: ast.ClassDef) -> Struct:
@@ -120,7 +120,7 @@ def _struct(place: str, tree: ast.ClassDef) -> Struct:
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
     )
     if "NamedTuple" not in map(ast.unparse, tree.bases):
-        raise KeyError(f"{place} is no NamedTuple of arrays")
+        raise KeyError(f"{place} is not a NamedTuple of arrays")
     return Struct("_".join(["s", *place.split(".")]), fields)
 
 

@@ -1,4 +1,4 @@
-"""The text of one extension module: its functions, and for each kernel an entrance from Python."""
+"""Source of one extension module: functions, and entry points of kernels for Python."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def unit_text(package: str) -> str:
 
 
 def unit_hash(text: str) -> str:
-    """Return the hash of a unit's text that the built module has as `SOURCE`."""
+    """Return the hash of a unit's text; the built module has it as `SOURCE`."""
     return text.rpartition(_SOURCE)[2].strip().strip("'")
 
 
 def entrance_name(function: Function) -> str:
-    """Return the name under which `Kernel` finds a compiled kernel."""
+    """Return the name of a compiled kernel, as used by `Kernel`."""
     return function.place.replace(".", "__")
 
 
 def _entrance(kernel: Specialised) -> str:
-    """Return a Python function that takes the buffers of arrays, and runs without the GIL."""
+    """Return a Python function that acquires the buffers of arrays, and runs without the GIL."""
     function = kernel.function
     names = [each.arg for each in function.tree.args.args]
     parameters = list(zip(names, kernel.parameters, strict=True))

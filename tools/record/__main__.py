@@ -58,7 +58,7 @@ def _record_all(wanted: list[Scenario], out: Path) -> int:
     for cluster, group in itertools.groupby(wanted, key=lambda each: each.cluster):
         with clusters.start(cluster) as running:
             for each in group:
-                # A client stuck inside its library can not be interrupted, only ended.
+                # Only ending the process stops a client stuck inside its library.
                 faulthandler.dump_traceback_later(_LIMIT_S, exit=True)
                 try:
                     _record(each, running, out)

@@ -1,4 +1,4 @@
-"""The client families of the scenarios and their installed or pinned versions."""
+"""Client families of the scenarios, and their installed or pinned versions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The API versions in the captures, against all versions.
+API versions in the captures, compared with all versions.
 
 `python -m tools.record.coverage` writes `captures/COVERAGE.md`.
 """
@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 """An API key and a version."""
 
 By = Literal["real", "sweep"]
-"""Sender: a real client or broker, or a sweep program that goes through all versions."""
+"""Sender: a real client or broker, or a sweep program that sends all versions."""
 
 _BY: tuple[By, By] = ("real", "sweep")
 _SWEEPERS = {"kafkashark-sweep", "sweep"}
@@ -51,12 +51,12 @@ class WireVersions:
     responses: dict[By, set[Pair]] = field(default_factory=lambda: {"real": set(), "sweep": set()})
 
     def add(self, exchange: Exchange, swept: bool) -> None:
-        """Count an exchange; `swept`: the capture is a sweep's."""
+        """Count an exchange; `swept` marks captures of a sweep."""
         request, response = exchange.request, exchange.response
         if request is None or request.api_key is None or request.schema is None:
             return  # an orphan, a raw SASL token, an undeclared version
         pair = request.api_key, request.api_version or 0
-        # A header without a client id (ControlledShutdown v0) names no client.
+        # A header without a client id (ControlledShutdown v0) does not identify the client.
         name = request.client_id
         by: By = "sweep" if name in _SWEEPERS or (swept and name is None) else "real"
         if request.body is not None and not request.problems:
@@ -123,7 +123,7 @@ def _missing(apis: list[Api], answered: set[Pair]) -> str:
 
 
 def spans(versions: Iterable[int]) -> str:
-    """Write versions as a person does: `0-3, 5`; empty without any."""
+    """Return versions as ranges: `0-3, 5`; empty without any."""
     runs: list[list[int]] = []
     for version in sorted(versions):
         if runs and version == runs[-1][-1] + 1:
@@ -134,7 +134,7 @@ def spans(versions: Iterable[int]) -> str:
 
 
 def captures_in(folder: Path) -> list[Path]:
-    """Find the captures of a folder, in the order of their names."""
+    """Return the captures in a folder, sorted by name."""
     return sorted(folder.glob("*.pcap*"))
 
 

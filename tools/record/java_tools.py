@@ -27,14 +27,13 @@ def tool(
     Run a tool and return its standard output.
 
     Args:
-        stage: Provides the cluster and its jars; classes of Kafka's tools run with the jars that
-            include them.
+        stage: Provides the cluster and its jars; for tool classes, including the jars of tools.
         main: The tool's class, with `admin.` for `kafka.admin.` and `tools.` for
             `org.apache.kafka.tools.`; or the path of a Java source file, run directly.
         arguments: The tool's arguments.
         send: The tool's standard input.
-        may_fail: Accept a failure, for scenarios that capture errors.
-        with_tools: Run a source file with the tools' jars, because it needs Streams.
+        may_fail: Accept failures, for scenarios with errors.
+        with_tools: Run a source file with the tools' jars, for Streams.
         jvm_options: Options of Java itself.
 
     Raises:

@@ -1,11 +1,11 @@
 """
-Large captures for benchmarks, made on demand of the small ones.
+Large captures for benchmarks, made from small ones.
 
     python -m tools.record.large --packets 1000000 --files 4 /tmp/large.pcap
 
-Copies of the conversations in `captures/` play side by side, each between addresses of its own, a
-few hundred connections at a time, until there are enough packets. All bytes above the addresses
-come from real clients and brokers. The result depends on the captures and the options alone.
+Copies of conversations in `captures/` run in parallel, each with its own addresses, in a few
+hundred connections at a time, until there are enough packets. All bytes above the addresses come
+from real clients and brokers. The result depends only on captures and options.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ ETHERNET = 1
 IPV4_AT = 14
 SOURCE_AT = IPV4_AT + 12
 SIDE_BY_SIDE = 40
-"""Copies of captures that play at a time; each has about ten connections."""
+"""Number of parallel copies; each has about ten connections."""
 
 SEED = 7
 SNAPLEN = 262144
 
 Packet = tuple[int, bytes]
-"""Time in ns, and the bytes from Ethernet on."""
+"""Time in ns, and bytes from Ethernet on."""
 
 
 def originals() -> list[list[Packet]]:
-    """Read the captures of the corpus that are Ethernet with IPv4; times begin at 0."""
+    """Read the corpus captures with Ethernet and IPv4; times begin at 0."""
     found = []
     for path in sorted(CAPTURES.iterdir()):
         if path.name == "demo.pcap" or ".pcap" in path.name:
@@ -63,7 +63,7 @@ def _packets(path: Path) -> Iterator[Packet]:
 
 
 def copies(sources: list[list[Packet]], lane: int, order: random.Random) -> Iterator[Packet]:
-    """Yield the packets of one lane: one copy after the other, each with an address of its own."""
+    """Yield the packets of one lane: consecutive copies, each with its own address."""
     now_ns, number = order.randrange(1_000_000_000), 0
     while True:
         source = sources[order.randrange(len(sources))]
@@ -75,7 +75,7 @@ def copies(sources: list[list[Packet]], lane: int, order: random.Random) -> Iter
 
 
 def write(path: Path, packets: int, files: int) -> None:
-    """Write so many packets, in so many files of about the same number."""
+    """Write a number of packets to files of similar size."""
     order = random.Random(SEED)
     sources = originals()
     lanes = [copies(sources, lane, order) for lane in range(SIDE_BY_SIDE)]
@@ -94,7 +94,7 @@ def write(path: Path, packets: int, files: int) -> None:
 
 
 def main() -> None:
-    """Read the options and write."""
+    """Parse the options and write the capture."""
     parser = argparse.ArgumentParser(prog="python -m tools.record.large", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--packets", type=int, default=1_000_000)

@@ -1,4 +1,4 @@
-"""Captures loopback traffic by a packet socket of Linux, without tcpdump."""
+"""Capturing loopback traffic by a Linux packet socket, without tcpdump."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _ALL_PROTOCOLS = 3
 _IPV4, _IPV6 = b"\x08\x00", b"\x86\xdd"
 _ETHERNET = 1
 _MAGIC_MICROSECONDS, _MAGIC_NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
-# Numbers of Linux that the socket module lacks.
+# Linux constants missing in the socket module.
 _PACKET_OUTGOING = 4
 _SO_RCVBUFFORCE = 33
 _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@qq")
 
 _BUFFER_BYTES = 64 << 20
-"""Buffers packets while the thread waits for the interpreter."""
+"""Buffer for packets while the thread waits for the interpreter."""
 
 Wanted = Callable[[int, int, int], bool]
-"""IP protocol, source port and destination port -> whether the packet is wanted."""
+"""IP protocol, source port and destination port -> whether to capture the packet."""
 
 
 @contextlib.contextmanager
 def packet_socket(path: Path, wanted: Wanted, nanoseconds: bool) -> Iterator[None]:
     """
-    Write the wanted packets of the loopback interface to a file while the block runs.
+    Write the selected packets of the loopback interface to a file during the block.
 
     Args:
         path: The classic pcap file to write.
@@ -39,11 +39,11 @@ def packet_socket(path: Path, wanted: Wanted, nanoseconds: bool) -> Iterator[Non
         nanoseconds: Time stamps in nanoseconds.
 
     Raises:
-        OSError: This process may not capture here.
+        OSError: The process lacks permission to capture.
     """
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS)) as sniffer:
         sniffer.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        with contextlib.suppress(PermissionError):  # needs more rights than the socket itself
+        with contextlib.suppress(PermissionError):  # needs more privileges than the socket itself
             sniffer.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
         sniffer.bind(("lo", _ALL_PROTOCOLS))
         sniffer.settimeout(0.05)
@@ -69,7 +69,7 @@ def _copy(
             frame, extra, _, address = sniffer.recvmsg(SNAPLEN, socket.CMSG_SPACE(_TIMESPEC.size))
         except TimeoutError:
             continue
-        # A packet on lo is seen twice: leaving and arriving.
+        # Packets on lo are seen twice: outgoing and incoming.
         if address[2] == _PACKET_OUTGOING or not wanted(*_transport(frame)):
             continue
         seconds, ns = _TIMESPEC.unpack_from(extra[0][2])

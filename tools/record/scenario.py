@@ -1,4 +1,4 @@
-"""A scenario, and the list of all of them."""
+"""Scenarios and their registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Form = Literal["pcap", "nanosecond pcap", "pcapng", "gz"]
 T = TypeVar("T")
 
 PATIENCE_S = 90.0
-"""Timeout for a second's work on an idle machine, on a slow and busy one."""
+"""Timeout for work that takes a second on an idle machine, also sufficient on a slow, busy one."""
 
 KAFKA_4 = Shape("4.x")
 KAFKA_39 = Shape("3.9.x")
@@ -30,18 +30,18 @@ class Mock:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a scenario plays: the brokers it talks to."""
+    """The brokers of a scenario."""
 
     scenario: str
     bootstrap: str
     """Comma-separated host:port."""
     ports: tuple[int, ...]
-    """Every port worth capturing."""
+    """Ports to capture."""
     folder: Path
-    """Where the capture goes; files beside it (a key log) go there too."""
+    """Folder of the capture and its companion files, such as a key log."""
 
     kafka: Cluster | None = None
-    """The running cluster; None when it is the mock."""
+    """The running cluster; None for the mock."""
 
     @property
     def cluster(self) -> Cluster:
@@ -50,13 +50,13 @@ class Stage:
         return self.kafka
 
     def topic(self, name: str = "orders") -> str:
-        """Name a topic of this scenario's own: scenarios share brokers."""
+        """Return the name of a topic of this scenario; scenarios share brokers."""
         return f"{self.scenario}.{name}"
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One short play by one client, and how to record it."""
+    """A short session of one client, and its recording."""
 
     name: str
     shows: str
@@ -65,7 +65,7 @@ class Scenario:
     play: Callable[[Stage], None]
     form: Form = "pcap"
     inside: bool = False
-    """Capture traffic among brokers and controllers too."""
+    """Also capture traffic among brokers and controllers."""
 
 
 _ALL: dict[str, Scenario] = {}
@@ -80,7 +80,7 @@ def scenario(
     form: Form = "pcap",
     inside: bool = False,
 ) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
-    """Put the decorated function on the list of scenarios."""
+    """Register the decorated function as a scenario."""
 
     def register(play: Callable[[Stage], None]) -> Callable[[Stage], None]:
         if name in _ALL:
@@ -92,7 +92,7 @@ def scenario(
 
 
 def all_scenarios() -> list[Scenario]:
-    """All scenarios, grouped by cluster, so that each cluster starts once."""
+    """Return all scenarios, grouped by cluster, so that each cluster starts once."""
     from tools.record import scenarios
 
     scenarios.load()
@@ -102,10 +102,10 @@ def all_scenarios() -> list[Scenario]:
 
 def until(what: str, attempt: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
     """
-    Call `attempt`, which waits a moment itself, until it returns something true.
+    Call `attempt`, which waits a moment itself, until its result is true.
 
     Raises:
-        TimeoutError: It never did; `what` names the awaited condition.
+        TimeoutError: The time is up; `what` names the awaited condition.
     """
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:

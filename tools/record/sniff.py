@@ -1,9 +1,9 @@
 """
-Capturing loopback traffic: by tcpdump if available, else by a packet socket.
+Capturing loopback traffic by tcpdump, or else by a packet socket.
 
-A capture is complete in this sense: it starts before the first packet of the block it surrounds and
-holds the last one. The end is proved, not waited for: a marker datagram is sent through the same
-capture, and the file is cut just before it once the marker has arrived in the file.
+A capture is complete: it starts before the first packet of the enclosed block, and contains the
+    last one. To prove the end, a marker datagram is sent through the same capture, and the file is
+    cut before the marker once that has arrived.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PATIENCE_S = 20.0
 
 
 class CaptureRefusedError(Exception):
-    """The capture could not be started: no permission to capture, or no program for it."""
+    """Capturing failed to start: permission denied, or no program for it."""
 
 
 @contextlib.contextmanager
 def capture(path: Path, ports: Sequence[int], nanoseconds: bool = False) -> Iterator[None]:
     """
-    Capture every TCP packet of these ports on the loopback interface while the block runs.
+    Capture all TCP packets of these ports on the loopback interface during the block.
 
     Args:
         path: The classic pcap file to write; an existing one is replaced.
@@ -40,7 +40,7 @@ def capture(path: Path, ports: Sequence[int], nanoseconds: bool = False) -> Iter
         nanoseconds: Time stamps in nanoseconds.
 
     Raises:
-        CaptureRefusedError: This process may not capture here.
+        CaptureRefusedError: The process lacks permission to capture.
     """
     path.unlink(missing_ok=True)
     with _marker() as (port, send):
@@ -126,7 +126,7 @@ def _packet_socket(
 
 
 def wait_until_quiet(ports: Sequence[int], patience_s: float = 3.0) -> bool:
-    """Wait until no connection to these ports is open; return whether that came in time."""
+    """Wait until all connections to these ports are closed; return whether they were in time."""
     deadline = time.monotonic() + patience_s
     while _open_connections(frozenset(ports)):
         if time.monotonic() > deadline:
@@ -136,7 +136,7 @@ def wait_until_quiet(ports: Sequence[int], patience_s: float = 3.0) -> bool:
 
 
 def _open_connections(ports: frozenset[int]) -> int:
-    """Count the sockets of connections to these ports, as Linux lists them."""
+    """Count the sockets of connections to these ports, from Linux's tables."""
     done = {"06", "0A"}  # TIME_WAIT, LISTEN
     rows = [
         line.split()

@@ -1,15 +1,15 @@
 """
-Large captures of long-lived connections, for benchmarks, made on demand of the small ones.
+Large captures of long-lived connections, for benchmarks, made from small ones.
 
     python -m tools.record.steady --packets 1000000 /tmp/steady.pcap
     python -m tools.record.steady --damage lost /tmp/lost.pcap
     python -m tools.record.steady --keylog /tmp/tls.keylog /tmp/tls.pcap
     python -m tools.record.steady --of "kafka39-kafka-python-as-0.*" /tmp/message-sets.pcap
 
-Where `large` repeats whole short conversations, here some hundred clients stay connected and send
-one exchange after the other, taken from the real ones in `captures/`: mostly Produce and Fetch, up
-to five in flight, in segments of 1448 bytes. Only addresses, sequence numbers and correlation ids
-are made up. The result depends on the captures and the options alone.
+While `large` repeats short conversations, here some hundred clients stay connected and send one
+exchange after the other, taken from `captures/`: mostly Produce and Fetch, up to five in flight, in
+segments of 1448 bytes. Only addresses, sequence numbers and correlation ids are generated. The
+result depends only on captures and options.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ LOST_SHARE, REORDERED_SHARE = 0.01, 0.05
 DAMAGES = ("lost", "doubled", "reordered")
 
 Exchange = tuple[bytes, bytes | None]
-"""The frames of a request and its response, without their sizes."""
+"""Frames of a request and its response, without size prefix."""
 
 
 @dataclass(slots=True)
 class Traffic:
-    """The exchanges of one capture of the corpus: those of every second, and the rest."""
+    """Exchanges of one corpus capture: frequent ones, and the rest."""
 
     busy: list[Exchange] = field(default_factory=list)
     other: list[Exchange] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Traffic:
         busy = self.busy and (not self.other or order.random() < BUSY_SHARE)
         if not busy:
             return order.choice(self.other)
-        # Small ones, frequent in tests, are rarer in production.
+        # Small exchanges, frequent in tests, are rarer in production.
         if self.weights is None:
             self.weights = list(accumulate(map(_bytes, self.busy)))
         return order.choices(self.busy, cum_weights=self.weights)[0]
@@ -69,7 +69,7 @@ def _bytes(exchange: Exchange) -> int:
 
 
 def originals(names: str) -> list[Traffic]:
-    """Read the exchanges of the corpus, of captures of such names, one by one."""
+    """Read the exchanges of matching corpus captures."""
     found = []
     for path in sorted(CAPTURES.glob(names)):
         if ".pcap" not in path.name:
@@ -91,7 +91,7 @@ def originals(names: str) -> list[Traffic]:
 
 @dataclass(slots=True)
 class Client:
-    """One connection and its clock; `tls` encrypts it."""
+    """A connection with a clock; `tls` encrypts it."""
 
     number: int
     traffic: Traffic
@@ -107,7 +107,7 @@ class Client:
         self._clock = random.Random(self.order.randrange(1 << 32))
 
     def packets(self) -> Iterator[Packet]:
-        """Yield its packets for ever; one in ten was connected before the capture began."""
+        """Yield packets without end; one client in ten was connected before the capture began."""
         if self.number % 10:
             yield from self._handshake()
         waiting: deque[bytes | None] = deque()
@@ -166,7 +166,7 @@ class Client:
 
 
 def traffic(connections: int, names: str = "*", *, encrypted: bool = False) -> Iterator[Packet]:
-    """Yield the packets of all clients in order of time; they send the same, encrypted or not."""
+    """Yield the packets of all clients in time order; `encrypted` keeps their contents."""
     order = random.Random(SEED)
     sources = originals(names)
     weights = [sum(map(_bytes, source.busy)) / len(source.busy) for source in sources]
@@ -190,12 +190,12 @@ def traffic(connections: int, names: str = "*", *, encrypted: bool = False) -> I
 
 def damaged(packets: Iterable[Packet], damage: str) -> Iterator[Packet]:
     """
-    Yield packets as a bad capture has them.
+    Yield packets with damage typical of bad captures.
 
     Args:
-        packets: In the order of their time.
-        damage: `lost`: one in a hundred is missing; `doubled`: each is there twice; `reordered`:
-            one in twenty changes places with its successor.
+        packets: Packets in time order.
+        damage: `lost`: one in a hundred is missing; `doubled`: all are duplicated; `reordered`: one
+            in twenty is swapped with its successor.
     """
     order, held = random.Random(SEED), deque[Packet]()
     for packet in packets:
@@ -221,9 +221,9 @@ def write(
     keylog: Path | None = None,
 ) -> None:
     """
-    Write this many packets, from captures with matching names; some of them damaged then.
+    Write a number of packets from matching captures, optionally damaged.
 
-    With `keylog` they are encrypted, and it gets the secrets.
+    With `keylog` they are encrypted, and secrets are written to it.
     """
     made = islice(traffic(connections, names, encrypted=keylog is not None), packets)
     if keylog is not None:
@@ -243,7 +243,7 @@ def save(path: Path, packets: Iterable[Packet]) -> None:
 
 
 def main() -> None:
-    """Read the options and write."""
+    """Parse the options and write the capture."""
     parser = argparse.ArgumentParser(prog="python -m tools.record.steady", description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--packets", type=int, default=1_000_000)

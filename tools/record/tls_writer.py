@@ -1,5 +1,5 @@
 """
-Writes TLS 1.3 connections with made-up secrets: what client and broker would send, and the key log.
+Writes TLS 1.3 connections with generated secrets, and their key log.
 
 Source: RFC 8446, sections 4 (handshake), 5.2 (records) and 7 (keys).
 """
@@ -29,11 +29,11 @@ class TlsWriter:
     One connection.
 
     Attributes:
-        lines: Its lines of the key log.
+        lines: Lines of the key log.
     """
 
     def __init__(self, number: int) -> None:
-        """Start the connection of this number, which its secrets depend on."""
+        """Start a connection; its secrets depend on its number."""
         self._random = hashlib.sha256(b"random %d" % number).digest()
         secrets = [hashlib.sha256(f"{label} {number}".encode()).digest() for label in _LABELS]
         names = (f"{label}_TRAFFIC_SECRET{'_0' * (at > 1)}" for at, label in enumerate(_LABELS))
@@ -45,7 +45,7 @@ class TlsWriter:
         self._keys = [_Keys(secret) for secret in secrets[2:]]
 
     def handshake(self) -> Iterator[tuple[int, bytes]]:
-        """Yield side and bytes of the handshake, as short as it can be."""
+        """Yield side and bytes of a minimal handshake."""
         suite = struct.pack(">H", AES_128_GCM_SHA256)
         offer = VERSION_13 + b"\0\x03\x02\x03\x04"
         hello = b"\x03\x03" + self._random + b"\0" + b"\0\x02" + suite + b"\x01\0"
@@ -57,7 +57,7 @@ class TlsWriter:
         yield 0, self._early[0].seal(HANDSHAKE, FINISHED)
 
     def seal(self, side: int, content: bytes) -> bytes:
-        """Return the records of data of a side."""
+        """Return data of a side as encrypted records."""
         starts = range(0, len(content), MAX_DATA_BYTES)
         parts = (content[at : at + MAX_DATA_BYTES] for at in starts)
         return b"".join(self._keys[side].seal(DATA, part) for part in parts)
@@ -79,6 +79,6 @@ class _Keys:
 
 
 def _clear(kind: int, body: bytes) -> bytes:
-    """Return a record with a handshake message that is not encrypted."""
+    """Return a record with an unencrypted handshake message."""
     message = struct.pack(">I", kind << 24 | len(body)) + body
     return struct.pack(">BHH", HANDSHAKE, 0x0301, len(message)) + message

@@ -2,8 +2,8 @@
 Compares the declarations of Kafka releases with ours.
 
     python -m tools.release JAR...            prints each difference
-    python -m tools.release --write JAR...    takes them over into dissector/protocol
-    python -m tools.release --newest          says whether Maven has a newer release than we know
+    python -m tools.release --write JAR...    applies them to dissector/protocol
+    python -m tools.release --newest          reports newer releases on Maven
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ roles (replay/fields/role_table.py); rules (conform/); then python -m tools.api_
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compare; status 1 where something differs, 2 where something can't be read."""
+    """Compare; status 1 with differences, 2 with unreadable input."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.release",
         description=__doc__,
@@ -95,7 +95,7 @@ def _differences(change: Change) -> Iterator[str]:
 
 
 def _placed(found: list[tuple[Definition, Declared]]) -> Iterator[tuple[Definition, Declared]]:
-    """Give a new record the file of its neighbour: the previous one of its kind, or the first."""
+    """Assign a new record to the file of the previous record of its kind, or of the first."""
     files: dict[str, Path] = {}
     for definition, ours in reversed(found):
         if ours.file is not None:

@@ -14,9 +14,9 @@ OURS, THEIRS = "declared here", "in the release"
 
 def differences(name: str, ours: Schema, theirs: Schema) -> Iterator[str]:
     """
-    Yield the differences of a release from our declaration, a line each.
+    Yield the differences of a release from our declaration, one per line.
 
-    Versions that the release does not have are not compared: ours are all that ever existed.
+    Versions missing in the release are not compared, because ours include removed ones.
     """
     scope = set(theirs.versions)
     if new := scope - set(ours.versions):
@@ -78,7 +78,7 @@ def _is_moved(found: list[Pair], ours: Fields, version: int) -> bool:
 
 
 def described(field: Field) -> str:
-    """Return the marks of a field in a few words."""
+    """Describe the attributes of a field."""
     marks = [field.type]
     if field.null.low <= field.null.high:
         marks.append("nullable")

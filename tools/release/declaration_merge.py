@@ -1,4 +1,4 @@
-"""Merges two declarations of a message: the release's, and ours for the rest."""
+"""Merge of two declarations of a message: the release's, with our additions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dissector.protocol.schema import Field, Schema, Versions
 NONE = Versions(1, 0)
 Fields = tuple[Field, ...]
 Pair = tuple[Field | None, Field | None]
-"""A field as we declare it, and as the release does."""
+"""A field in our declaration, and in the release's."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Merged:
     A field of the merged declaration.
 
     Attributes:
-        field: Its own marks; its children are in `children`.
-        ours: The field that we declare; None for a new one.
-        children: Of a struct or an array of structs.
+        field: The attributes; child fields are in `children`.
+        ours: The field in our declaration; None for a new one.
+        children: Child fields of a struct or an array of structs.
     """
 
     field: Field
@@ -29,12 +29,12 @@ class Merged:
 
     @property
     def keeps_marks(self) -> bool:
-        """Return whether all but the children is as we declare it."""
+        """Return whether all attributes except the children are ours."""
         return self.ours is not None and self.field == replace(self.ours, fields=())
 
     @property
     def is_ours(self) -> bool:
-        """Return whether nothing changes, in all children."""
+        """Return whether nothing changes, including all children."""
         before = self.ours.fields if self.ours else ()
         same = len(before) == len(self.children) and all(
             each.ours is field for each, field in zip(self.children, before, strict=True)
@@ -88,7 +88,7 @@ def pairs(ours: Fields, theirs: Fields, scope: set[int]) -> list[Pair]:
     """
     Pair fields by Kafka's names, in the order of the release.
 
-    A field that only we declare stays after its predecessor.
+    A field missing in the release stays after its predecessor.
     """
     free = dict(enumerate(ours))
     out: list[Pair] = []
@@ -104,19 +104,19 @@ def pairs(ours: Fields, theirs: Fields, scope: set[int]) -> list[Pair]:
 
 
 def clip(versions: Versions, scope: set[int]) -> set[int]:
-    """Return the versions of a range that are in the scope."""
+    """Return the versions of a range within the scope."""
     return {each for each in scope if each in versions}
 
 
 def default_of(field: Field) -> object:
-    """Return a field's default; the zero of its type means no default."""
+    """Return a field's default; None if it is the zero of its type."""
     if field.default is ... and (field.type == "struct" or field.type.startswith("[]")):
         return ...
     return field.zero(0)
 
 
 def _range(mine: Versions, yours: Versions, scope: set[int]) -> Versions:
-    """Return a range that is the release's where it has versions, and ours below."""
+    """Return a range: the release's in its versions, ours below."""
     if clip(mine, scope) == clip(yours, scope):
         return mine
     first = min(scope)

@@ -1,4 +1,4 @@
-"""Declarations as source text: a rewritten message, with the original text of unchanged parts."""
+"""Source text of declarations: a rewritten message, with the original text of unchanged parts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NOTATION = {
     *("Array", "Struct", "Bool", "String", "Bytes", "Records", "Uuid", "Float64", "message"),
     *("Int8", "Int16", "Int32", "Int64", "Uint16", "Uint32"),
 }
-"""Names in `dissector.protocol.schema` that declarations use."""
+"""Names of `dissector.protocol.schema` used by declarations."""
 
 _SCHEMA = "dissector.protocol.schema"
 
 
 def replaced(text: str, name: str, ours: Fields, head: Schema, fields: tuple[Merged, ...]) -> str:
-    """Return the text of a file with one declaration changed."""
+    """Return the text of a file with one declaration replaced."""
     for each in ast.parse(text).body:
         if isinstance(each, ast.Assign) and [ast.unparse(to) for to in each.targets] == [name]:
             nodes = dict(_nodes(each.value, ours))
@@ -37,7 +37,7 @@ def declaration(name: str, head: Schema, fields: tuple[Merged, ...]) -> str:
 
 
 def save(file: Path, text: str) -> None:
-    """Write a file of declarations with the imports that it needs, as ruff lays it out."""
+    """Write a file of declarations with the required imports, formatted by ruff."""
     tree = ast.parse(text)
     used = NOTATION & {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
     imports = next(
@@ -52,19 +52,19 @@ def save(file: Path, text: str) -> None:
 
 
 def import_of(names: set[str]) -> str:
-    """Return the line that imports from the notation."""
+    """Return the import line of the notation."""
     return f"from {_SCHEMA} import {', '.join(sorted(names))}\n"
 
 
 def _nodes(node: ast.expr, fields: Fields) -> Iterator[tuple[int, ast.expr]]:
-    """Yield the identities of fields that are written out, with their places in the source."""
+    """Yield the identities of inline fields, with their places in the source."""
     if not isinstance(node, ast.Subscript):
         return
     inside = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(inside) != len(fields) or not all(
         isinstance(each, ast.Call | ast.Subscript) for each in inside
     ):
-        return  # they have a name, which others may use too
+        return  # they are named, and may be shared
     for each, field in zip(inside, fields, strict=True):
         yield id(field), each
         yield from _nodes(each, field.fields)
@@ -94,7 +94,7 @@ def _segment(text: str, node: ast.expr) -> str:
 
 
 def _comments(text: str, node: ast.expr | None) -> str:
-    """Return the lines of comments right above a field."""
+    """Return the comment lines above a field."""
     if node is None:
         return ""
     lines = text.splitlines()

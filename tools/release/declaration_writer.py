@@ -1,4 +1,4 @@
-"""Writes the declarations of a release into our files."""
+"""Writes declarations of a release into our files."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ENTRY = re.compile(r'    (\d+): "[\w.]+",\n')
 
 @dataclass(frozen=True)
 class Change:
-    """A message that differs in a release."""
+    """A message with differences in a release."""
 
     definition: Definition
     declared: Declared
     schema: Schema
-    """As the release has it, with our versions."""
+    """The release's declaration, with our versions."""
 
 
 class TakeError(Exception):
-    """A file could not be written as the release has it."""
+    """A file could not be written as declared in the release."""
 
 
 def take(change: Change) -> list[Path]:
@@ -59,7 +59,7 @@ def take(change: Change) -> list[Path]:
 
 
 def _card(definition: Definition) -> str:
-    """Return the beginning of a new file; the purpose of the message is left to a person."""
+    """Return the beginning of a new file; a person completes the purpose."""
     source, what = f"{definition.name}.json", definition.name
     if definition.kind in ("request", "response"):
         name = _api_of(definition)
@@ -69,7 +69,7 @@ def _card(definition: Definition) -> str:
 
 
 def _named(definition: Definition) -> list[Path]:
-    """Put a new API on the list, in the place of another one of its key; return what changed."""
+    """Register a new API, in place of another one with its key; return the changed file."""
     if definition.kind not in ("request", "response"):
         return []
     file, key, name = APIS / "__init__.py", definition.schema.key, _api_of(definition)

@@ -1,4 +1,4 @@
-"""Checks Maven for a newer release of Kafka than the one in tests."""
+"""Check of Maven for a Kafka release newer than the tested one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE_S = 120
 
 
 def news(known: str = _KNOWN) -> str:
-    """Return a line for CI: whether a newer release exists, or why that is unknown."""
+    """Return a line for CI: a newer release, none, or the reason why that is unknown."""
     if shutil.which("mvn") is None:
         return "tools.release: mvn is not installed, so nobody looked for a newer Kafka"
     with tempfile.TemporaryDirectory(prefix="kafkashark-newest-") as folder:
@@ -42,6 +42,6 @@ def news(known: str = _KNOWN) -> str:
 
 
 def _reason(output: str) -> str:
-    """Return the first line of what Maven calls an error."""
+    """Return the first line that Maven marks as an error."""
     found = re.search(r"\[ERROR\]\S* (.+)", output)
     return found[1][:200] if found else "no reason given"

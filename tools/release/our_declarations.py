@@ -1,4 +1,4 @@
-"""Our declarations, by the names that Kafka gives its messages."""
+"""Our declarations, by Kafka's names of messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APIS = Path(apis.__file__).parent
 LOG_RECORDS = Path(embedded.__path__[0]) / "log_records"
 
 OTHER_NAMES = {
-    # Kafka 4.0 made classes of their own of the oldest versions.
+    # Kafka 4.0 split the oldest versions into separate classes.
     "LegacyOffsetCommitKey": "OffsetCommitKey",
     "LegacyOffsetCommitValue": "OffsetCommitValue",
     "ControlRecordTypeSchema": "ControlRecordKey",
@@ -33,18 +33,18 @@ NOT_READ = {
     "ProducerSnapshot": "a file of a broker",
     "SubscriptionInfoData": "user data of Kafka Streams",
 }
-"""Definitions that are never on the wire, or that other code decodes."""
+"""Definitions that are never on the wire, or decoded by other code."""
 
 
 @dataclass(frozen=True)
 class Declared:
     """
-    Where a message is declared.
+    Place of a declaration.
 
     Attributes:
-        name: Of the variable.
-        file: It may not exist yet; None where any file of its kind will do.
-        schema: None where the message is not declared.
+        name: Name of the variable.
+        file: Its file, which may not exist yet; None if any file of its kind will do.
+        schema: The declaration; None if there is none.
     """
 
     name: str
@@ -54,11 +54,11 @@ class Declared:
 
 def definitions(source: str) -> Iterator[Definition]:
     """
-    Yield the definitions in a JAR or folder, except removed versions and unread ones.
+    Yield the definitions in a JAR or folder, without removed versions and unsupported messages.
 
     Raises:
-        UsageError: No definitions exist.
-        DefinitionError: One can't be read; the message begins with its file.
+        UsageError: There are no definitions.
+        DefinitionError: A definition is invalid; the message begins with its file.
     """
     for file in definition_files(source):
         if file.content is None:
@@ -72,7 +72,7 @@ def definitions(source: str) -> Iterator[Definition]:
 
 
 def declared(definition: Definition) -> Declared:
-    """Find where a definition is declared, or should be."""
+    """Return the place where a definition is declared, or should be."""
     if definition.kind in ("request", "response"):
         return _api(definition)
     name = OTHER_NAMES.get(definition.name, definition.name)
@@ -83,7 +83,7 @@ def declared(definition: Definition) -> Declared:
 
 
 def api_file(name: str) -> Path:
-    """Return the file of an API; it may not exist yet."""
+    """Return the file of an API, which may not exist yet."""
     return APIS / f"{api_module(name).replace('.', '/')}.py"
 
 
@@ -106,7 +106,7 @@ def as_declared(definition: Definition) -> Schema:
     """
     Return a definition's schema with our versions.
 
-    The int16 in front of a coordinator's key was its version until Kafka 4.0 made it the kind: our
+    Before Kafka 4.0 the int16 before a coordinator's key was its version, since then its kind; our
     versions of keys are that number.
     """
     schema = definition.schema

@@ -25,6 +25,6 @@ _FAMILIES = (
 
 
 def load() -> None:
-    """Import every file of scenarios, which puts them on the list."""
+    """Import all scenario modules, which register their scenarios."""
     for family in _FAMILIES:
         importlib.import_module(f"{__name__}.{family}")

@@ -18,7 +18,7 @@ _COPIED, _AT_ONCE, _PARTITIONS = 60, 5, 3
 
 
 def run(play: Coroutine[Any, Any, None]) -> None:
-    """Play it, but not for ever."""
+    """Run a scenario with a timeout."""
     asyncio.run(asyncio.wait_for(play, 2 * PATIENCE_S))
 
 

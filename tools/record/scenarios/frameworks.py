@@ -65,7 +65,7 @@ def connect(stage: Stage) -> None:
 
 @contextmanager
 def _worker(stage: Stage, folder: Path, port: int) -> Iterator[None]:
-    """Run a worker of Connect; it leaves its group in order."""
+    """Run a worker of Connect; on exit it leaves its group."""
     converter = "org.apache.kafka.connect.storage.StringConverter"
     settings = {
         "bootstrap.servers": stage.bootstrap,
@@ -99,7 +99,7 @@ def _worker(stage: Stage, folder: Path, port: int) -> Iterator[None]:
 
 
 def _request_succeeds(port: int, method: str, path: str, settings: object = None) -> bool:
-    """Return whether a worker carries out its request; wait a moment if not."""
+    """Return whether a worker executes a request; wait a moment if not."""
     body = json.dumps(settings).encode() if settings else None
     with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as worker:
         try:
@@ -113,6 +113,6 @@ def _request_succeeds(port: int, method: str, path: str, settings: object = None
 
 
 def _has(sink: Path, lines: str) -> bool:
-    """Return whether all lines have come; wait a moment if not."""
+    """Return whether all lines have arrived; wait a moment if not."""
     came = sink.read_text(encoding="utf-8") if sink.exists() else ""
     return sorted(came.split("\n")) == sorted(lines.split("\n")) or Event().wait(_PAUSE_S)

@@ -62,7 +62,7 @@ def three_nodes(stage: Stage) -> None:
     inside=True,
 )
 def reassignment(stage: Stage) -> None:
-    # Its position decides whether a leader can still be elected.
+    # Its order decides whether a leader can still be elected.
     _create(stage, NewTopic(stage.topic(), 1, replica_assignment=[[1]]))
     sender = producer(stage)
     for key, value in orders(6):

@@ -12,7 +12,7 @@ _PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
 def program(stage: Stage, name: str, *arguments: str, with_tools: bool = False) -> str:
-    """Run one of the small Java programs beside the recorder; see `tool`."""
+    """Run one of the Java programs of the recorder; see `tool`."""
     main = str(_PROGRAMS / f"{name}.java")
     return tool(stage, main, stage.bootstrap, *arguments, with_tools=with_tools)
 

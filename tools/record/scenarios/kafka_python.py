@@ -12,16 +12,16 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
 
-# The mock cluster lacks ApiVersions 4, and kafka-python does not fall back from it.
+# The mock cluster lacks ApiVersions 4, and kafka-python does not fall back.
 PINNED = (0, 11)
 
 
 class ClosingSelector(selectors.DefaultSelector):
     """
-    Closes all sockets of a client of kafka-python when the client closes it.
+    Closes all sockets of a kafka-python client when the client closes it.
 
-    The client forgets nodes that it is connecting or writing to. The garbage collector would close
-    them in the middle of another test, with a ResourceWarning.
+    The client loses nodes during connecting and writing. Otherwise the garbage collector would
+    close them during another test, with a ResourceWarning.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class ClosingSelector(selectors.DefaultSelector):
         return super().register(fileobj, events, data)
 
     def close(self) -> None:
-        """Close the selector and all sockets that were ever registered."""
+        """Close the selector and all sockets registered at any time."""
         super().close()
         for each in self._sockets:
             each.close()
@@ -42,7 +42,7 @@ class ClosingSelector(selectors.DefaultSelector):
 
 @contextmanager
 def admin(bootstrap: str, **settings: Any) -> Iterator[KafkaAdminClient]:
-    """Make an admin client for a block."""
+    """Create an admin client for a block."""
     client = KafkaAdminClient(
         bootstrap_servers=bootstrap.split(","), selector=ClosingSelector, **settings
     )
@@ -54,7 +54,7 @@ def admin(bootstrap: str, **settings: Any) -> Iterator[KafkaAdminClient]:
 
 @contextmanager
 def producer(stage: Stage, **settings: Any) -> Iterator[KafkaProducer]:
-    """Make a producer of this stage for a block."""
+    """Create a producer of this stage for a block."""
     settings = {
         "bootstrap_servers": stage.bootstrap.split(","),
         "api_version": None if stage.kafka else PINNED,
@@ -90,7 +90,7 @@ def produce_codecs(stage: Stage) -> None:
 
 @contextmanager
 def consumer(stage: Stage, *topics: str, **settings: Any) -> Iterator[KafkaConsumer]:
-    """Make a consumer of this stage for a block."""
+    """Create a consumer of this stage for a block."""
     reader = KafkaConsumer(
         *topics,
         bootstrap_servers=stage.bootstrap.split(","),
@@ -105,7 +105,7 @@ def consumer(stage: Stage, *topics: str, **settings: Any) -> Iterator[KafkaConsu
 
 
 def member(stage: Stage, name: str, **settings: Any) -> AbstractContextManager[KafkaConsumer]:
-    """Make a member of this stage's group for a block."""
+    """Create a member of this stage's group for a block."""
     return consumer(
         stage,
         stage.topic(),
@@ -126,5 +126,5 @@ def poll(reader: KafkaConsumer, got: list[Any]) -> int:
 
 
 def both(*members: KafkaConsumer) -> bool:
-    """Return whether all have partitions."""
+    """Return whether all members have partitions."""
     return all(each.assignment() for each in members)

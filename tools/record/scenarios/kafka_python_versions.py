@@ -1,8 +1,8 @@
 """
-kafka-python held to each older release of Kafka: old API versions, old message formats.
+kafka-python limited to older Kafka releases: old API versions, old message formats.
 
-It then uses only that release's versions, so a few captures cover most versions of the APIs of
-clients. Kafka 3.9 still answers all of them; 4.x only for 2.1 and later.
+It uses only versions of the chosen release, so a few captures cover most versions of client APIs.
+Kafka 3.9 still answers all of them; 4.x only those of 2.1 and later.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ def _group(stage: Stage, pinned: dict[str, Any]) -> None:
 
 
 def _join(first: KafkaConsumer, second: KafkaConsumer) -> None:
-    """Have a second member join the first."""
+    """Let a second member join the first."""
     stop = threading.Event()
 
     def keep_polling() -> None:
         while not stop.is_set():
             first.poll(timeout_ms=100)
 
-    # A member that joins blocks until the others have joined again.
+    # A joining member blocks until the others have rejoined.
     helper = threading.Thread(target=keep_polling)
     helper.start()
     try:

@@ -15,7 +15,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def producer(stage: Stage, **settings: Any) -> Producer:
-    """Make a producer of this stage; settings by their librdkafka name, `_` for `.`."""
+    """Create a producer of this stage; settings have librdkafka's names with `_` for `.`."""
     return Producer(config(stage, **settings))
 
 
@@ -31,7 +31,7 @@ def config(stage: Stage, **settings: Any) -> dict[str, Any]:
 
 
 def finish(sender: Producer) -> None:
-    """Wait for every delivery report."""
+    """Wait for all delivery reports."""
     left = sender.flush(PATIENCE_S)
     if left:
         raise TimeoutError(f"{left} records were not delivered in {PATIENCE_S:.0f} s")
@@ -182,6 +182,6 @@ def admin_mock(stage: Stage) -> None:
 
 
 def answers(futures: Mapping[Any, Future[Any]] | Future[Any]) -> list[Exception | None]:
-    """Wait for every answer; an error is an answer too."""
+    """Wait for all results, including errors."""
     each = [futures] if isinstance(futures, Future) else futures.values()
     return [future.exception(PATIENCE_S) for future in each]  # type: ignore[misc]

@@ -22,13 +22,13 @@ from tools.record.scenarios.librdkafka import config, finish, producer
 
 
 def consumer(stage: Stage, group: str, **settings: Any) -> Consumer:
-    """Make a consumer of this stage that starts at the beginning and fetches without long waits."""
+    """Create a consumer of this stage that starts at the beginning, with short fetch waits."""
     quick = {"auto_offset_reset": "earliest", "fetch_wait_max_ms": 200, "group_id": group}
     return Consumer(config(stage, **{**quick, **settings}))
 
 
 def read(reader: Consumer, records: int) -> None:
-    """Poll until this many records have come."""
+    """Poll until a number of records has arrived."""
     got = 0
 
     def attempt() -> bool:
@@ -41,7 +41,7 @@ def read(reader: Consumer, records: int) -> None:
 
 
 def assigned(*members: Consumer) -> Callable[[], bool]:
-    """Poll every member; true once all have partitions, and none of them twice."""
+    """Poll all members; return whether each has partitions, without overlaps."""
 
     def attempt() -> bool:
         for member in members:
@@ -53,7 +53,7 @@ def assigned(*members: Consumer) -> Callable[[], bool]:
 
 
 def fill(stage: Stage, records: int = 12, **settings: Any) -> None:
-    """Produce some records to read."""
+    """Produce records to read."""
     sender = producer(stage, **settings)
     for key, value in orders(records):
         sender.produce(stage.topic(), value, key)
@@ -158,11 +158,11 @@ def group_848(stage: Stage) -> None:
 
 
 def rebalance(stage: Stage, strategy: str, **first_only: Any) -> None:
-    """Play a group: one member reads all, a second joins, both leave."""
+    """Run a group: one member reads all, a second joins, both leave."""
     fill(stage)
     common = {
         "partition_assignment_strategy": strategy,
-        # The mock lets members wait for others for as long as a session, but for a second.
+        # The mock lets members wait for others for a session timeout, but only once a second.
         "session_timeout_ms": 6000 if stage.kafka else 3000,
         "heartbeat_interval_ms": 300,
     }
@@ -179,11 +179,11 @@ def rebalance(stage: Stage, strategy: str, **first_only: Any) -> None:
 
 
 def committed(member: Consumer) -> bool:
-    """Try to commit the member's position; true when done."""
+    """Try to commit the member's position; return whether it succeeded."""
     try:
         member.commit(asynchronous=False)
     except KafkaException as error:
-        # Still joining: poll and try again. A member without records has no position to commit.
+        # Still joining: poll and retry. A member without records has no position to commit.
         member.poll(0.1)
         return bool(error.args[0].name() == "_NO_OFFSET")
     return True

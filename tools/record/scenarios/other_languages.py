@@ -57,7 +57,7 @@ def play_node(options: list[str], *arguments: str) -> None:
 
 
 def _installed() -> Path:
-    """Return the folder with the client, which is there as a whole or not at all."""
+    """Return the folder of the client, which is installed completely or not at all."""
     wanted = (_PROGRAMS / "package.json").read_bytes()
     folder = cache_folder() / f"kafkajs-{sha256(wanted).hexdigest()[:8]}"
     if not folder.exists():
@@ -67,7 +67,7 @@ def _installed() -> Path:
             made.mkdir()
             (made / "package.json").write_bytes(wanted)
             _fetch(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(made)])
-            with suppress(OSError):  # somebody else was sooner
+            with suppress(OSError):  # another process was faster
                 made.rename(folder)
     return folder
 
@@ -95,7 +95,7 @@ def play_go(name: str, *arguments: str) -> None:
     """Build and run a program in Go."""
     program = str(_PROGRAMS / name)
     _fetch(["go", "-C", program, "mod", "download"])
-    with tempfile.TemporaryDirectory() as folder:  # others may build and run it at the same time
+    with tempfile.TemporaryDirectory() as folder:  # others may build it at the same time
         binary = str(Path(folder) / name)
         _run(["go", "build", "-C", program, "-o", binary, "."])
         _run([binary, *arguments])

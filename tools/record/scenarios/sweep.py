@@ -1,10 +1,10 @@
 """
-Every version of every API that real brokers and controllers offer, sent by our own client.
+All versions of all APIs of real brokers and controllers, sent by kafkashark's own client.
 
-The clients of other scenarios use the newest version that they share with the broker; here each one
-is on the wire. Requests mean something where that is cheap: topics exist, groups are joined,
-transactions end. Where a request is wrong, its error response is on the wire all the same. Every
-response must be read to its last byte and written back unchanged, else the scenario fails.
+Clients of other scenarios use the newest version they share with the broker; here all versions are
+on the wire. Requests are meaningful where that is cheap: topics exist, groups are joined,
+transactions end. Others get error responses. Each response must be decoded completely and encoded
+to the same bytes, else the scenario fails.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tools.record.sweep.zookeeper_sweep import speaking, with_zookeeper, zookeep
 _PROPERTIES = (
     ("unstable.api.versions.enable", "true"),
     ("unstable.feature.versions.enable", "true"),
-    # Soon a snapshot to fetch.
+    # To get a snapshot soon.
     ("metadata.log.max.record.bytes.between.snapshots", "1000"),
 )
 SWEEP_4 = Shape("4.x", sasl=True, properties=_PROPERTIES)
@@ -48,14 +48,14 @@ _EARLY_SHARE = (
     ("group.coordinator.rebalance.protocols", "classic,consumer,share"),
 )
 SWEEP_40 = Shape("4.0.0", properties=_PROPERTIES + _EARLY_SHARE)
-"""The release with version 0 of share groups."""
+"""The release with version 0 of share group APIs."""
 WITH_ZOOKEEPER = Shape("3.9.x", properties=(("sweep", "with ZooKeeper"),))
 
 Play = Callable[[Stage], None]
 
 
 def _sweep(name: str, shows: str, inside: bool = False, **shapes: Shape) -> Callable[[Play], Play]:
-    """Put a scenario on the list for each release."""
+    """Register a scenario for each release."""
 
     def register(play: Play) -> Play:
         for release, shape in (shapes or {"kafka4": SWEEP_4, "kafka39": SWEEP_39}).items():
@@ -97,8 +97,8 @@ def sweep_share(stage: Stage) -> None:
     kafka40=SWEEP_40,
 )
 def sweep_early_share(stage: Stage) -> None:
-    # Not the brokers' messages about their state: its version 0 got another field before it was
-    # released.
+    # Without the brokers' messages about share state: their version 0 got another field before the
+    # release.
     with SweepClient(stage.cluster.bootstrap()) as speaker:
         share(speaker)
 
@@ -158,7 +158,7 @@ def sweep_new(stage: Stage) -> None:
 
 
 def new(speaker: SweepClient) -> None:
-    """Say what Kafka 4.4 added."""
+    """Send the versions added by Kafka 4.4."""
     topic, group = "sweep.new", "sweep.streams.1"
     topic_id = create_topics(speaker, topic)[topic]
     admin_sweep.meant_for_another(speaker)

@@ -1,4 +1,4 @@
-"""TLS with the key log beside the capture: versions, client certificates, resumption, KeyUpdate."""
+"""TLS with key logs: versions, client certificates, resumption, KeyUpdate."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tools.record.scenarios.kafka_python import send
 from tools.record.scenarios.other_languages import play_go, play_node
 
 ONE_CONTEXT = Shape("4.x", sasl=True, tls=True, properties=(("num.network.threads", "1"),))
-"""Each network thread of a broker resumes only sessions of its own."""
+"""Each network thread of a broker resumes only its own sessions."""
 
 _ENCRYPTED = str(Path(__file__).parents[1] / "programs" / "Encrypted.java")
 
 
 def key_log(stage: Stage) -> Path:
-    """Name the key log beside the capture."""
+    """Return the path of the key log beside the capture."""
     return stage.folder / f"{stage.scenario}.keylog"
 
 
 def _settings(stage: Stage, version: str) -> str:
-    """Write a file of settings of a Java client; return its name."""
+    """Write a settings file for a Java client; return its name."""
     settings = {
         "bootstrap.servers": stage.cluster.bootstrap("SSL"),
         "security.protocol": "SSL",
@@ -131,16 +131,16 @@ def franz_go_tls12(stage: Stage) -> None:
 
 
 class ResumingSocket(ssl.SSLSocket):
-    """Hands its session to the next connection of its context."""
+    """Passes its session to the next connection of its context."""
 
     def recv(self, *arguments: Any) -> bytes:
-        """Receive data; tickets of TLS 1.3 precede it."""
+        """Receive data; in TLS 1.3, tickets precede it."""
         data = super().recv(*arguments)
         self.context.last_session = self.session  # type: ignore[attr-defined]
         return data
 
     def close(self) -> None:
-        """Say goodbye: otherwise the broker forgets the session id."""
+        """Send close_notify: otherwise the broker drops the session id."""
         with suppress(OSError, ValueError):
             self.unwrap()
         super().close()
@@ -153,7 +153,7 @@ class ResumingContext(ssl.SSLContext):
     last_session: ssl.SSLSession | None = None
 
     def wrap_socket(self, *arguments: Any, **options: Any) -> ssl.SSLSocket:
-        """Wrap a socket, as the clients do."""
+        """Wrap a socket with the last session."""
         return super().wrap_socket(*arguments, **options, session=self.last_session)
 
 

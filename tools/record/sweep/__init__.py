@@ -1,1 +1,1 @@
-"""The sweep: every API at every version that a broker offers, from our own client."""
+"""The sweep: all APIs at all versions of a broker, sent by kafkashark's own client."""

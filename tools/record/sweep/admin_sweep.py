@@ -1,4 +1,4 @@
-"""Sweep of administrators' requests, and of the handshakes of a connection."""
+"""Sweep of admin requests, and of connection handshakes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _LITERAL, _READ, _ALLOW = 3, 3, 3
 _SCRAM_SHA_256 = 1
 _NEWER_THAN_ALL = 99
 _CHECKS_CLUSTER = 5
-"""The version of ApiVersions with the cluster that the client expects."""
+"""The version of ApiVersions with the expected cluster."""
 
 
 def greetings(client: SweepClient) -> None:
-    """Ask for versions at every version, then as a stranger; request SASL in vain."""
+    """Request versions at all versions, then with unknown software; request SASL in vain."""
     for version in client.versions(API_VERSIONS):
         client.request(API_VERSIONS, version, **SOFTWARE)
     meant_for_another(client)
@@ -46,7 +46,7 @@ def greetings(client: SweepClient) -> None:
 
 
 def meant_for_another(client: SweepClient) -> None:
-    """Name another cluster in ApiVersions: the response requests a rebootstrap (KIP-1242)."""
+    """Send another cluster's id in ApiVersions: the response requests a rebootstrap (KIP-1242)."""
     if _CHECKS_CLUSTER in client.versions(API_VERSIONS):
         client.request(
             API_VERSIONS, _CHECKS_CLUSTER, **SOFTWARE, cluster_id="not this one", node_id=7
@@ -54,7 +54,7 @@ def meant_for_another(client: SweepClient) -> None:
 
 
 def too_new(client: SweepClient) -> None:
-    """Request versions as a future client does, then as the response demands (KIP-511)."""
+    """Send ApiVersions in a future version, then in the version of the response (KIP-511)."""
     with client.together(API_VERSIONS):
         refused = client.say_new(API_VERSIONS, _NEWER_THAN_ALL)
         assert refused is not None, "no response to ApiVersions"
@@ -63,7 +63,7 @@ def too_new(client: SweepClient) -> None:
 
 
 def topics(client: SweepClient) -> None:
-    """Create topics at every version, change them, delete them."""
+    """Create topics at all versions, change and delete them."""
     create_topics(client, _TOPIC)
     for version in client.versions(CREATE_TOPICS):
         shape: dict[str, Any] = {"num_partitions": 1, "replication_factor": 1}
@@ -140,7 +140,7 @@ def settings(client: SweepClient) -> None:
 
 
 def acls(client: SweepClient) -> None:
-    """Create ACLs, describe and delete them, a version of each after the other."""
+    """Create ACLs, describe and delete them, version by version."""
     who = {"operation": _READ, "permission_type": _ALLOW}
     made = {"resource_type": _TOPIC_RESOURCE, "resource_name": "sweep.acl", **who}
     made |= {"resource_pattern_type": _LITERAL, "principal": "User:sweep", "host": "*"}
@@ -159,7 +159,7 @@ def acls(client: SweepClient) -> None:
 
 
 def cluster(client: SweepClient) -> None:
-    """Describe the cluster, request changes that it must refuse, and push telemetry."""
+    """Describe the cluster, send changes it must refuse, and push telemetry."""
     client.every(DESCRIBE_CLUSTER, include_cluster_authorized_operations=True)
     metadata_log = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
     client.every(DESCRIBE_QUORUM, topics=metadata_log)
@@ -177,7 +177,7 @@ def cluster(client: SweepClient) -> None:
     endpoint = [{"name": "CONTROLLER", "host": "127.0.0.1", "port": 9}]
     client.every(ADD_RAFT_VOTER, **stranger, timeout_ms=1000, listeners=endpoint)
     client.every(REMOVE_RAFT_VOTER, **stranger)
-    # Offered only with a plugin for metrics, but a broker without one responds too.
+    # Offered only with a metrics plugin, but answered without one, too.
     subscriptions = client.request(GET_TELEMETRY, 0)
     if subscriptions is not None:
         who = {"client_instance_id": subscriptions.client_instance_id}
@@ -186,7 +186,7 @@ def cluster(client: SweepClient) -> None:
 
 
 def logins(client: SweepClient, name: str, password: str) -> None:
-    """Log in on a SASL listener at every version, also with raw tokens, also wrongly."""
+    """Log in on a SASL listener at all versions, also with raw tokens and wrong passwords."""
     token = f"\0{name}\0{password}".encode()
     for version in client.versions(SASL_AUTHENTICATE):
         for data in (token, f"\0{name}\0wrong".encode()):
@@ -201,7 +201,7 @@ def logins(client: SweepClient, name: str, password: str) -> None:
 
 
 def tokens(client: SweepClient) -> None:
-    """Create, describe, renew and expire delegation tokens; the speaker must be logged in."""
+    """Create, describe, renew and expire delegation tokens; requires an authenticated client."""
     renewers = [{"principal_type": "User", "principal_name": "sweep"}]
     for number in client.rounds(*TOKEN_KEYS):
         made: Container | None = client.request_next(

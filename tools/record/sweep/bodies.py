@@ -1,4 +1,4 @@
-"""Bodies for the sweep: written at any version from the fields of all, and looked into."""
+"""Bodies for the sweep: encoding for any version from a superset of fields, and inspection."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dissector.protocol.schema import Field, Schema
 
 
 def body_of(schema: Schema, version: int, fields: Mapping[str, Any]) -> bytes:
-    """Write a body from the fields of any version; missing fields are zero."""
+    """Return a body from fields of any version; missing fields are zero."""
     return schema.codec(version).build(_whole(schema.fields, version, fields))
 
 
 def errors_of(message: Message) -> set[str]:
-    """Name the errors in a response."""
+    """Return the names of errors in a response."""
     facts = Facts()
     if message.schema is not None and message.body is not None:
         collect(message.schema, message.api_version or 0, message.body, facts)

@@ -1,4 +1,4 @@
-"""A client that sends one request at a time, at any version, and checks every response."""
+"""A client that sends single requests at any version, and checks all responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 CLIENT_ID = "kafkashark-sweep"
 SOFTWARE = {"client_software_name": CLIENT_ID, "client_software_version": "1"}
-"""The software fields of ApiVersions."""
+"""Software fields of ApiVersions."""
 
 PATIENCE_S = 15.0
 _POLL_S = 0.1
@@ -39,28 +39,28 @@ NOT_YET = {
     "NOT_LEADER_OR_FOLLOWER",
     "DELEGATION_TOKEN_NOT_FOUND",
 }
-"""Errors of a broker that will know better in a moment."""
+"""Transient errors of a broker."""
 
 
 class DisagreementError(Exception):
-    """Kafka's bytes do not match our declarations."""
+    """Bytes from Kafka do not match our declarations."""
 
 
 class SweepClient:
     """
     A client of one listener, with a connection for each API.
 
-    A connection that the broker closes, or leaves without a response, affects only that API: it is
-    noted in `unanswered`.
+    If the broker closes a connection, or does not answer, only that API is affected; the request is
+    listed in `unanswered`.
 
     Attributes:
-        offered: The versions in the listener's ApiVersions response, by API key.
-        answered: Every (API key, version) with a response.
-        unanswered: Every other one that was sent, and the outcome.
+        offered: Versions in the listener's ApiVersions response, by API key.
+        answered: Answered (API key, version) pairs.
+        unanswered: Other requests sent, and their outcome.
     """
 
     def __init__(self, address: str, login: tuple[str, str] | None = None) -> None:
-        """Request the versions of a listener; `login` is a name and password for PLAIN."""
+        """Request the versions of a listener; `login` is name and password for PLAIN."""
         host, _, port = address.rpartition(":")
         self._place = (host, int(port))
         self._login = login
@@ -77,13 +77,13 @@ class SweepClient:
         }
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Return the client."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
     ) -> None:
-        """Close the connections; raise mismatches, report requests without a response."""
+        """Close the connections; raise mismatches, report unanswered requests."""
         self.close()
         for (key, version), what in sorted(self.unanswered.items()):
             if (key, version) not in self.answered:
@@ -97,7 +97,7 @@ class SweepClient:
             connection.close()
 
     def versions(self, key: int) -> range:
-        """Give the versions of an API that are offered and declared; none at all, perhaps."""
+        """Return the offered and declared versions of an API, if any."""
         found = api(key)
         offered = self.offered.get(key, range(0))
         if found is None:
@@ -106,32 +106,32 @@ class SweepClient:
         return range(max(offered.start, known.low), min(offered.stop, known.high + 1))
 
     def rounds(self, *keys: int) -> range:
-        """Return the numbers with which `request_next` covers all versions of these APIs."""
+        """Return round numbers with which `request_next` covers all versions of these APIs."""
         return range(max(len(self.versions(key)) for key in keys))
 
     def request_next(self, key: int, number: int, /, **fields: Any) -> Container | None:
-        """Send the request of an API at its version of a round; the newest after the last."""
+        """Send a request at the API's version of a round; the newest one after the last."""
         versions = self.versions(key)
         if not versions:
             return None
         return self.request(key, versions[min(number, len(versions) - 1)], **fields)
 
     def each(self, key: int, /, **fields: Any) -> Iterator[tuple[int, Container | None]]:
-        """Send the request of an API at each version; yield versions with responses."""
+        """Send a request at each version; yield the versions with responses."""
         for version in self.versions(key):
             yield version, self.request(key, version, **fields)
 
     def every(self, key: int, /, **fields: Any) -> None:
-        """Send the request of an API at each version, with the same fields."""
+        """Send a request at each version, with the same fields."""
         for _ in self.each(key, **fields):
             pass
 
     def newest(self, key: int, /, **fields: Any) -> Container | None:
-        """Send the request of an API at its newest version."""
+        """Send a request at the newest version."""
         return self.request_next(key, sys.maxsize, **fields)
 
     def rest(self, keys: Iterable[int]) -> None:
-        """Send the offered versions of these APIs that were not sent yet, with empty fields."""
+        """Send the remaining offered versions of these APIs, with empty fields."""
         for key in keys:
             for version in self.versions(key):
                 if (key, version) not in self.answered and (key, version) not in self.unanswered:
@@ -142,12 +142,12 @@ class SweepClient:
         Send a request and wait for its response; retry while the broker is not ready.
 
         Args:
-            key: Of the API, offered or not.
-            version: A declared one.
-            fields: Fields that the version lacks are omitted; missing fields are zero.
+            key: API key, offered or not.
+            version: A declared version.
+            fields: Fields of any version; others are omitted, missing ones are zero.
 
         Returns:
-            The body of the response; None where none came or none is due.
+            The body of the response; None without one.
         """
         deadline = time.monotonic() + PATIENCE_S
         while True:
@@ -159,7 +159,7 @@ class SweepClient:
             time.sleep(_POLL_S)
 
     def say_new(self, key: int, version: int) -> Container | None:
-        """Say an API at a version above all known, in the shape of the newest offered."""
+        """Send a request at a version above all known, in the layout of the newest offered one."""
         request = self._request(key, self.versions(key)[-1], SOFTWARE)
         answer = self._send(key, version, request[:2] + version.to_bytes(2, "big") + request[4:])
         if answer is None:
@@ -169,12 +169,12 @@ class SweepClient:
         return message.body
 
     def token(self, key: int, data: bytes) -> bytes | None:
-        """Say raw bytes, as SASL does after SaslHandshake v0, on the connection of an API."""
+        """Send raw bytes, as SASL does after SaslHandshake v0, on the connection of an API."""
         return self._send(key, 0, data)
 
     @contextlib.contextmanager
     def together(self, *keys: int) -> Iterator[None]:
-        """Give APIs a separate connection for a while."""
+        """Use a separate shared connection for some APIs."""
         for key in keys:
             self._forget(key)
         connection = self._connect()
@@ -253,7 +253,7 @@ class SweepClient:
             _read(connection, int.from_bytes(_read(connection, 4), "big"))
 
     def _check(self, message: Message, version: int) -> None:
-        """Check that each byte of a response is decoded, declared, and written back unchanged."""
+        """Check that a response is decoded completely, declared, and encoded unchanged."""
         name = f"{message.api} v{version} response"
         self._wrong += [f"{name}: {each}" for each in message.problems + record_problems(message)]
         schema = message.schema
@@ -268,7 +268,7 @@ class SweepClient:
 
 
 def patiently(what: str, attempt: Callable[[], T | None]) -> T:
-    """Do as `until` does, with a moment between the attempts: each of them is in the capture."""
+    """Like `until`, with a pause between attempts, as all of them are captured."""
 
     def paced() -> T | None:
         result = attempt()

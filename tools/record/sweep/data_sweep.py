@@ -28,11 +28,11 @@ _ZSTD_SINCE = 7
 _TIMESTAMP_MS = 1_700_000_000_000
 _LATEST, _EARLIEST = -1, -2
 _NEW_MARKS = {7: -3, 8: -4, 9: -5, 11: -6}
-"""Other marks of ListOffsets and the version that brought them: by time, local, tiered."""
+"""Special timestamps of ListOffsets, and their first version: by time, local, tiered."""
 
 
 def records(magic: int = 2, codec: str = "none", count: int = 2, **of_producer: Any) -> bytes:
-    """Make the records of a Produce request in any message format."""
+    """Return the records of a Produce request in any message format."""
     made = [
         LegacyRecord(offset=index, timestamp=_TIMESTAMP_MS + index, key=key, value=value)
         for index, (key, value) in enumerate(orders(count))
@@ -64,7 +64,7 @@ def produce(
 
 
 def create_topics(client: SweepClient, *names: str, partitions: int = 1) -> dict[str, UUID]:
-    """Create topics, wait until each partition has a leader, give their ids."""
+    """Create topics, wait for leaders of all partitions, return topic ids."""
     topics = [
         {"name": name, "num_partitions": partitions, "replication_factor": 1} for name in names
     ]
@@ -85,7 +85,7 @@ def create_topics(client: SweepClient, *names: str, partitions: int = 1) -> dict
 
 
 def data(client: SweepClient) -> None:
-    """Send every version of the requests that write and read records."""
+    """Send all versions of the requests that write and read records."""
     names = ("sweep.data.written", "sweep.data.read")
     ids = create_topics(client, *names)
     _produce_all(client, names[0], ids[names[0]])
@@ -120,7 +120,7 @@ def _produce_all(client: SweepClient, name: str, topic_id: UUID) -> None:
     for version in client.versions(PRODUCE):
         magic = 2 if version > 2 else int(version == 2)
         codecs = _CODECS if version >= _ZSTD_SINCE else _CODECS[:4]
-        # Many versions are the same: only codecs differ.
+        # Many versions are equal: only codecs differ.
         codec = codecs[version % len(codecs)]
         produce(client, version, name, topic_id, records(magic, codec))
     newest = client.versions(PRODUCE)[-1]

@@ -50,7 +50,7 @@ _SOURCE, _PROCESSOR, _SINK = 1, 2, 3
 
 
 def groups(client: SweepClient) -> None:
-    """Send every version of the requests of groups, in the order of a member's life."""
+    """Send all versions of group requests, in the order of a member's life."""
     topic_id = create_topics(client, _TOPIC)[_TOPIC]
     for number in client.rounds(*CLASSIC):
         _classic(client, number, topic_id)
@@ -62,7 +62,7 @@ def groups(client: SweepClient) -> None:
 
 
 def find_coordinator(client: SweepClient, number: int, name: str, key_type: int = 0) -> None:
-    """Find a coordinator at its version of a round, once it is available."""
+    """Find a coordinator at the version of a round, once it is available."""
     client.request_next(
         FIND_COORDINATOR, number, key=name, key_type=key_type, coordinator_keys=[name]
     )
@@ -110,7 +110,7 @@ def _classic(client: SweepClient, number: int, topic_id: UUID) -> None:
 
 
 def _join(client: SweepClient, number: int, group: str, static: str | None) -> Container:
-    """Join; again with the member id that newer versions demand first (KIP-394)."""
+    """Join; repeat with the member id required by newer versions (KIP-394)."""
     subscription = _VERSIONED + ConsumerProtocolSubscription.codec(1).build(
         {"topics": [_TOPIC], "owned_partitions": []}
     )
@@ -197,10 +197,10 @@ def streams(client: SweepClient, version: int, topic: str, group: str) -> None:
     Start an application of one subtopology with a changelog, wait for its task, describe it.
 
     Args:
-        client: With a listener that offers streams groups.
-        version: Of the heartbeats.
-        topic: The topics of the application.
-        group: Its name; an unused one: another group's would be another topology.
+        client: Client of a listener that offers streams groups.
+        version: Version of the heartbeats.
+        topic: Topics of the application.
+        group: Unused group id; a used one would have another topology.
     """
     member = str(uuid.uuid4())
     find_coordinator(client, 0, group)
@@ -260,7 +260,7 @@ def streams(client: SweepClient, version: int, topic: str, group: str) -> None:
 
 
 def _describe_topology(client: SweepClient, who: dict[str, str], topic: str) -> None:
-    """Send the topology's description, as a member does at the coordinator's request (KIP-1331)."""
+    """Send the topology's description, as members do at the coordinator's request (KIP-1331)."""
 
     def node(name: str, kind: int, *successors: str, **more: Any) -> dict[str, Any]:
         fields = {"source_topics": [], "sink_topic": None, "stores": []}

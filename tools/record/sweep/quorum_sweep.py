@@ -1,4 +1,4 @@
-"""Sweep of the requests of brokers and controllers to a controller's listener (KRaft)."""
+"""Sweep of requests from brokers and controllers to a controller's listener (KRaft)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _LISTENER = {"name": "INTERNAL", "host": "127.0.0.1", "port": 9, "security_proto
 
 def quorum(client: SweepClient, topic: tuple[str, UUID], snapshot: tuple[int, int]) -> None:
     """
-    Say every version that a controller offers.
+    Send all versions offered by a controller.
 
-    A guest registers as a broker, so that the controller accepts requests of brokers.
+    A fake broker registers, so that the controller accepts requests of brokers.
 
     Args:
-        client: With the controller's listener.
-        topic: The name and id of an existing one.
-        snapshot: The end offset and epoch of a snapshot of the metadata log.
+        client: Client of the controller's listener.
+        topic: Name and id of an existing topic.
+        snapshot: End offset and epoch of a snapshot of the metadata log.
     """
     greetings(client)
     log = _described(client)
@@ -60,7 +60,7 @@ def quorum(client: SweepClient, topic: tuple[str, UUID], snapshot: tuple[int, in
 
 
 def snapshot_of(log: Path) -> tuple[int, int]:
-    """Wait until a node has a snapshot of its metadata log; give its end offset and epoch."""
+    """Wait until a node has a snapshot of its metadata log; return its end offset and epoch."""
 
     def newest() -> str | None:
         made = sorted(path.stem for path in log.glob("*.checkpoint"))
@@ -71,7 +71,7 @@ def snapshot_of(log: Path) -> tuple[int, int]:
 
 
 def _described(client: SweepClient) -> Container:
-    """Describe the quorum; give the log's epoch and high watermark."""
+    """Describe the quorum; return epoch and high watermark of the log."""
     topics = [{"topic_name": _LOG, "partitions": [{"partition_index": 0}]}]
     client.every(DESCRIBE_QUORUM, topics=topics)
     body = client.newest(DESCRIBE_QUORUM, topics=topics)
@@ -80,7 +80,7 @@ def _described(client: SweepClient) -> Container:
 
 
 def _raft(client: SweepClient, log: Container) -> None:
-    """Request votes that are refused; announce leaders of the current and of old epochs."""
+    """Request votes, which are refused; announce leaders of current and old epochs."""
 
     def of(**fields: Any) -> dict[str, Any]:
         return {"topics": [{"topic_name": _LOG, "partitions": [{"partition_index": 0, **fields}]}]}
@@ -167,7 +167,7 @@ def _broker(client: SweepClient, topic: str, topic_id: UUID) -> None:
 
 
 def _features(client: SweepClient) -> list[dict[str, Any]]:
-    """List the features that this release has."""
+    """Return the features of this release."""
     response = client.newest(API_VERSIONS, **SOFTWARE)
     assert response is not None, "no response to ApiVersions"
     return [
@@ -183,7 +183,7 @@ def _features(client: SweepClient) -> list[dict[str, Any]]:
 def _register(
     client: SweepClient, version: int, cluster_id: str, features: list[dict[str, Any]], epoch: int
 ) -> int:
-    """Register the guest; return its epoch; after a refusal, the previous one."""
+    """Register the fake broker; return its epoch, or the previous one after a refusal."""
     body = client.request(
         BROKER_REGISTRATION,
         version,
@@ -200,7 +200,7 @@ def _register(
 
 
 def _envelope(client: SweepClient) -> None:
-    """Forward a request in another's name, as brokers do (KIP-590)."""
+    """Forward a request in the name of another client, as brokers do (KIP-590)."""
     creating = api(CREATE_TOPICS)
     assert creating is not None
     header = {

@@ -28,7 +28,7 @@ _SHARE_COORDINATOR = 2
 
 
 def share(client: SweepClient) -> None:
-    """Send every version of the requests of share groups' members and administrators."""
+    """Send all versions of share group requests from members and administrators."""
     topic_id = create_topics(client, _TOPIC)[_TOPIC]
     for number in client.rounds(*_MEMBER_KEYS):
         produce(client, client.versions(PRODUCE)[-1], _TOPIC, topic_id, records())
@@ -36,7 +36,7 @@ def share(client: SweepClient) -> None:
 
 
 def state(client: SweepClient) -> None:
-    """Send every version of the brokers' requests that persist the state of share groups."""
+    """Send all versions of the brokers' requests that persist share group state."""
     topic_id = create_topics(client, _STATE_TOPIC)[_STATE_TOPIC]
     for number in client.rounds(*_STATE_KEYS):
         _state(client, number, topic_id)
@@ -67,7 +67,7 @@ def _member(client: SweepClient, number: int, topic_id: UUID) -> None:
 
 
 def _join(client: SweepClient, number: int, group: str) -> dict[str, Any]:
-    """Send heartbeats until the member has its partition; give its group and member id."""
+    """Send heartbeats until the member has its partition; return group and member id."""
     who = {"group_id": group, "member_id": _text(uuid.uuid4())}
     epoch = 0
 
@@ -86,7 +86,7 @@ def _join(client: SweepClient, number: int, group: str) -> dict[str, Any]:
 def _fetch(
     client: SweepClient, number: int, who: dict[str, Any], topic_id: UUID
 ) -> tuple[int, list[Container]]:
-    """Fetch until records come; return the session's next epoch and the acquired records."""
+    """Fetch until records arrive; return the next session epoch and the acquired records."""
     session = 0
     partition = {"partition_index": 0, "partition_max_bytes": 10_000}
     topics = [{"topic_id": topic_id, "partitions": [partition]}]
@@ -122,7 +122,7 @@ def _settle(
     session: int,
     offsets: tuple[int, int],
 ) -> None:
-    """Renew the first record where the version can, accept them all."""
+    """Renew the first record if the version supports it, accept all."""
     first, last = offsets
 
     def batches(start: int, end: int, kind: int) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def _settle(
 
 
 def _state(client: SweepClient, number: int, topic_id: UUID) -> None:
-    """Keep, read and delete the state of a group, as the group's coordinator and leaders do."""
+    """Write, read and delete the state of a group, as coordinators and leaders do."""
     group = f"sweep.state.{number}"
     find_coordinator(client, 6, f"{group}:{_text(topic_id)}:0", _SHARE_COORDINATOR)
 
@@ -173,5 +173,5 @@ def _state(client: SweepClient, number: int, topic_id: UUID) -> None:
 
 
 def _text(number: UUID) -> str:
-    """Write an id as Kafka does: base64 of its bytes, made for addresses, without padding."""
+    """Return an id in Kafka's text form: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(number.bytes)[:22].decode()

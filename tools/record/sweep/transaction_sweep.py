@@ -25,11 +25,11 @@ KEYS = (
 _TOPIC = "sweep.transactions.written"
 _OF_TRANSACTIONS = 1
 _ADDED_BY_CLIENTS = 11
-"""The newest version of Produce before the broker itself adds partitions (KIP-890)."""
+"""The last version of Produce before brokers add partitions themselves (KIP-890)."""
 
 
 def transactions(client: SweepClient) -> None:
-    """Send every version of the requests of transactions, one whole transaction after the other."""
+    """Send all versions of transaction requests, one transaction after the other."""
     topic_id = create_topics(client, _TOPIC)[_TOPIC]
     for number in client.rounds(*KEYS, FIND_COORDINATOR):
         transaction(client, number, topic_id)
@@ -37,7 +37,7 @@ def transactions(client: SweepClient) -> None:
 
 
 def transaction(client: SweepClient, number: int, topic_id: UUID, topic: str = _TOPIC) -> None:
-    """Say one transaction with a group's offsets in it, each API at the version of this round."""
+    """Run a transaction with committed offsets, with each API at the version of this round."""
     name, group = f"sweep.transaction.{number}", f"sweep.transactions.group.{number}"
     find_coordinator(client, max(number, 1), name, _OF_TRANSACTIONS)
     find_coordinator(client, number, group)
@@ -71,7 +71,7 @@ def transaction(client: SweepClient, number: int, topic_id: UUID, topic: str = _
 def _fill(
     client: SweepClient, number: int, name: str, topic: tuple[str, UUID], who: dict[str, Any]
 ) -> None:
-    """Put the partition into the transaction, and records into the partition."""
+    """Add the partition to the transaction, and records to the partition."""
     topics = [{"name": topic[0], "partitions": [0]}]
     client.request_next(
         ADD_PARTITIONS,

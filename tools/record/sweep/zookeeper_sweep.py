@@ -1,8 +1,8 @@
 """
-Sweep of the requests from controllers to brokers before KRaft, sent to such a broker.
+Sweep of requests from controllers to brokers before KRaft.
 
-LeaderAndIsr, StopReplica, UpdateMetadata and ControlledShutdown are answered only where ZooKeeper
-holds the cluster's metadata, which Kafka 3.9 is the last release to do.
+LeaderAndIsr, StopReplica, UpdateMetadata and ControlledShutdown are answered only by clusters with
+ZooKeeper, which Kafka 3.9 is the last release to support.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN = 4, 5, 6, 7
 _TOPIC, _TOPIC_ID = "sweep.zookeeper", UUID("5eeb5eeb-0000-4000-8000-000000000039")
 _STOP_S = 10
 
-# Ends a command when standard input closes: when this process ends, however it ends.
+# Kills a command when standard input closes, which happens at any end of this process.
 _LEASH = '"$@" </dev/null & read -r _; kill -9 $!'
 
 
 @contextlib.contextmanager
 def with_zookeeper(stage: Stage) -> Iterator[str]:
-    """Restart the stage's node as one with ZooKeeper; give its address."""
+    """Restart the stage's node with ZooKeeper; return its address."""
     node = stage.cluster.nodes[0]
     stage.cluster.stop_node(node)
     port = node.address.ports["CONTROLLER"]  # free now
@@ -88,7 +88,7 @@ def _properties(node: Node, zookeeper_port: int) -> str:
 
 
 def speaking(address: str) -> SweepClient:
-    """Give a speaker, once the broker is there and leads the cluster."""
+    """Return a client, once the broker is available and leads the cluster."""
 
     def ready() -> SweepClient | None:
         try:
@@ -105,7 +105,7 @@ def speaking(address: str) -> SweepClient:
 
 
 def zookeeper(client: SweepClient, node: Node) -> None:
-    """Send every version of a controller's requests to a broker, and of ControlledShutdown."""
+    """Send all versions of a controller's requests to a broker, and of ControlledShutdown."""
     me = node.address.node_id
     controller = {"controller_id": me, "controller_epoch": 1}
     for version in client.versions(LEADER_AND_ISR):
@@ -136,7 +136,7 @@ def zookeeper(client: SweepClient, node: Node) -> None:
 
 
 def _partition(version: int, me: int) -> dict[str, Any]:
-    """Describe partition 0, its leader's epoch rising with the version."""
+    """Describe partition 0; its leader epoch rises with the version."""
     return {
         "partition_index": 0,
         "controller_epoch": 1,
