@@ -101,7 +101,7 @@ class Judge:
         return sorted(set(window.exchanges.connection.tolist()) | self._connections.keys())
 
     def _record_losses(self, reading: Reading, number: int) -> None:
-        """Record why a connection is incomplete; once incomplete, it stays incomplete."""
+        """Record the reason why a connection is incomplete; it stays incomplete."""
         connection = self._connections.get(number)
         if connection is None:
             state = reading.correlator.state_of(number)

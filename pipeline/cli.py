@@ -67,14 +67,14 @@ def pipeline(
     ] = True,
     range_mb: Annotated[
         int,
-        typer.Option("--range-mb", metavar="N", min=1, help="How much of a file one task reads."),
+        typer.Option("--range-mb", metavar="N", min=1, help="Size of the file range per task."),
     ] = 128,
     parts: Annotated[
         int,
         typer.Option(
             metavar="N",
             min=0,
-            help="In how many parts to dissect connections that cross files; 0: as many as fit.",
+            help="Number of parts for connections across files; 0 selects as many as fit.",
         ),
     ] = 0,
     idle_minutes: Annotated[
@@ -82,7 +82,7 @@ def pipeline(
         typer.Option(
             metavar="N",
             min=1,
-            help="With --watch: how long a connection may be silent before it counts as ended.",
+            help="With --watch: silence after which a connection counts as ended.",
         ),
     ] = 15,
     overwrite: Annotated[

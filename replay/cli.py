@@ -64,7 +64,8 @@ def replay(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print what would be sent where, and what would be replaced."
+            "--dry-run",
+            help="Print the requests, their destinations and replacements; send nothing.",
         ),
     ] = False,
     topic_map: Annotated[

@@ -68,7 +68,7 @@ def replay(
         plan: The plan to replay.
         to: `HOST:PORT[,...]`, or `mock`, the embedded broker.
         pace: The pacing; by default as fast as responses arrive.
-        loop: Number of passes, each with names of its own.
+        loop: Number of passes, each with separate names.
         limit: Maximum number of requests.
         duration_s: Maximum duration in seconds.
         timeout_s: Timeout for the target's responses, in seconds.
@@ -82,13 +82,13 @@ def replay(
         report_file: A file for the report, in the format of its suffix.
         show_secrets: Whether secrets are compared and shown.
         show_payloads: Whether the report shows keys, values and headers of records.
-        fail_on: What `Report.passed` depends on: `differs`, `error`, `missing`, `unbalanced`,
+        fail_on: Criteria of `Report.passed`: `differs`, `error`, `missing`, `unbalanced`,
             `nothing`, limits such as `latency:p99>2x`; the first three by default.
         accept: A file of accepted differences, which don't fail the replay.
         write_accepted: Write such a file with the differences of this replay.
         upgrade: Whether the offered APIs and changed defaults of the target are accepted too.
-        scale: Number of copies played at the same time, each with names of its own.
-        stagger_s: Each copy begins so many seconds after the one before.
+        scale: Number of copies played at the same time, each with separate names.
+        stagger_s: Delay in seconds between the starts of consecutive copies.
         latency_limits: Limits such as `p99>50ms`: replays at one speed after the other, in place of
             that of `pace`, to find the highest one with latencies within these.
 

@@ -30,7 +30,7 @@ from dissector.protocol.records_fields import ReadRecords, read_field
 Ints: TypeAlias = NDArray[np.int64]
 
 MIN_SUMMARY_BYTES = 1 << 20
-"""Windows with fewer bytes of records take the slow path, because loading kernels has a cost."""
+"""Windows with fewer bytes of records take the slow path, as loading kernels has a cost."""
 
 _LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
 

@@ -1,5 +1,5 @@
 """
-Logs of partitions, as far as a capture shows them: appends, log start and high watermark.
+Captured state of partition logs: appends, log start and high watermark.
 
 Topics identified by name alone may be deleted and recreated: once topics are created or deleted in
 the capture, the state of all logs is dropped.

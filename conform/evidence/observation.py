@@ -265,7 +265,7 @@ class Observation(ConnectionObservation):
         return next((each for each in messages if each.size > len(each.frame)), None)
 
     def detach(self) -> Observation:
-        """Return a copy with its own bytes, which may outlive the window."""
+        """Return a copy with its own bytes, which outlives the window."""
         return Observation(self.exchange.kept(), self.connection, self.capture_state)
 
     @_cached

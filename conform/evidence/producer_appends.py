@@ -1,5 +1,5 @@
 """
-Appends of idempotent producers, as far as a capture proves them.
+Appends of idempotent producers that a capture proves.
 
 A producer may write to a partition on several connections, some of them not captured. Offsets show
 whether anything was appended in between: two batches without a gap in their offsets follow each

@@ -134,7 +134,7 @@ EXPECTED_COVERAGE: Mapping[str, ExpectedCoverage] = {
     ),
     "DeleteShareGroupOffsets": ExpectedCoverage("topics[topic_name]", "responses[topic_name]"),
 }
-"""By API. Metadata, FindCoordinator and OffsetFetch have rules of their own (M01, M05, G08)."""
+"""By API. Metadata, FindCoordinator and OffsetFetch have separate rules (M01, M05, G08)."""
 
 _PATH_STEP = re.compile(r"(\w+)(?:\[([^]]*)\])?")
 

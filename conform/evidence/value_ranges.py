@@ -53,7 +53,7 @@ _MINIMUMS = {
     "replica_id": -3,
     "timeout_ms": -1,
 }
-"""Fields with a minimum of their own: epochs of leaving static members, replica ids of tools."""
+"""Fields with a specific minimum: epochs of leaving static members, replica ids of tools."""
 
 _UNBOUNDED_FIELDS = frozenset(
     [

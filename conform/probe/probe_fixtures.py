@@ -25,7 +25,7 @@ ABSENT_ERRORS = frozenset(
 _NOT_LED_ERRORS = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER")
 )
-"""Error codes of a leader that does not know its partition yet."""
+"""Error codes of a leader without its new partition."""
 
 _EARLIEST = -2
 _PAUSE_S = 0.1
@@ -38,7 +38,7 @@ class Topic:
 
     Attributes:
         name: Its name.
-        topic_id: Its id; zeros where the broker returns none.
+        topic_id: Topic id; zeros if the broker returns none.
         leader_id: Node id of the leader.
     """
 
@@ -71,7 +71,7 @@ class Fixtures:
         self._create_failure = ""
 
     def forget_topics(self) -> None:
-        """Forget created topics, which the broker may have lost: the next use creates new ones."""
+        """Discard created topics, which the broker may have lost: the next use creates new ones."""
         self._created.clear()
         self._generation += 1
 
@@ -154,7 +154,7 @@ class Fixtures:
         raise NotJudged(f"the created topic got no leader in {self._target.timeout_s:g} s")
 
     async def _leader_serves(self, topic: Topic) -> bool:
-        """Return whether the leader itself knows the topic, possibly a moment later."""
+        """Return whether the leader itself serves the topic, possibly after a moment."""
         versions = self._target.versions("ListOffsets", since=1)
         if not versions:
             return True

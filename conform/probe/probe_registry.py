@@ -39,7 +39,7 @@ class ProbeContext:
             description: API and version of the request, or another description of it.
 
         Raises:
-            BrokerLost: It did not come back.
+            BrokerLost: The broker did not recover.
         """
         reason = await self.target.unavailable_reason()
         if not reason:
@@ -76,7 +76,7 @@ def probe(
         source: Where Kafka defines it.
         asks: The requirement for the broker.
         example: A violation.
-        writes: Whether it creates topics, groups or transactions: then it only runs with
+        writes: Whether it creates topics, groups or transactions; it then requires
             `--allow-writes`.
     """
 

@@ -23,7 +23,7 @@ class ProbeReporter:
             rule: The rule of the probe.
             verdict: Receives the results.
             broker: `host:port`.
-            software: The broker's release, as far as the versions that it offers reveal it.
+            software: Release of the broker, derived from the versions it offers.
         """
         self._rule = rule
         self._verdict = verdict
@@ -55,7 +55,7 @@ class ProbeReporter:
             found: The finding in one line.
             exchange: The exchange that shows it.
             path: The field of the response.
-            severity: Where it differs from the rule's.
+            severity: Severity, if it differs from that of the rule.
             request: The bytes sent, without an exchange.
             cause: A possible cause of other findings too; by default the missing response.
         """

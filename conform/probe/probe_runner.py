@@ -57,10 +57,10 @@ async def probe_broker(
         target: `host:port`.
         rules: The rules to apply; only those for running brokers are used.
         security: How connections are encrypted and authenticated.
-        timeout_s: How long a response may take.
+        timeout_s: Timeout of each response.
         allow_writes: Whether the probes may create topics, groups and transactions.
         on_progress: Receives the current rule.
-        on_warning: Receives each leftover, also where the probe is interrupted.
+        on_warning: Receives each leftover, also after an interruption.
 
     Raises:
         UsageError: The target is not an address.
@@ -91,7 +91,7 @@ async def probe_broker(
 
 
 async def _run_probe(rule: Rule, context: ProbeContext, verdict: Verdict) -> bool:
-    """Run one probe; return whether the broker is still there, or has come back."""
+    """Run one probe; return whether the broker is still available."""
     target, tally = context.target, verdict.tallies[rule.id]
     reporter = ProbeReporter(rule, verdict, target.address, release_of(target.offered))
     target.reset_counters()

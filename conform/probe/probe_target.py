@@ -28,7 +28,7 @@ TRANSIENT_ERRORS = frozenset(
         "NOT_LEADER_OR_FOLLOWER",
     }
 )
-"""Transient errors, which a retry may resolve."""
+"""Transient errors, for which requests are retried."""
 
 CONTROLLER_APIS = frozenset(
     {
@@ -52,7 +52,7 @@ them, and Metadata names one of the brokers as the controller.
 
 _NOT_CONTROLLER = "NOT_CONTROLLER"
 RETURN_TIMEOUTS = 3
-"""How long to wait for a broker that went away, as a multiple of the timeout."""
+"""Waiting time for an unavailable broker, as a multiple of the timeout."""
 
 _PAUSE_S = 0.1
 MAX_CLOSE_WAIT_S = 3.0
@@ -65,7 +65,7 @@ class NotJudged(Exception):
 
 class NoResponse(NotJudged):
     """
-    A request got no response, and the rest of the probe depends on it.
+    A request got no response, which the rest of the probe requires.
 
     Attributes:
         exchange: The request.
@@ -89,7 +89,7 @@ def require_response(exchange: RawExchange) -> RawExchange:
 
 
 class BrokerLost(NotJudged):
-    """The broker went away, and did not come back in time."""
+    """The broker became unavailable, and did not recover in time."""
 
 
 class Target:
@@ -99,7 +99,7 @@ class Target:
     Attributes:
         address: The address, as the user gave it.
         security: How connections are encrypted and authenticated.
-        timeout_s: How long a response may take.
+        timeout_s: Timeout of each response.
         allow_writes: Whether the probes may create topics, groups and transactions.
         offered: API key -> lowest and highest version.
         nodes: Node id -> host and port, from Metadata.
@@ -172,7 +172,7 @@ class Target:
         return f"{exchange} on a new connection: {exchange.failure}" if exchange.failure else ""
 
     async def wait_for_return(self) -> bool:
-        """Wait for the broker, and refresh its metadata; return whether it came back."""
+        """Wait for the broker, and refresh its metadata; return whether it is available again."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RETURN_TIMEOUTS * self.timeout_s
         self.close()
@@ -186,7 +186,7 @@ class Target:
 
     @property
     def close_timeout_s(self) -> float:
-        """How long to wait for the end of a connection."""
+        """Waiting time for the end of a connection."""
         return min(self.timeout_s, MAX_CLOSE_WAIT_S)
 
     def versions(self, name: str, since: int = 0, until: int = 32767) -> range:

@@ -23,9 +23,9 @@ class RawConnection:
 
     Attributes:
         address: `host:port`.
-        versions: The offered versions, as far as authentication needs them.
-        end_reason: Why the connection ended; empty while it is open.
-        timeout_s: How long a response may take.
+        versions: Offered versions of APIs for authentication.
+        end_reason: Reason for the end of the connection; empty while it is open.
+        timeout_s: Timeout of each response.
         on_sent: Receives the sent data, after authentication; a frame without its size.
         on_end: Called when the peer ends the connection.
     """
@@ -57,7 +57,7 @@ class RawConnection:
             host: Host of the broker.
             port: Port of the broker.
             security: Whether and how to encrypt and to authenticate.
-            timeout_s: How long this, and later each response, may take.
+            timeout_s: Timeout of connecting, and later of each response.
             versions: The versions that the broker offers.
 
         Raises:

@@ -210,7 +210,7 @@ class Verdict:
         self.faults: dict[tuple[str, str], Fault] = {}
 
     def fault(self, rule: str, error: Exception, where: str) -> None:
-        """Record an exception in a rule, which did not judge its observation."""
+        """Record an exception in a rule, which thus did not judge its observation."""
         # Omit the text of the exception, which may contain secrets of the capture.
         text = f"{type(error).__name__} in {bug_location(error)}"
         self.faults.setdefault((rule, text), Fault(rule, text, where)).count += 1

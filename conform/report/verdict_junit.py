@@ -42,7 +42,7 @@ class _TestCase:
 
     @property
     def skipped(self) -> str:
-        """Why the case neither fails nor passes; empty if it does."""
+        """Reason why the case neither fails nor passes; empty without one."""
         if self.failing or self.faults:
             return ""
         if self.not_failing:

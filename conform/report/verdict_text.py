@@ -43,7 +43,7 @@ def summary_line(verdict: Verdict, subject: str) -> str:
 
 
 def fault_text(fault: Fault) -> str:
-    """Return a bug in kafkashark: the rule, how often it failed, and where first."""
+    """Describe a bug in kafkashark: the rule, the number of failures, and the first place."""
     return f"  {count_text(fault.count)}: {escaped(f'{fault} ({fault.where})')}"
 
 
@@ -54,7 +54,7 @@ def request_bytes_text(request: bytes) -> str:
 
 
 def other_findings_text(cause: Cause) -> str:
-    """Return the other findings of a cause: how often, by rule and API."""
+    """Return the number of other findings of a cause, by rule and API."""
     by_rule = Counter[str]()
     for kind in cause.others:
         by_rule[" ".join(filter(None, (kind.first.rule.id, kind.first.api)))] += kind.count

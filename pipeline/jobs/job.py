@@ -55,7 +55,7 @@ WORK = "_work"
 """The folder beside the tables for outputs of tasks; Spark ignores it."""
 
 PART_BYTES = RANGE_BYTES
-"""About how many bytes of connections that cross ranges are dissected together."""
+"""Approximate bytes of range-crossing connections that are dissected together."""
 
 GROUP_BYTES = 1 << 30
 """Bytes of captures with rows that one task writes."""
@@ -74,9 +74,9 @@ class Request:
     Attributes:
         captures: Paths, folders, patterns.
         out: The folder of the tables.
-        options: Which tables to make, and how captures are read.
+        options: Tables to make, and options of dissection.
         range_bytes: Size of a task's range.
-        parts: In how many parts connections are dissected that cross ranges; 0: as many as fit.
+        parts: Number of parts for connections across ranges; 0 selects as many as fit.
         overwrite: Whether existing tables are replaced.
     """
 
@@ -136,10 +136,10 @@ def _exposed_attempts(context: SparkContext) -> Iterator[None]:
 
 def check_request(request: Request) -> None:
     """
-    Check that captures exist and no tables would be replaced, before anything is removed.
+    Check that captures exist, and that nothing would be replaced, before anything is removed.
 
     Raises:
-        UsageError: No captures exist; or there is something that must not be replaced.
+        UsageError: No captures exist, or existing data would be replaced.
         CaptureError: A named capture does not exist.
     """
     if has_files(request.out) and not request.overwrite:
@@ -163,7 +163,7 @@ class _Run:
         self._on_progress = on_progress
         self._shared: list[Broadcast[Job]] = []
         self._tasks = max(context.defaultParallelism, isqrt(len(job.ranges)))
-        """Number of tasks among which small results of all ranges are divided."""
+        """Number of tasks for small results of all ranges."""
 
     def __enter__(self) -> _Run:
         return self
@@ -177,7 +177,7 @@ class _Run:
         Run all stages.
 
         Args:
-            parts: In how many parts connections are dissected that cross ranges; 0: as many as fit.
+            parts: Number of parts for connections across ranges; 0 selects as many as fit.
             size: Size of the captures in bytes.
 
         Returns:

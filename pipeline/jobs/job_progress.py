@@ -13,7 +13,7 @@ EVERY_S = 0.5
 
 
 class Progress:
-    """One line that is rewritten: the stage, how many of its tasks are done, and the time."""
+    """A line rewritten in place: stage, number of finished tasks, and time."""
 
     def __init__(self, context: SparkContext) -> None:
         self._tracker = context.statusTracker()

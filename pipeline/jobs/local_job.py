@@ -41,7 +41,7 @@ PARTS = 8
 @dataclass(slots=True)
 class Plan:
     """
-    How a collection is read.
+    The ranges and parts of a collection.
 
     Attributes:
         ranges: All, with their proven starts and first packets.
@@ -75,10 +75,10 @@ def dissect(
 
     Args:
         paths: Files, folders, patterns.
-        options: Which tables to make, and how.
-        range_bytes: About how many bytes of a file are read together.
-        parts: In how many parts connections are dissected that cross ranges.
-        processes: How many run in parallel.
+        options: Tables to make, and options of dissection.
+        range_bytes: Approximate bytes of a file read together.
+        parts: Number of parts for connections across ranges.
+        processes: Number of parallel processes.
     """
     options = options or TableOptions()
     ranges = ranges_of(Collection.of(paths), range_bytes)
@@ -91,7 +91,7 @@ def dissect(
 def dissect_ranges(
     ranges: Sequence[Range], options: TableOptions, parts: int = PARTS, run: Any = map
 ) -> dict[str, pa.Table]:
-    """Return the tables of ranges, which are a collection; `run` is `map`, or works like it."""
+    """Return the tables of ranges of a collection; `run` is `map` or an equivalent."""
     return _dissect_plan(plan_ranges(ranges, run), options, parts, run)
 
 

@@ -33,7 +33,7 @@ APP_NAME = "kafkashark pipeline"
 LOCAL = "local[*]"
 
 LOCAL_MASTER = re.compile(r"local(?:\[(?P<cores>[^],]+)(?:,\s*(?P<tries>\d+))?\])?$")
-"""A master on this machine, and how often a task is tried there, once by default."""
+"""A master on this machine, and its attempts per task, one by default."""
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -96,7 +96,7 @@ def open_session(
     Java's output is written to a file; if the work fails the file stays, and the error names it.
 
     Args:
-        master: Where Spark runs; by default as `spark-submit` sets it, else on all cores here.
+        master: Spark master; by default that of `spark-submit`, else all local cores.
         settings: Further settings of Spark; they override ours.
 
     Raises:
@@ -259,7 +259,7 @@ def _java_gateway(conf: SparkConf, folder: Path) -> Iterator[Any]:
         user_options,
     )
     conf.set(option, " ".join(filter(None, java_options)))
-    # Workers here would import modules of the user from the current folder in place of ours.
+    # Otherwise workers would import modules of the user from the current folder in place of ours.
     environment = {"JAVA_HOME": str(home), "PYTHONSAFEPATH": "1"}
     # Outside spark-submit the setting has no effect, so set the variable.
     python = conf.get("spark.pyspark.python", sys.executable if is_local else None)

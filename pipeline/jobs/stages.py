@@ -51,8 +51,8 @@ class RangeKeys:
 
     Attributes:
         range: Number of the range.
-        keys: Their keys; see `connection_keys`.
-        bytes: How many bytes each of them carries there.
+        keys: Keys of the connections; see `connection_keys`.
+        bytes: Number of bytes of each connection in the range.
     """
 
     range: int
@@ -94,10 +94,10 @@ class Job:
 
     Attributes:
         ranges: All, by number.
-        options: Which tables to make, and how.
+        options: Tables to make, and options of dissection.
         work: The folder for outputs of tasks.
         out: The folder of the tables.
-        parts: In how many parts connections are dissected that cross ranges; 0: empty.
+        parts: Number of parts for connections across ranges; 0 if there are none.
         facts: The facts of all parts.
         name: Prefix of the names of the files that are written.
     """
@@ -181,7 +181,7 @@ class Job:
         yield TaskOutput(source, sorted(tables), np.concatenate(first_packets))
 
     def by_range(self, result: TaskResult) -> Iterator[tuple[int, TaskResult]]:
-        """Yield a task's output by the ranges where its connections begin; facts with range 0."""
+        """Yield a task's output by the range in which connections begin; facts with range 0."""
         if not isinstance(result, TaskOutput) or not len(result.first_packets):
             yield 0, result
             return
@@ -194,7 +194,7 @@ class Job:
             yield range_number, replace(result, first_packets=packets)
 
     def find_events(self) -> Iterator[Written]:
-        """Write the table of events, which one task makes."""
+        """Write the table of events, made by one task."""
         freeze_garbage()
         with TableWriter(self.out, f"{self.name}events") as writer:
             for table, batch in find_events(self.ranges, self.options):
@@ -235,7 +235,7 @@ def index_results(indexed: RangeIndex, tasks: int) -> Iterator[tuple[int, RangeS
 
 
 def split_keys(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, RangeKeys]]:
-    """Yield the connections of a range, which are rows of the index, divided among tasks."""
+    """Yield the connections of a range, given as rows of the index, divided among tasks."""
     number, key, carried = (rows.column(name) for name in ("range", "key", "bytes"))
     keys, carried = np.asarray(key), np.asarray(carried)
     to = keys % tasks
@@ -272,14 +272,14 @@ def crossing(
 
 
 def carried_bytes(crossing: tuple[int, RangeKeys]) -> int:
-    """Return how many bytes of a range are shuffled; at least one if any connection is."""
+    """Return the shuffled bytes of a range; at least one if any connection is shuffled."""
     return int(crossing[1].bytes.sum()) or 1
 
 
 def count_by_range(
     results: Iterable[tuple[int, TaskResult]],
 ) -> Iterator[tuple[int, int] | pa.RecordBatch]:
-    """Yield how many connections begin in each of some ranges; and facts."""
+    """Yield the number of connections that begin in each range, and facts."""
     freeze_garbage()
     counts = Counter[int]()
     for range_number, result in results:
@@ -296,7 +296,7 @@ class Numbering:
     Numbers connections: by their first packets, range after range.
 
     Attributes:
-        before: How many connections begin in the ranges before each.
+        before: Number of connections that begin before each range.
     """
 
     before: Sequence[int]

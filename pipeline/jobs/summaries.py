@@ -4,9 +4,9 @@ Summaries of exchanges over windows of time, made by Spark; the names and figure
     OUT/summaries/response_times    latencies and errors per API and window, and the same per
                                     client, topic and broker
     OUT/summaries/throughput        requests and bytes per broker, API and window
-    OUT/summaries/errors            how often each error occurred in responses
+    OUT/summaries/errors            number of errors in responses, by error
     OUT/summaries/talkers           clients by traffic, the greatest first
-    OUT/summaries/topic_users       which clients use which topic, with which versions
+    OUT/summaries/topic_users       clients of each topic, with API versions
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def response_times(exchanges: DataFrame) -> DataFrame:
     """
     Return latencies by window and API: as a whole, and by client, topic and broker.
 
-    `by` is `api`, `client_id`, `client`, `topic` or `broker`, and `name` which one.
+    `by` is `api`, `client_id`, `client`, `topic` or `broker`, and `name` is its value.
     """
     names = F.array(
         _named("api", "api"),
@@ -101,7 +101,7 @@ def throughput(exchanges: DataFrame, window: str) -> DataFrame:
 
 
 def errors(exchanges: DataFrame) -> DataFrame:
-    """Return how often each error occurred in responses, by window, API and broker."""
+    """Return the number of each error in responses, by window, API and broker."""
     return (
         exchanges.withColumn("error", F.explode("errors"))
         .groupBy("window", "api", "error", "broker")

@@ -10,7 +10,7 @@ FREEZE_THRESHOLD = 10_000
 
 def freeze_garbage() -> None:
     """
-    Exclude what earlier tasks have loaded from garbage collection; each task starts with this.
+    Exclude objects of earlier tasks from garbage collection, at the start of each task.
 
     Spark collects garbage after each task, which takes longer than small tasks do: modules and
     kernels survive. Some are loaded only when needed, so once is not enough.

@@ -42,7 +42,7 @@ class Range:
         proven: Whether a record is known to begin at `start`.
         first_packet: The number of its first packet in the collection, once that is known.
         problem: The reason for unreadable bytes, and the first of them; None if it can.
-        packets: How many packets are read before that; None: all.
+        packets: Maximum number of packets read before that; None for no limit.
         reassembled: The segments of datagrams that its fragments complete, as a serialised shard;
             see `split_fragments`.
         clock_ns: The latest time of a segment before it, once that is known.
@@ -73,12 +73,12 @@ class Range:
 @dataclass(frozen=True, slots=True)
 class RangeScan:
     """
-    What reading a range showed.
+    Result of reading a range.
 
     Attributes:
         number: Number of the range.
-        start: The byte at which its first record begins; `UNKNOWN` if none was found.
-        end: The byte at which the next range's first record begins, or at which reading failed.
+        start: Byte at which its first record begins; `UNKNOWN` if none was found.
+        end: Byte at which the next range's first record begins, or at which reading failed.
         packets: Number of its packets.
         damaged: Whether the file can't be read further.
         split_fragments: Its IP fragments of datagrams that cross ranges, serialised; see

@@ -15,7 +15,7 @@ from pipeline.storage.filesystems import ReadablePrefix, expand_paths, open_file
 from pipeline.storage.task_attempts import MAX_ATTEMPTS
 
 _HEAD_BYTES = 1 << 16
-"""How much of a file is usually read to find its first packet."""
+"""Bytes read to find the first packet of a file, in most cases."""
 
 _MAGIC_BYTES = 4
 
@@ -33,7 +33,7 @@ class File:
         size: Its stored size in bytes.
         first_ns: Capture time of its first packet; None without one.
         divisible: Whether it is an uncompressed pcap file with separately readable ranges.
-        problem: Why it can't be read at all; empty if it can.
+        problem: Reason why it is unreadable; empty if it is readable.
     """
 
     path: str

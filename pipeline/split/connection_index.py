@@ -28,7 +28,7 @@ class RangeIndex:
     The result of the index pass for a range.
 
     Attributes:
-        scan: What reading the range showed.
+        scan: Result of reading the range.
         rows: A row of `SCHEMA` for each key.
     """
 

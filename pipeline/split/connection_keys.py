@@ -36,7 +36,7 @@ def _hash_endpoint(high: int, low: int, port: int, by: int) -> int:
     number = (number * by + (low >> 32 & 0xFFFFFFFF)) % _PRIME
     number = (number * by + (high & 0xFFFFFFFF)) % _PRIME
     number = (number * by + (high >> 32 & 0xFFFFFFFF)) % _PRIME
-    # Not linear: otherwise swapped addresses with their ports would have the same sum.
+    # Not linear: otherwise swapping addresses and ports would keep the sum.
     return (number * number + by) % _PRIME * number % _PRIME
 
 
@@ -95,7 +95,7 @@ def count_segments(
     at: int,
     state: I64,
 ) -> int:
-    """Count segments from `at` on; return where the table is full, or their number."""
+    """Count segments from `at` on; return the first beyond a full table, or their number."""
     i = at
     while i < len(segments.captured) and 2 * used < len(table):
         key = _key_of_segment(segments, i)
@@ -128,7 +128,7 @@ def _assign_parts(
     sums: I64Table,
 ) -> int:
     """
-    Determine the part of each segment from a table of keys; return how many there are.
+    Determine the part of each segment from a table of keys; return the number found.
 
     Args:
         segments: The segments.

@@ -18,10 +18,10 @@ from pipeline.storage.filesystems import FileSection, ReadablePrefix, open_file
 from pipeline.storage.task_attempts import will_be_retried
 
 _SYNC_BYTES = 1 << 20
-"""How much of a range is searched at a time for its first record."""
+"""Bytes per step of the search for the first record of a range."""
 
 _NO_LIMIT = 1 << 62
-"""More packets than there are."""
+"""More than any number of packets."""
 
 
 class RangeReader:
@@ -29,7 +29,7 @@ class RangeReader:
     Reads one range.
 
     Attributes:
-        scan: What reading the range showed, once all windows were yielded.
+        scan: Result of reading the range, after all windows were yielded.
     """
 
     def __init__(self, byte_range: Range, window_bytes: int = WINDOW_BYTES) -> None:
@@ -87,7 +87,7 @@ class RangeReader:
             yield from self._readable_windows(file)
 
     def _readable_windows(self, file: BinaryIO) -> Iterator[Packets]:
-        """Yield all packets up to where the file becomes unreadable."""
+        """Yield all packets before the first unreadable byte."""
         readable = ReadablePrefix(file, is_last_try=not will_be_retried())
         windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=readable)  # type: ignore[arg-type]
         try:

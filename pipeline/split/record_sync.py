@@ -14,13 +14,13 @@ from dissector.kernel.arrays import U8
 from pipeline.split.byte_ranges import UNKNOWN, Range
 
 CHAIN = 6
-"""How many headers must follow one another for the first to be accepted."""
+"""Number of consecutive headers required to accept the first."""
 
 MAX_PACKET_BYTES = 1 << 18
 """No packet of a chain is longer; a longer packet is found when reading on."""
 
 MAX_APART_S = 1 << 17
-"""How far the times of neighbouring records may be apart: a day and a half."""
+"""Maximum distance between the times of neighbouring records: a day and a half."""
 
 _NANOSECOND_MAGICS = (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 
@@ -33,7 +33,7 @@ def sync_to_record(file: BinaryIO, header: bytes, byte_range: Range, look_bytes:
         file: The file; its position changes.
         header: Its file header.
         byte_range: The range.
-        look_bytes: How much is read at a time, in addition to a chain of the longest records.
+        look_bytes: Bytes per read, in addition to a chain of the longest records.
     """
     big = int(header[:1] == b"\xa1")
     units_per_s = 1_000_000_000 if header[:4] in _NANOSECOND_MAGICS else 1_000_000
@@ -85,7 +85,7 @@ def find_record_chain(
     is_at_end: int,
 ) -> int:
     """
-    Return where the first chain of headers before `count` begins; `count` without one.
+    Return the begin of the first chain of headers before `count`; `count` without one.
 
     Args:
         data: Bytes of the file.

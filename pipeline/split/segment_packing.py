@@ -150,7 +150,7 @@ class EndpointTable:
     Endpoint pairs of segments, each once, by number.
 
     Attributes:
-        rows: The table; there is room for more.
+        rows: The table, with free rows.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ class RangeSource(FileNames):
     The segments of connections that lie in one range; a `SegmentSource`.
 
     Attributes:
-        packer: Gets the segments of connections that cross the range's borders.
+        packer: Receives the segments of connections across the range's borders.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RangeSource(FileNames):
 
     @property
     def evicted(self) -> int:
-        """How often an incomplete datagram was dropped for a new one."""
+        """Number of incomplete datagrams dropped for new ones."""
         return self._layers.evicted
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:

@@ -20,7 +20,7 @@ from pipeline.split.segment_packing import EndpointTable
 from pipeline.split.segment_rows import concatenate, select_rows
 
 SHARD_BYTES = 1 << 20
-"""About how much payload a shard holds."""
+"""Approximate payload of a shard."""
 
 SCHEMA = pa.schema(
     {

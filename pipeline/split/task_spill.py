@@ -43,7 +43,7 @@ class BlockLocation:
     Location of a shard.
 
     Attributes:
-        part: The part it belongs to.
+        part: Number of its part.
         source: Its source range.
         number: Its position among the range's shards for the part.
         offset: Its first byte in the file of the range.
@@ -58,7 +58,7 @@ class BlockLocation:
 
 
 class TaskOutputWriter:
-    """Writes the output of one task, which appears at the end of the `with`."""
+    """Writes the output of one task, which becomes visible at the end of the `with`."""
 
     def __init__(self, folder: str, source: int) -> None:
         self._folder = folder
@@ -156,7 +156,7 @@ def read_shards(folder: str, locations: Iterable[BlockLocation]) -> Iterator[pa.
 
 
 def _read(file: Any, length: int) -> pa.Buffer:
-    """Read this many bytes, which may take more than one call."""
+    """Read a number of bytes, in several calls if necessary."""
     buffer = np.empty(length, np.uint8)
     view, at = buffer.data, 0
     while at < length:

@@ -52,7 +52,7 @@ def open_file(path: str) -> BinaryIO:
 
     Raises:
         CaptureError: The file can't be opened.
-        ReadError: It can't be opened now, but perhaps on a retry; also from reading.
+        ReadError: The file can't be opened, but a retry may succeed; also raised from reading.
     """
     with _capture_errors(path):
         if is_uri(path):
@@ -233,10 +233,10 @@ def describe_error(error: Exception) -> str:
 
 class ReadablePrefix(io.RawIOBase):
     """
-    A file that ends where it becomes unreadable.
+    A file that ends at its first unreadable byte.
 
     Attributes:
-        failure: Why it ended early; None if it did not.
+        failure: Reason for the early end; None without one.
     """
 
     def __init__(self, file: BinaryIO, is_last_try: bool) -> None:

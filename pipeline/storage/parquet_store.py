@@ -29,10 +29,10 @@ NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The folder of null values, as Hive and Spark name it."""
 
 GROUP_ROWS = 1 << 17
-"""About how many rows are written at a time."""
+"""Approximate number of rows per write."""
 
 MAX_BUFFERED_BYTES = 32 << 20
-"""About how many bytes of rows are buffered for all tables, days and APIs together."""
+"""Approximate bytes of buffered rows for all tables, days and APIs together."""
 
 DATE, API = "date", "api"
 

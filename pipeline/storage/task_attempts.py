@@ -1,5 +1,5 @@
 """
-How often Spark runs a failing task.
+Attempts of Spark for a failing task.
 
 Unreadable bytes may be readable when the task is retried. Only the last attempt reports it as a
 problem, so that a job does not fail because of one file.

@@ -26,8 +26,8 @@ def dissect_range(
     Args:
         byte_range: The range.
         crossing: Keys of the connections that are in other ranges too, in order.
-        parts: In how many parts those are dissected.
-        options: Which tables to make, and how.
+        parts: Number of parts for these connections.
+        options: Tables to make, and options of dissection.
     """
     source = RangeSource(byte_range, crossing, parts, options.window_bytes)
     tables = TableBuilder(source, options)
@@ -51,7 +51,7 @@ def dissect_shards(
     Args:
         shards: The values of this part, in the order of ranges and numbers.
         files: The file of each packet of the collection.
-        options: Which tables to make, and how.
+        options: Tables to make, and options of dissection.
     """
     dissection = IncrementalDissection(files, options)
     yield from dissection.feed(shards)

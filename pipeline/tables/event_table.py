@@ -70,7 +70,7 @@ class IncrementalEvents:
 
     def feed(self, shards: Iterable[pa.RecordBatch], packets: int) -> Iterator[Batch]:
         """
-        Take the shards of a file; yield the events that are complete.
+        Process the shards of a file; yield completed events.
 
         Args:
             shards: In the order of ranges and numbers.

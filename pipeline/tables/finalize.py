@@ -25,7 +25,7 @@ _NOT_KAFKA = {
     "entered_a": None,
     "entered_b": None,
 }
-"""Values of a connection that looked like Kafka but whose server turned out to be no broker."""
+"""Values of a connection that looked like Kafka until its server turned out not to be a broker."""
 
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 """Candidate topic ids in the text of an event."""

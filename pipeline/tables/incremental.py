@@ -30,7 +30,7 @@ def first_packet_rows(connections: ConnectionTable, since: int = 0) -> Batch:
 
 
 def have_ended(reading: Reading, idle_since_ns: int, closed_since_ns: int) -> NDArray[np.bool_]:
-    """Return which connections are taken for ended; see `IncrementalDissection.forget`."""
+    """Return which connections count as ended; see `IncrementalDissection.forget`."""
     columns = reading.streams.connections.columns()
     is_closed: NDArray[np.bool_] = (columns.ended != 0) & (columns.last_ns < closed_since_ns)
     return is_closed | (columns.last_ns < idle_since_ns)
@@ -75,7 +75,7 @@ class IncrementalDissection:
 
         Args:
             shards: In the order of ranges and numbers.
-            packets: Number of packets of the collection so far, which no row depends on.
+            packets: Number of packets of the collection so far; no row depends on it.
         """
         windows = self._source.segments_of(shards, self._options.window_bytes)
         for window in self.tables.reading.advance(windows):
@@ -88,13 +88,13 @@ class IncrementalDissection:
         End connections as if the collection had ended for them; yield the rows that this completes.
 
         Args:
-            idle_since_ns: Connections without a packet since then.
-            closed_since_ns: Closed connections without a packet since then.
+            idle_since_ns: Ends connections without a packet since then.
+            closed_since_ns: Ends closed connections without a packet since then.
         """
         reading = self.tables.reading
         ended = have_ended(reading, idle_since_ns, closed_since_ns)
         numbers = np.flatnonzero(ended)
-        # Also called without any: it publishes which endpoints are brokers to other parts.
+        # Also called without any: this publishes the endpoints of brokers to other parts.
         for window in reading.end_connections(numbers):
             yield from self.tables.rows_of(window)
         if len(numbers):

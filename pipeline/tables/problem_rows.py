@@ -45,11 +45,11 @@ datagrams. Each task counts separately, so rows may differ from those of a singl
 
 def limit_problems(before: Iterable[int], now: Iterable[int]) -> pl.DataFrame:
     """
-    Return which limits were hit.
+    Return the limits that were hit.
 
     Args:
-        before: How often each of `LIMITS` had been hit before.
-        now: How often each has been hit now.
+        before: Earlier number of hits of each of `LIMITS`.
+        now: Current number of hits.
     """
     hit = zip(LIMITS, before, now, strict=True)
     return _frame({"kind": "limit", "problem": text} for text, old, new in hit if new > old)

@@ -27,9 +27,9 @@ ID_MARK = "\0"
 
 class DeferredNames(TopicNames):
     """
-    Names of topic ids that this part knows; other ids are marked.
+    Names of topic ids known to this part; other ids are marked.
 
-    Other parts are not consulted: they may know more.
+    Other parts may know more names, but are not consulted.
 
     Attributes:
         published: The names that `new_names` has yielded.
@@ -41,7 +41,7 @@ class DeferredNames(TopicNames):
 
     @property
     def can_read_ahead(self) -> bool:
-        """Return that names may still come."""
+        """Return true: further names may follow."""
         return True
 
     def find_name(self, topic_id: UUID) -> str | None:

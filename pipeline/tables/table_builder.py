@@ -47,7 +47,7 @@ Batch = tuple[str, pa.RecordBatch]
 @dataclass(frozen=True, slots=True)
 class TableOptions:
     """
-    Which tables to make of a collection, and how.
+    Tables to make of a collection, and options of dissection.
 
     Attributes:
         tables: Names of tables.
@@ -56,7 +56,7 @@ class TableOptions:
         max_frame_bytes: As in `Options`.
         window_bytes: As in `Options`.
         show_secrets: Leave passwords, tokens and salts unmasked.
-        keylogs: Names of TLS key logs, which each task reads.
+        keylogs: Names of TLS key logs, read by each task.
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
     """
@@ -84,7 +84,7 @@ class TableOptions:
 
 def found_keylogs(names: Iterable[str]) -> tuple[str, ...]:
     """
-    Return the whole paths of key logs, which tasks read: no task gets their secrets from Spark.
+    Return absolute paths of key logs; tasks read them, so that Spark never transports secrets.
 
     Raises:
         CaptureError: One can't be read.
@@ -117,7 +117,7 @@ class TableBuilder:
 
     @property
     def _limit_hits(self) -> tuple[int, int, int]:
-        """How often limits over all connections were hit."""
+        """Number of hits of limits over all connections."""
         reading = self.reading
         return reading.streams.forced_gaps, reading.correlator.early_decisions, self._source.evicted
 
@@ -176,7 +176,7 @@ class TableBuilder:
             yield FACTS, names
 
     def connections(self, numbers: Int64s | None = None) -> Iterator[Batch]:
-        """Yield the connections, or these of them, which must be complete."""
+        """Yield all connections, or a selection; they must be complete."""
         if "connections" in self._options.tables:
             selected = None if numbers is None else numbers.tolist()
             rows = list(connection_rows(self.reading, selected))
@@ -220,7 +220,7 @@ class TableBuilder:
 
 
 class _WindowView:
-    """A window, and what several tables need of it."""
+    """A window, with data shared by several tables."""
 
     def __init__(self, capture: Capture, window: Window) -> None:
         self.window = window
@@ -228,7 +228,7 @@ class _WindowView:
 
     @cached_property
     def exchanges(self) -> pl.DataFrame:
-        """The columns of `pairs`, a row per exchange of the window, which must have some."""
+        """The columns of `pairs`, a row per exchange; the window must not be empty."""
         columns = self._capture.columns_of(self.window)
         assert columns is not None
         return frame(columns, exchange_schema())

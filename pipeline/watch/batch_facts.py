@@ -1,4 +1,4 @@
-"""Facts known when the rows of a batch of files are written: names, brokers and numbers."""
+"""Facts known when rows of a batch of files are written: names, brokers and numbers."""
 
 from __future__ import annotations
 

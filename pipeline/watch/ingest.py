@@ -63,8 +63,8 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
     Args:
         path: The file.
         work: The folder for outputs of tasks.
-        parts: In how many parts connections are dissected.
-        options: Which tables to make, and how.
+        parts: Number of parts for connections.
+        options: Tables to make, and options of dissection.
     """
     file = inspect_file(path)
     [byte_range] = ranges_of(Collection((file,)), file.size)
@@ -91,7 +91,7 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
             elif table == "problems":
                 has_problems = True
                 output.write_rows(table, batch)
-        # The last part gets all connections again: events depend on all.
+        # The last part receives all connections again, as events depend on all.
         for table, batch in dissect_range(byte_range, keys, 1, options) if has_events else ():
             if table == SHARDS:
                 location = asdict(output.write_shard(batch)) | {"part": parts}

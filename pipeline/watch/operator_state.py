@@ -32,7 +32,7 @@ MIN_FILE_NAMES = 1000
 """The names of at least this many files are kept: their bytes may wait behind a hole."""
 
 CLOSED_NS = 60_000_000_000
-"""How long a closed connection is kept. Source: TIME_WAIT of Linux is 60 seconds."""
+"""Time for which a closed connection is kept. Source: TIME_WAIT of Linux is 60 seconds."""
 
 IngestRow = dict[str, Any]
 
@@ -47,7 +47,7 @@ class WatchSettings:
 
     Attributes:
         work: The folder for outputs of tasks.
-        options: Which tables to make, and how.
+        options: Tables to make, and options of dissection.
         parts: Number of parts.
         idle_ns: A connection that is silent for longer has ended.
     """
@@ -99,7 +99,7 @@ class OperatorState:
         rows: list[IngestRow],
         settings: WatchSettings,
     ) -> dict[str, Any]:
-        """Process the shards of files, which are in order; write the rows."""
+        """Process the shards of files in order; write the rows."""
         files = FileNames()
         files.starts, files.names = self.starts, self.names
         if self.saved is None:
@@ -124,7 +124,7 @@ class OperatorState:
         rows: list[IngestRow],
         settings: WatchSettings,
     ) -> Iterator[Batch]:
-        """Yield the rows file by file, independent of which files arrived together."""
+        """Yield the rows file by file, independently of the batches in which files arrived."""
         fragments = {row["path"]: row["fragments"] for row in rows if row["fragments"]}
         for file in added:
             first = file["first_packet"]

@@ -53,10 +53,10 @@ SETTINGS_FILE = "kafkashark.json"
 """The file in the checkpoint with the settings that can't change."""
 
 MAX_FILES = 64
-"""How many files are processed together at most."""
+"""Maximum number of files processed together."""
 
 TRIGGER_INTERVAL = "5 seconds"
-"""How often the folder is listed."""
+"""Interval of listing the folder."""
 
 LOCAL = re.compile("^file:/+")
 
@@ -89,8 +89,8 @@ class Watch:
     Attributes:
         folder: The folder of incoming files.
         out: The folder of the tables, and of the state between batches.
-        options: Which tables to make, and how.
-        files: How many files are processed together at most.
+        options: Tables to make, and options of dissection.
+        files: Maximum number of files processed together.
         parts: In how many parts connections are dissected; 0: as many as the cluster has cores. It
             is fixed by the checkpoint.
         idle_ns: A connection that is silent for longer, by the times of packets, has ended.
@@ -105,7 +105,7 @@ class Watch:
 
     def start(self, spark: SparkSession, once: bool = False) -> StreamingQuery:
         """
-        Start, or continue where an earlier watch with the same `out` ended.
+        Start, or continue after an earlier watch with the same `out`.
 
         Args:
             spark: A session.
@@ -135,7 +135,7 @@ class Watch:
         return trigger.start()
 
     def _fixed_parts(self, cores: int) -> int:
-        """Return the number of parts, which the checkpoint fixes."""
+        """Return the number of parts, fixed by the checkpoint."""
         folder = join_path(self.out, CHECKPOINT)
         path = join_path(folder, SETTINGS_FILE)
         if has_files(folder):
@@ -169,7 +169,7 @@ class Watch:
 
     @property
     def _settings(self) -> WatchSettings:
-        # The table of connections is always made: it shows which numbers are obsolete.
+        # The table of connections is always made: it identifies obsolete numbers.
         options = replace(self.options, tables=self.options.tables | {"connections"})
         return WatchSettings(join_path(self.out, WORK), options, self.parts, self.idle_ns)
 
@@ -226,7 +226,7 @@ class BatchWriter:
     Attributes:
         out: The folder of the tables.
         batch: The number of the batch.
-        options: Which tables to make, and how.
+        options: Tables to make, and options of dissection.
         facts: The facts known with the batch.
     """
 

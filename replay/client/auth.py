@@ -133,7 +133,7 @@ def bearer_dialogue(token: str) -> Dialogue:
 
 def scram_dialogue(digest: str, username: str, password: str, nonce: str = "") -> Dialogue:
     """
-    Return the dialogue of SCRAM; the broker also proves that it knows the password.
+    Return the SCRAM dialogue, in which the broker also proves that it knows the password.
 
     Args:
         digest: `sha256` or `sha512`.

@@ -38,7 +38,7 @@ class BrokerConnection:
         versions: The APIs that the broker offers: key -> (lowest, highest version).
         features: The features that the broker supports, with their newest versions (KIP-584).
         failure: Why the connection is unusable; None while it is usable.
-        deferred: Requests and frames that wait while the client authenticates again; else None.
+        deferred: Requests and frames held back during reauthentication; else None.
         last_correlation_id: The id of the newest request.
     """
 
@@ -240,7 +240,7 @@ class BrokerConnection:
 
     @property
     def can_send(self) -> bool:
-        """Whether a request would be sent at once."""
+        """Whether a request would be sent immediately."""
         return self.failure is None and self.deferred is None
 
     @property

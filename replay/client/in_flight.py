@@ -14,7 +14,7 @@ from replay.client.pending_request import PendingRequest
 @dataclass(slots=True)
 class Liveness:
     """
-    When the connections that share it last received a response.
+    Time of the last response on connections that share this object.
 
     Attributes:
         last_response_ns: Time of the newest response, by `time.perf_counter_ns`.
@@ -131,13 +131,13 @@ class InFlightRequests:
         allowed_s = self.timeout_s + request.patience_s
         if self._timer is not None:
             if allowed_s >= self._timer_timeout_s:
-                return  # somebody looks before
+                return  # an earlier timer is set
             self._timer.cancel()
         self._timer_timeout_s = allowed_s
         self._timer = self._loop.call_later(self._remaining_s(request), self._check_timeout)
 
     def _remaining_s(self, request: PendingRequest) -> float:
-        """Return how long the next response may still take."""
+        """Return the remaining time for the next response."""
         passed_ns = time.perf_counter_ns() - self._waiting_since_ns
         return self.timeout_s + request.patience_s - passed_ns / 1e9
 

@@ -58,7 +58,7 @@ def codecs_of(api_key: int, version: int) -> ApiCodecs:
 
 
 def patience_s(body: Mapping[str, Any]) -> float:
-    """Return how long a request allows the broker to delay its response."""
+    """Return the time a request allows the broker to delay its response."""
     times = (body.get(name) or 0 for name in ("max_wait_ms", "rebalance_timeout_ms", "timeout_ms"))
     return max(0, *times) / 1000
 
@@ -83,9 +83,9 @@ class PendingRequest:
     Attributes:
         api_key: API key of the request.
         version: Version of the request.
-        sent_ns: When it was handed over for sending, by `time.perf_counter_ns`.
-        response_ns: When the response was complete; 0 before, and if responses are suppressed.
-        expects_response: Whether it gets a response; False for Produce with acks = 0.
+        sent_ns: Time of the hand-over for sending, by `time.perf_counter_ns`.
+        response_ns: Completion time of the response; 0 before, and if responses are suppressed.
+        expects_response: Whether a response is expected; False for Produce with acks = 0.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class PendingRequest:
             self.frame.set_result(frame)
 
     def fail(self, failure: ReplayError) -> None:
-        """Fail the future, as no response will come."""
+        """Fail the future, as no response will follow."""
         if self.frame is not None and not self.frame.done():
             self.frame.set_exception(failure)
             self.frame.exception()  # mark as retrieved: there may be no waiter

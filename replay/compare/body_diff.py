@@ -52,14 +52,14 @@ class BodyDiff:
 
     Args:
         ids: The id mapping.
-        may_have_more: Names of arrays in which the target may have more than the capture.
+        may_have_more: Names of arrays in which the target may have additional elements.
         created_topics: Topics created for the replay, by their captured names.
         overlaps: Partitions and groups that changed during the captured request.
         show_secrets: Whether credentials in records may be shown.
 
     Attributes:
         differences: The differences so far.
-        reasons: Why other parts that are not identical are equivalent.
+        reasons: Reasons why non-identical parts are equivalent.
         returned: The records of both sides, for each partition with records on either.
     """
 
@@ -376,7 +376,7 @@ class BodyDiff:
             elif array in self._may_have_more & policy.INCREMENTAL_ARRAYS and not has_error(
                 element
             ):
-                self.reasons.add(Reason.MORE)  # its records may come with the next poll
+                self.reasons.add(Reason.MORE)  # its records may follow in the next poll
                 self._compare_unpaired(layout, element, scope, is_live=False)
             else:
                 self._add_difference(at, element, None)

@@ -84,7 +84,7 @@ def field_pattern(api: str, path: str, by_setting: bool = False) -> str:
     Args:
         api: The name of the API.
         path: The path of the difference.
-        by_setting: Whether each setting of a topic or broker has a pattern of its own.
+        by_setting: Whether each setting of a topic or broker has a separate pattern.
     """
     keys = _KEY_BUT_SETTINGS if by_setting else _KEY
     return f"{api}.{keys.sub('[*]', path)}" if path else f"{api}{NO_RESPONSE}"

@@ -1,5 +1,5 @@
 """
-Differences that follow from requests of other parts of the capture, which other processes play.
+Differences caused by requests of other parts of the capture, played by other processes.
 
 No process knows when the requests of the others are answered, nor which offsets their records get.
 So a response that depends on their changes may show any state of it.

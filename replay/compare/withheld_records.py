@@ -64,7 +64,7 @@ def _reaches(live: Ranges, captured: Ranges) -> bool:
 
 
 def _readable_end(given: ReturnedRecords, partition: Container, ids: IdMap) -> int:
-    """Return the captured offset below which any client may read a partition."""
+    """Return the captured offset below which a partition is readable for all clients."""
     stable = partition.get("last_stable_offset", -1)
     bounds = [partition.high_watermark] + ([stable] if stable >= 0 else [])
     log = ids.offsets.log(given.topic, given.partition)

@@ -47,7 +47,7 @@ class Fault(NamedTuple):
     A contradiction to a log that retains acknowledged records.
 
     Attributes:
-        step: The step where it shows.
+        step: The step at which the fault is detected.
         field: The field of the response or of the request.
         captured: The captured side, as text.
         replayed: The side of the target, as text.
@@ -78,7 +78,7 @@ class ExcessRange(NamedTuple):
 
 class UnconfirmedRecords:
     """
-    Records that were perhaps appended, as an allowance for extra ones in a log.
+    Records that may have been appended, as an allowance for extra ones in a log.
 
     Args:
         below: An offset of the target, and the number of records that may lie below it; ascending.
@@ -92,11 +92,11 @@ class UnconfirmedRecords:
 
     @property
     def total(self) -> int:
-        """How many records these may be."""
+        """Number of these records."""
         return sum(count for _, count in self._below)
 
     def take(self, live: Range, count: int) -> int:
-        """Use the allowance for extra records in a range; return how many it does not explain."""
+        """Use the allowance for extra records in a range; return the number it does not explain."""
         for at, (limit, allowed) in enumerate(self._below):
             if live.end <= limit:
                 used = min(allowed, count)
@@ -139,7 +139,7 @@ class AppendedRecords:
             del self._starts[:half], self._stretches[:half]
 
     def add_unconfirmed(self, count: int, step: int) -> None:
-        """Add records of a step that were perhaps appended, as its response does not say where."""
+        """Add records a step may have appended, as its response lacks their offsets."""
         if count > 0:
             self._unconfirmed[step] = self._unconfirmed.get(step, 0) + count
 

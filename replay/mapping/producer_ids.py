@@ -102,7 +102,7 @@ class ProducerMap:
     def record_written(
         self, live: tuple[int, int], topic: str, partition: int, sequence: int, records: int
     ) -> None:
-        """Note how far a live producer has come in a partition."""
+        """Record the last sequence of a live producer in a partition."""
         key, following = (live, topic, partition), sequence + records
         if (following - self._next_sequences.get(key, 0)) % SEQUENCES < SEQUENCES // 2:
             self._next_sequences[key] = following % SEQUENCES

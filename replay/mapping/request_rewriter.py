@@ -30,7 +30,7 @@ class Rewritten:
     Attributes:
         body: The body in the requested version; unusable if the request is refused.
         changes: The substitutions.
-        refusal: Why it can't be sent; empty if it can.
+        refusal: Reason why the request cannot be sent; empty without one.
         unknown: The value that the target has not assigned yet, as role and captured value; the
             value of a producer is its id and epoch.
     """

@@ -25,7 +25,7 @@ class NameMap:
     Args:
         topic_map: Captured topic -> live topic.
         prefix: Prefix of all names of topics, groups and transactional ids except those in the map.
-        copy: Number of the pass; each from 1 on has names of its own.
+        copy: Number of the pass; passes from 1 on have separate names.
     """
 
     def __init__(

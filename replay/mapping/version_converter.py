@@ -97,7 +97,7 @@ def convert(
         old: The old version.
         new: The new version.
         topics: The directory for topic ids and names.
-        changes: Gets the values that are dropped because the new version has no field for them.
+        changes: Receives the values dropped because the new version lacks their field.
         may_lose: Whether values that matter may be lost, as in responses to older clients.
 
     Raises:

@@ -21,7 +21,7 @@ _TARGET_NAME = "mock"
 
 _MAX_PARTITIONS = 10_000
 """
-Of a topic; librdkafka allocates them at once, and ends the process where it has no memory.
+Limit per topic; librdkafka allocates all at once, and ends the process without memory.
 
 A damaged capture may show any number.
 """

@@ -118,5 +118,5 @@ class Ranges:
 
     @property
     def size(self) -> int:
-        """How many offsets are in it."""
+        """Number of offsets in the range."""
         return sum(self._ends) - sum(self._starts)

@@ -120,8 +120,8 @@ class Outcome:
         changes: The substitutions in the request.
         latency_ns: Time from the request to the last response; None without one.
         lag_ns: Delay of the request after its planned time.
-        waited_ns: How long it had waited for its response when the replay ended before that.
-        failure: Why it was not sent or has no response; empty with one.
+        waited_ns: Time it had waited for its response when the replay ended.
+        failure: Reason for the missing response; empty with a response.
         is_refused: Whether the failure is our decision not to send the request, or not to wait for
             its response, rather than a failure of the target.
         is_repeated: Whether it was sent again after a temporary error.

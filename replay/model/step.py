@@ -26,8 +26,8 @@ class CapturedExchange:
         request: The frame, without its size field.
         response: The frame of the response; None if it was not captured, or none is expected.
         expects_response: Whether a response is expected; False for Produce with acks = 0.
-        request_time_ns: When the request was complete.
-        response_time_ns: When the response was complete.
+        request_time_ns: Completion time of the request.
+        response_time_ns: Completion time of the response.
         request_packet: The packet that completed the request, from 1; None if unknown.
     """
 
@@ -70,10 +70,10 @@ class Step:
     A captured request at its place in a plan.
 
     Attributes:
-        number: From 0, in the order in which brokers served the requests: see `plan.service_order`.
+        number: From 0, in the order of processing by the brokers: see `plan.service_order`.
         captured: The request and its response.
         after: Numbers of the steps that must have responses before this one is sent.
-        left_out: Why it is not sent; empty if it is.
+        left_out: Reason why it is not sent; empty if it is.
         is_before_rebalance: Whether its response reports no error, and the member's next one a
             rebalance of the group.
         is_before_assignment: Whether the member gets partitions only in a later response.

@@ -14,10 +14,10 @@ AUTO = "auto"
 
 def speed_of(text: str) -> float:
     """
-    Return a speed; 0 for as fast as possible, as also where each trial has its own.
+    Return a speed; 0 for as fast as possible, also if each trial has a separate speed.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not a speed.
     """
     if text in ("max", AUTO):
         return 0.0
@@ -35,7 +35,7 @@ def topic_map_of(pairs: Iterable[str]) -> dict[str, str]:
     Return captured topics and those on the target, from `OLD=NEW`.
 
     Raises:
-        UsageError: A pair is none, or a topic has two.
+        UsageError: A pair is invalid, or a topic has two.
     """
     found: dict[str, str] = {}
     for pair in pairs:

@@ -18,7 +18,7 @@ LatencyLimit: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="p99>50ms",
-        help="What --speed auto must not exceed, as in --fail-on latency: Produce:p99>50ms limits "
+        help="Latency limits for --speed auto, in the form of --fail-on: Produce:p99>50ms limits "
         "one API, p99>2x is relative to the capture. Repeatable.",
     ),
 ]
@@ -34,12 +34,12 @@ MaxWait: TypeAlias = Annotated[
 ]
 Loop: TypeAlias = Annotated[
     int,
-    typer.Option(metavar="N", min=1, help="Number of passes, each with names of its own."),
+    typer.Option(metavar="N", min=1, help="Number of passes, each with separate names."),
 ]
 Scale: TypeAlias = Annotated[
     int,
     typer.Option(
-        metavar="N", min=1, help="Play N copies at the same time, each with names of its own."
+        metavar="N", min=1, help="Play N copies at the same time, each with separate names."
     ),
 ]
 Stagger: TypeAlias = Annotated[

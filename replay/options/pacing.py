@@ -1,4 +1,4 @@
-"""Pacing: when each step is due."""
+"""Pacing: the time at which each step is due."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def latency_limits(texts: Iterable[str]) -> tuple[Limit, ...]:
     Parse limits of latency, with or without the `latency:` of `--fail-on`.
 
     Raises:
-        UsageError: One is none.
+        UsageError: A limit is invalid.
     """
     words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
     return tuple(

@@ -15,7 +15,7 @@ class PlayOptions:
 
     Attributes:
         pace: The pacing.
-        loop: Number of passes of each copy; each after the first has names of its own.
+        loop: Number of passes of each copy; later passes have separate names.
         limit: Maximum number of requests in all passes together; None for no limit.
         duration_s: Maximum duration in all; None for no limit.
         timeout_s: Timeout for a response, and for retries until the target reaches the captured

@@ -24,7 +24,7 @@ _Span = tuple[int, int]
 _FOREVER_NS = np.iinfo(np.int64).max
 
 Overlaps = Mapping[Resource, bool]
-"""Thing changed meanwhile -> whether the response may also show an earlier state than captured."""
+"""Concurrently changed resource -> whether the response may show an earlier state than captured."""
 
 
 def overlaps(

@@ -123,7 +123,7 @@ class PlannedSteps:
         return not own and len(self._exclusions) < self.size
 
     def count_before(self, end: int) -> int:
-        """Return how many steps have lower numbers."""
+        """Return the number of steps with lower numbers."""
         return end - self._is_elsewhere.count(1, 0, end)
 
     def elsewhere(self) -> bytearray:

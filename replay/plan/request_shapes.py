@@ -246,7 +246,7 @@ def _literals_around(frame: bytes, start: int, gaps: list[tuple[int, int]]) -> t
 
 
 def records_bounds(frame: bytes, start: int, is_compact: bool) -> tuple[int, int]:
-    """Return where the content of a `records` field at `start` begins and ends."""
+    """Return begin and end of the content of a `records` field at `start`."""
     if not is_compact:
         return start + 4, start + 4 + int.from_bytes(frame[start : start + 4], "big", signed=True)
     byte = frame[start]

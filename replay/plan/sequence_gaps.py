@@ -32,7 +32,7 @@ class SequenceGaps:
     Attributes:
         first: The first captured sequence.
         next_sequence: The sequence expected of the next batch.
-        ends: Where each gap ends, as a distance from the first sequence.
+        ends: End of each gap, as a distance from the first sequence.
         missing: Total number of missing records up to each of these ends.
     """
 

@@ -15,7 +15,7 @@ import numpy as np
 from dissector.capture.columns import Int64s
 
 _SPACING = 1 << 20
-"""Distance between the keys of two steps: so many may move in between."""
+"""Distance between the keys of two steps: the number of steps that may move in between."""
 
 _MAX_ROUNDS = 4
 """Moving a request moves those behind it on its connection, which may move others."""

@@ -1,4 +1,4 @@
-"""Which fetch and share sessions of a capture began in it."""
+"""Fetch and share sessions that began in the capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each copy of a capture: verdicts and latencies, by the names that it uses."""
+"""Results of each copy of a capture: verdicts and latencies, by the names it uses."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class CopyCounters:
 
     Attributes:
         prefix: The prefix of its names on the target, in its first pass.
-        starts_after_s: How much later than the first copy it begins.
+        starts_after_s: Delay of its start after that of the first copy.
         verdicts: Its verdicts.
         replayed: Latencies of its requests.
-        lags: How much later than planned its requests were sent.
+        lags: Delays of its requests against the plan.
         not_balanced: The number of its logs that could not be balanced.
     """
 

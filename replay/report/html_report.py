@@ -33,7 +33,7 @@ from replay.report.text_report import (
 )
 
 SHOWN = 500
-"""Number of differences with a section of their own."""
+"""Number of differences with a separate section."""
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2a7d3a; --bad: #c0392b; --blue: #2f6fb0 }
@@ -74,7 +74,7 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
 
     Args:
         report: The report.
-        shown: Number of differences with a section of their own.
+        shown: Number of differences with a separate section.
     """
     yield "<!doctype html>"
     yield f'<html lang="en"><meta charset="utf-8"><title>Replay to {_text(report.target)}</title>'

@@ -19,7 +19,7 @@ from replay.report.difference_table import DifferenceTable
 from replay.report.equivalent_responses import EquivalentResponses
 
 BY_PLAN, BY_REPLAY = "plan", "replay"
-"""What left a request out: the plan, or the replay itself."""
+"""Origins of exclusions: the plan, or the replay."""
 
 
 class Origin(Protocol):
@@ -53,21 +53,21 @@ class Results:
         elapsed_ns: Duration of the replay.
         played_ns: The time from the first due request to the last response.
         trials: The trials of `--speed auto`, as rows.
-        found_speed: The highest speed of a trial that the target held; None if there is none.
+        found_speed: The highest speed sustained by the target in a trial; None without one.
         apis: API -> its verdicts and latencies, in order of first use.
         copies: The copies of the capture, each with its verdicts and latencies.
-        lags: How much later than planned requests were sent.
-        failures: Why steps have no response, and how often.
-        left_out: `plan` or `replay` -> the reasons why it left steps out.
-        not_judged: Why responses were not waited for.
-        waits: API -> how long requests had waited for a response when the replay ended.
+        lags: Delays of requests against the plan.
+        failures: Reasons for missing responses, with counts.
+        left_out: `plan` or `replay` -> reasons for excluded steps, with counts.
+        not_judged: Reasons why responses were not awaited.
+        waits: API -> waiting times of requests at the end of the replay.
         equivalent_responses: The equivalent responses with their reasons.
         changes: Role and rule -> the substitutions.
         versions: API, captured version, version sent -> number of requests.
         split: Number of requests sent to more than one broker.
-        left_behind: What could not be cleaned up on the target, and why.
-        unbalanced_logs: The logs that could not be balanced, and why; in all passes.
-        shared_logs: The logs that other parts write to, with what this one wrote, as rows.
+        left_behind: Resources left on the target, and the reasons.
+        unbalanced_logs: Logs that could not be balanced, and the reasons; in all passes.
+        shared_logs: Logs written by several parts, with the writes of this part, as rows.
         sent: Number of requests sent; each part of a split request counts.
         missing_prerequisites: Number of failing responses that may follow from omitted requests.
         verdict_counts: Verdict -> the number of steps.
@@ -223,7 +223,7 @@ class Results:
         return [each.row(self.criteria) for each in self.copies]
 
     def latency_rows(self) -> list[Row]:
-        """Return all latencies and lateness as counts by duration, which reports add up."""
+        """Return all latencies and delays as counts by duration, for merging of reports."""
         found = [
             *(("api", name, "captured", known.captured) for name, known in self.apis.items()),
             *(("api", name, "replayed", known.replayed) for name, known in self.apis.items()),
@@ -239,7 +239,7 @@ class Results:
 
     def left_out_rows(self) -> list[Row]:
         """
-        Return why requests were not sent, the most frequent reason first.
+        Return the reasons why requests were not sent, the most frequent first.
 
         They were left out by the plan, or by the replay: a request could not be rewritten, or the
         target does not offer its API. The counts add up to the verdict `left_out`.
@@ -249,11 +249,11 @@ class Results:
         ]
 
     def not_judged_rows(self) -> list[Row]:
-        """Return why responses to sent requests were not waited for."""
+        """Return the reasons why responses to sent requests were not awaited."""
         return self.not_judged.rows()
 
     def reason_rows(self) -> list[Row]:
-        """Return why responses are equivalent; one response may have several reasons."""
+        """Return the reasons for equivalence; a response may have several."""
         return self.equivalent_responses.reasons.rows()
 
     def change_rows(self) -> list[Row]:
@@ -286,7 +286,7 @@ class Results:
 
     @property
     def refusals(self) -> Counter[str]:
-        """Why steps could not be sent, or their responses not be waited for, with counts."""
+        """Reasons why steps could not be sent, or their responses not awaited, with counts."""
         return Counter(dict(self.left_out[BY_REPLAY])) + Counter(dict(self.not_judged))
 
     def stale_rows(self) -> list[Row]:
@@ -308,11 +308,11 @@ class Results:
         return self.difference_table.acceptable()
 
     def failure_rows(self) -> list[Row]:
-        """Return why captured responses have no live counterpart."""
+        """Return the reasons for captured responses without live counterpart."""
         return self.failures.rows()
 
     def left_behind_rows(self) -> list[Row]:
-        """Return what could not be cleaned up on the target."""
+        """Return the resources left on the target."""
         return [{"left_behind": what} for what in self.left_behind]
 
     def unbalanced_rows(self) -> list[Row]:

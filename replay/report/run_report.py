@@ -1,4 +1,4 @@
-"""The report of a run: the outcomes of steps, collected as they come, in bounded memory."""
+"""The report of a run: outcomes of steps, collected during the run in bounded memory."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RunReport(Report):
             self.difference_table.add(_judged_row(request, step, verdict), each)
 
     def add_batch(self, batch: BatchedOutcome) -> None:
-        """Add steps whose responses equal the captured ones; one like them was added before."""
+        """Add steps with responses equal to the captured ones; a similar step was added before."""
         count, known = len(batch.step_numbers), self.apis[batch.api]
         copy, same = self._copy(batch.pass_number), _VERDICTS.index(Verdict.SAME)
         for verdicts in (self.verdict_counts, known.verdicts, copy.verdicts):

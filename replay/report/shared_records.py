@@ -26,7 +26,7 @@ _RECORDS = "records"
 @dataclass(slots=True)
 class SharedRecords:
     """
-    What all parts of a capture wrote to a log.
+    Records written to a log by all parts of a capture.
 
     Attributes:
         names: The prefix of its name on the target.
@@ -51,7 +51,7 @@ class SharedRecords:
         return (fault for fault in self.appended.faults() if fault.field == _RECORDS)
 
     def why_unbalanced(self) -> str:
-        """Return why the log could not be balanced; empty if it could."""
+        """Return the reason why the log could not be balanced; empty if it was."""
         excess = sum(max(len(each.live) - each.expected, 0) for each in self.appended.excess())
         excess += max(self.end - self.appended.live_end, 0)
         if excess <= self.unconfirmed:
@@ -60,7 +60,7 @@ class SharedRecords:
         return f"no part wrote {offsets}: markers of transactions, or records of others"
 
     def difference_row(self, fault: Fault) -> Row:
-        """Return a contradiction as a difference of a request, of which little is known."""
+        """Return a contradiction as a difference of a mostly unknown request."""
         unknown: dict[str, Any] = dict.fromkeys(
             ("connection", "client", "broker", "client_id", "api_version", "version_sent")
         )
@@ -88,7 +88,7 @@ class SharedRecords:
 
 
 def shared_logs(rows: Iterable[Row]) -> Iterator[SharedRecords]:
-    """Yield each log with what all parts wrote to it."""
+    """Yield each log with the writes of all parts."""
     by_log: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         by_log[row["names"], row["pass"], row["topic"], row["partition"]].append(row)

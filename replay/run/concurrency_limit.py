@@ -1,4 +1,4 @@
-"""Limits concurrency: counts items in flight, and waits until there are fewer."""
+"""Limits concurrency: counts items in flight, and waits until the count is below the limit."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class Dispatcher:
                 await connection.request(API_VERSIONS, 0, {})
 
     async def retry(self, sent: StepInFlight, why: RetryReason, response: Container) -> None:
-        """Retry a request, as far as its response requires; raises as `send` does."""
+        """Retry a request, as required by its response; raises as `send` does."""
         context, captured = self._context, sent.step.captured
         sent.message = message = captured.request_message()
         assert message.body is not None
@@ -237,7 +237,7 @@ class Dispatcher:
         await self.send(sent)
 
     async def _refresh_routing(self, sent: StepInFlight) -> None:
-        """Refresh the metadata and forget the coordinators of a request."""
+        """Refresh the metadata, and look up the coordinators of a request again."""
         found = api(sent.step.captured.api_key)
         assert found is not None
         for part in sent.outcome.parts:

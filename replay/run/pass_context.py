@@ -159,7 +159,7 @@ class PassContext:
         return time.perf_counter_ns() - self._begin_ns
 
     def when_done(self, number: int, callback: Callable[[], None]) -> None:
-        """Register a callback for when a step is done."""
+        """Register a callback for the completion of a step."""
         self._waiting.setdefault(number, []).append(callback)
 
     def pending_dependency(self, number: int) -> int:
@@ -207,7 +207,7 @@ class PassContext:
                 await asyncio.sleep(wait_ns / SECOND_NS)
 
     def lag_ns(self, number: int) -> int:
-        """Return how long a step is overdue, in nanoseconds."""
+        """Return the delay of a step in nanoseconds."""
         if not self._due:
             return 0
         return max(self.now_ns - self._due[number], 0)

@@ -94,7 +94,7 @@ class Player:
             await self._context.wait_for_all(self._numbers[-1] + 1, self._end)
 
     def _complete(self, sent: StepInFlight) -> Verdict:
-        """Hand over an outcome for comparison."""
+        """Pass on an outcome for comparison."""
         self._in_flight.end(sent.step.number)
         if sent.step.captured.api_key == PRODUCE and not _has_offsets(sent):
             self._learn_unconfirmed(sent, sent.accepted_parts + sent.outcome.parts)
@@ -161,7 +161,7 @@ class Player:
         requests pipelined behind it would overtake it.
 
         Returns:
-            Whether there were such responses to wait for.
+            Whether any such response was awaited.
         """
         if message.api_key != PRODUCE or message.body is None:
             return False
@@ -270,7 +270,7 @@ class Player:
         await self._dispatcher.retry(sent, why, response)
         sent.outcome.is_repeated = True
         if sent.step.captured.api_key == PRODUCE:
-            # An error may come after the append.
+            # The error may follow a successful append.
             self._learn_unconfirmed(sent, sent.outcome.parts)
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
@@ -283,7 +283,7 @@ class Player:
     async def _repeat(self, number: int, member: str) -> Container | None:
         """Repeat a step for a member, given by its captured id; learn from the response."""
         if self._is_over:
-            return None  # the client is gone
+            return None  # the client has disconnected
         step = self._context.plan.step(number)
         sent = StepInFlight(
             step, Outcome(step, self._context.pass_number), step.captured.request_message()
@@ -373,6 +373,6 @@ def _mark_stopped(sent: StepInFlight) -> None:
 
 
 def _mark_failed(outcome: Outcome, error: Exception) -> None:
-    """Record why a step was not sent or has no response."""
+    """Record the reason why a step was not sent, or has no response."""
     outcome.failure = str(error)
     outcome.is_refused = not isinstance(error, ReplayError)

@@ -26,7 +26,7 @@ class ReplayRun:
     Attributes:
         ids: The id mapping of the pass that began last; None before the first.
         progress: The progress of the run.
-        left_behind: What could not be cleaned up on the target.
+        left_behind: Resources left on the target.
         played_ns: The time from the first due request to the last response.
     """
 
@@ -62,7 +62,7 @@ class ReplayRun:
         self._first_due_ns = 0
 
     def stop(self) -> None:
-        """End the run soon: nothing more is sent, and `play` returns after the clean-up."""
+        """Stop the run: no more requests are sent, and `play` returns after the clean-up."""
         self._is_stopped = True
         for task in self._tasks:
             task.cancel()
@@ -71,7 +71,7 @@ class ReplayRun:
         """Play all passes of all copies, each followed by its clean-up."""
         loop = asyncio.get_running_loop()
         duration_s = self._options.duration_s
-        # The duration counts from the time when the first request is due.
+        # The duration counts from the time at which the first request is due.
         ahead_s = CONNECT_AHEAD_NS / SECOND_NS if self._options.pace.is_timed else 0
         self._first_due_ns = time.perf_counter_ns() + round(ahead_s * SECOND_NS)
         end = None if duration_s is None else loop.call_later(ahead_s + duration_s, self.stop)

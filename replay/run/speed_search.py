@@ -1,4 +1,4 @@
-"""The search for the highest speed that a target holds: which speed is tried next."""
+"""Search for the highest speed sustained by a target: choice of the next speed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ FIRST_SPEED = 1.0
 LOWEST_SPEED, HIGHEST_SPEED = 1 / 64, 65536.0
 
 _PRECISION = 1.1
-"""The search ends when the lowest speed that fails is at most so much above one that holds."""
+"""Maximum ratio of the lowest failing speed to a sustained one at the end of the search."""
 
 _MIN_GAIN = 1.05
-"""A doubled speed must bring at least so much more requests per second."""
+"""Minimum gain of the request rate when the speed is doubled."""
 
 
 class SpeedSearch:
     """
-    Finds a speed: doubles it until it does not hold, or halves it until it does, then bisects.
+    Finds a speed: doubles it until the target fails, or halves it until it holds, then bisects.
 
     Attributes:
         is_saturated: Whether the rate of requests no longer rises with the speed.

@@ -27,7 +27,7 @@ def find_speed(
     plan: Plan, settings: TargetSettings, watch: ProgressCallback | None = None
 ) -> Report:
     """
-    Replay a plan at one speed after the other, each with names of its own.
+    Replay a plan at different speeds, each with separate names.
 
     Args:
         plan: The plan.
@@ -49,7 +49,7 @@ def find_speed(
                 first_pass=trial * options.passes,
                 duration_s=TRIAL_S if options.duration_s is None else options.duration_s,
             )
-            noise = Noise(settings.noise.patterns)  # counts what it ignores
+            noise = Noise(settings.noise.patterns)  # counts ignored differences
             trial_settings = replace(settings, play_options=trial_options, noise=noise)
             return replay_at(plan, trial_settings, addresses, watch)
 
@@ -58,11 +58,11 @@ def find_speed(
 
 def search_speed(limits: tuple[Limit, ...], play: Callable[[float, int], Report]) -> Report:
     """
-    Find the highest speed at which latencies are within limits.
+    Find the highest speed with latencies within limits.
 
     Args:
         limits: The limits.
-        play: Replays at a speed; it also gets the number of the trial, from 0.
+        play: Replays at a speed; its second argument is the number of the trial, from 0.
     """
     search, rows, chosen = SpeedSearch(), list[Row](), None
     best_rate = 0.0
@@ -90,7 +90,7 @@ def search_speed(limits: tuple[Limit, ...], play: Callable[[float, int], Report]
 
 
 def _trial(report: Report, speed: float, limits: tuple[Limit, ...]) -> Row:
-    """Return the row of a trial: whether the target held the speed, and if not, why."""
+    """Return the row of a trial: whether the target sustained the speed, and if not, the reason."""
     measured = [row for limit in limits for row in _measured(report, limit)]
     exceeded = [row for row in measured if row["exceeds"]]
     missing = report.verdicts[Verdict.MISSING]
@@ -114,7 +114,7 @@ def _trial(report: Report, speed: float, limits: tuple[Limit, ...]) -> Row:
 
 
 def _measured(report: Report, limit: Limit) -> Iterator[Row]:
-    """Yield the latency of each API; of unanswered requests, how long they waited at least."""
+    """Yield the latency of each API; for unanswered requests, a lower bound."""
     for name, known in report.apis.items():
         replayed = Durations()
         for each in (known.replayed, report.waits.get(name, Durations())):

@@ -164,7 +164,7 @@ class TemplatePlayer:
 
     async def play(self, first: int) -> int:
         """
-        Send steps for as long as there are templates; wait for dependencies where necessary.
+        Send steps while templates exist; wait for dependencies if necessary.
 
         Args:
             first: Index of the first of the connection's steps to be sent.
@@ -183,7 +183,7 @@ class TemplatePlayer:
         return self._next
 
     def _send_ready(self) -> None:
-        """Send the steps that are ready; continue when a missing dependency has its response."""
+        """Send the ready steps; continue after the response of a missing dependency."""
         context, numbers = self._context, self._numbers
         while self._is_playing and self._next < len(numbers):
             number = numbers[self._next]

@@ -1,5 +1,5 @@
 """
-Heartbeats for group members, sent where the replay pauses for longer than the capture did.
+Heartbeats for group members, sent in pauses that are longer than in the capture.
 
 Source: KIP-62 (classic groups), KIP-848, KIP-932 (groups with broker-assigned partitions).
 """
@@ -248,11 +248,11 @@ class Heartbeats:
             if member.api in _BY_EPOCH and not error:
                 self._learn(member, response)
         except ReplayError:
-            pass  # the player of this member gets the same error with its own requests
+            pass  # the player of this member gets the same error for its requests
         if error in MISROUTED:
             self._cluster.forget_coordinator(CoordinatorType.GROUP, group)
         if self._members.get(member.key) is not member or member.timer is not timer:
-            return  # the member has sent a request of its own meanwhile
+            return  # the member has sent another request meanwhile
         if error in _STILL_MEMBER:
             self._schedule(member)
         else:

@@ -48,7 +48,7 @@ class MissingResources:
     Args:
         cluster: The target.
         ids: The id mapping.
-        notify: Called with a message for the user when a resource is found to be missing.
+        notify: Called with a message for the user about each missing resource.
         given_topics: Topics that the capture does not create itself. Where one of them is missing
             after all retries, the others that are not there are missing too.
     """
@@ -77,7 +77,7 @@ class MissingResources:
         version: int,
     ) -> bool:
         """
-        Return whether a retry is known to be in vain.
+        Return whether a retry is known to be futile.
 
         Args:
             why: The reason for the retry.
@@ -103,7 +103,7 @@ class MissingResources:
         response: Container,
         version: int,
     ) -> None:
-        """Remember and report a resource missing after all retries; arguments as in `is_futile`."""
+        """Record and report a resource missing after all retries; arguments as in `is_futile`."""
         if why not in REMEMBERED_REASONS or captured is None:
             return
         if why is RetryReason.NO_RECORDS:
@@ -119,7 +119,7 @@ class MissingResources:
         self._record_missing_topics(refused)
 
     def _record_missing_topics(self, refused: Iterable[tuple[_TargetResource, int]]) -> None:
-        """Record all given topics that the target lacks, if one of them was awaited in vain."""
+        """Record all missing topics, if one of them was awaited without success."""
         awaited = {name for (name, _), error in refused if error in UNKNOWN_PARTITION_ERRORS}
         awaited -= self._cluster.topics.keys()
         if awaited.isdisjoint(self._given_topics):

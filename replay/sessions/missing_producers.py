@@ -210,7 +210,7 @@ class MissingProducers:
         change = Change("producer_id", Role.PRODUCER_ID, None, "InitProducerId", NOT_CAPTURED)
         async with self._locks[value[0]]:
             if self._ids.producers.live(*value) is not None:
-                return change  # another connection has got it
+                return change  # another connection obtained it
             request = Container(_NEW_PRODUCER, transactional_id=named)
             arguments = (
                 named or "",

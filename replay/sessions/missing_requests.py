@@ -28,8 +28,8 @@ class SynthesisedRequests(NamedTuple):
     The synthesised requests for one captured request.
 
     Attributes:
-        before: Descriptions of the requests that would be sent before it.
-        exclusion: Why it would be left out; empty if it would be sent.
+        before: Descriptions of the requests to be sent before it.
+        exclusion: Reason for its exclusion; empty if it would be sent.
     """
 
     before: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ from replay.plan.group_order import REBALANCES, has_partitions
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
 RECORDS_PATIENCE_S = 1.0
-"""How long records of some partitions may take once all dependencies have their responses."""
+"""Maximum delay of records of some partitions after the responses of all dependencies."""
 
 _ERRORS = frozenset({Role.ERROR})
 _RECORDS = frozenset({Role.RECORDS})
@@ -113,7 +113,7 @@ again either, maybe with more partitions.
 
 
 def is_in_vain(why: RetryReason, missing: frozenset[str]) -> bool:
-    """Return whether a retry is in vain because of missing prerequisites (`missing`)."""
+    """Return whether a retry is futile because of missing prerequisites (`missing`)."""
     return not missing.isdisjoint(_PROVIDERS.get(why, ()))
 
 
@@ -178,12 +178,12 @@ def _statuses(body: Container) -> set[int]:
 
 
 def _transitional_groups(body: Container) -> int:
-    """Return how many groups are in a transitional state."""
+    """Return the number of groups in a transitional state."""
     return sum(each.group_state in TRANSITIONAL_STATES for each in body.groups)
 
 
 def _started_partitions(body: Container) -> int:
-    """Return how many share partitions have a start offset."""
+    """Return the number of share partitions with a start offset."""
     return sum(
         partition.start_offset >= 0
         for group in body.groups

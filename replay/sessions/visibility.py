@@ -106,7 +106,7 @@ async def _are_settings_applied(request: Container, response: Container, cluster
 
 
 _MAX_SETTING_CHECKS = 8
-"""A broker may normalise a value, which then looks like an old one: so attempts are limited."""
+"""Limit of attempts, as a broker may normalise a value, which then looks like an old one."""
 
 _SET = 0
 """The operation SET of IncrementalAlterConfigs."""

@@ -49,7 +49,7 @@ class BatchedReporter:
 
         Args:
             request_rows: A row for each request, as the request writer returns it.
-            count: How many of them are not given up.
+            count: Number of steps that are not given up.
             template: The template of the requests.
         """
         if count < len(request_rows):

@@ -69,7 +69,7 @@ _PRODUCER_AT, _EPOCH_AT, _SEQUENCE_AT, _COUNT_AT = 43, 51, 53, 57
 
 @device_function
 def _bounds(frames: U8, at: int, is_compact: int) -> tuple[int, int]:
-    """Return where the content of a `records` field begins and ends."""
+    """Return begin and end of the content of a `records` field."""
     if not is_compact:
         begin = at + 4
         return begin, begin + number_at(frames, at, 4)

@@ -155,7 +155,7 @@ class RequestWriter:
         return WrittenRequests(request_rows, arrays.buffer[:size].tobytes())
 
     def _learn_producer(self, producers: ProducerMap) -> bool:
-        """Look up the live counterpart of an unknown producer; return whether one exists."""
+        """Look up the live counterpart of an unknown producer; return whether it exists."""
         producer_id, epoch, sequence, hole = self._state[UNKNOWN_PRODUCER:].tolist()
         found = producers.live(producer_id, epoch)
         if found is None or found[1] is None or not 0 <= found[1] < 1 << 15:

@@ -1,5 +1,5 @@
 """
-The response matcher: takes many responses at a time that differ only in offsets and times.
+The response matcher: processes batches of responses that differ only in offsets and times.
 
 Everything else in a response must equal the response of the template's first request.
 """
@@ -112,7 +112,7 @@ def match_responses(
 
     Args:
         data: The received bytes.
-        start: Where the first response begins, with its size.
+        start: Begin of the first response, with its size.
         correlation_id: The correlation id of the first response.
         expected: The expected response.
         steps: The arrays of all steps; answered steps are marked.
@@ -198,7 +198,7 @@ class ResponseMatcher:
         Args:
             arrays: The arrays of all steps; answered steps are marked.
             data: The received bytes.
-            start: Where the first response begins, with its size.
+            start: Begin of the first response, with its size.
             correlation_id: The correlation id of the first response.
             request_rows: A row for each request, as the request writer returns it.
             first: The row of the first response's request.

@@ -27,7 +27,7 @@ class RequestTemplate(NamedTuple):
         node: The broker that the requests are sent to.
         cluster_revision: Revision of the cluster metadata; the template is not valid for any other.
         version: The API version.
-        patience_s: How long requests allow the broker to wait before it responds.
+        patience_s: Time the requests allow the broker before its response.
         transactional_id: The transactional id in the requests, or empty.
         changes: The substitutions made in each request, except in batches.
         replaced: Roles substituted in batches; the report has no example of other roles yet.

@@ -44,7 +44,7 @@ class WrittenArrays(NamedTuple):
     Attributes:
         out: The requests, each with its size.
         request_rows: A row for each request.
-        state: Why the kernel stopped, and the number of bytes.
+        state: Stop reason of the kernel, and number of bytes.
     """
 
     out: U8

@@ -15,7 +15,7 @@ from dissector.protocol.headers import request_header_version
 
 _MAX_CONCURRENT = 8
 _CLOSE_GRACE_S = 0.1
-"""How long a broker has to close a connection before the next case is started concurrently."""
+"""Time for a broker to close a connection before the next case is started concurrently."""
 
 _CORRELATION_ID = 7
 _UNKNOWN_KEYS = (999, 32767, -1)
@@ -122,7 +122,7 @@ async def _check_all_closed(
                 await _wait_for_first(tasks)
             task = asyncio.create_task(check_case(description, data))
             tasks.add(task)
-            # Sequential while the broker is fast: then it is known which case stops the broker.
+            # Sequential while the broker is fast, to know which case stops the broker.
             await asyncio.wait({task}, timeout=_CLOSE_GRACE_S)
             async with lock:  # send nothing until the broker is back
                 pass

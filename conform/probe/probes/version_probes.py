@@ -61,7 +61,7 @@ async def probe_every_offered_version(context: ProbeContext, reporter: ProbeRepo
 
 
 def _why_not_served(target: Target, name: str, version: int) -> str:
-    """Return why Kafka's brokers offer a version that they don't serve; empty: they do."""
+    """Return the reason why Kafka's brokers do not serve an offered version; empty without one."""
     if name == "Produce" and version < 3 and not target.versions("Fetch", until=3):
         return "Produce v0-2 are only listed since Kafka 4.0, for librdkafka (KAFKA-18659)"
     if name in ("OffsetCommit", "OffsetFetch") and version == 0:

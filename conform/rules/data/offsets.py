@@ -74,7 +74,7 @@ class _Commits(BoundedDict[GroupPartition, _Commit]):
         self.groups: BoundedDict[str, None] = BoundedDict(_MAX_TRANSACTIONS)
 
     def forget(self, group: str) -> None:
-        """Forget the commits of a group: other members may commit from now on."""
+        """Discard the commits of a group: other members may commit from now on."""
         for key in [each for each in self if each[0] == group]:
             del self[key]
 
@@ -113,7 +113,7 @@ def check_committed_offset_returned(observation: Observation, reporter: Reporter
 def _record_commits(
     observation: Observation, commits: _Commits, request: Container, response: Container
 ) -> None:
-    """Record commits without an error, and forget others: they may or may not be committed."""
+    """Record commits without an error; discard others, which may or may not be committed."""
     errors = {
         (_topic_key(topic), partition.partition_index): partition.error_code
         for topic in response.topics
@@ -194,7 +194,7 @@ def check_requested_partitions(observation: Observation, reporter: Reporter) -> 
 
 @dataclass(slots=True)
 class _PendingOffsets:
-    """Offset commits of an open transaction, and the requests for stable offsets meanwhile."""
+    """Pending offset commits of an open transaction, and requests for stable offsets."""
 
     broker: str
     commit_times_ns: dict[GroupPartition, int] = field(default_factory=dict)
