@@ -29,7 +29,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Load `dissector.public` on first use; a command may need only a part of the package."""
-    # `from dissector import MODULE` calls this first, perhaps while `public` is being loaded.
+    # `from dissector import MODULE` calls this first, possibly while `public` is being loaded.
     if name == "__all__" or not (name.startswith("_") or find_spec(f"{__name__}.{name}")):
         public = import_module("dissector.public")
         if name == "__all__" or name in public.__all__:

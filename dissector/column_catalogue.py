@@ -124,7 +124,7 @@ _SIDE_COLUMNS = (
     ("gaps", "gaps in the stream"),
     ("gap_bytes", "bytes that are not in the capture"),
     ("cut_bytes", "bytes cut off by the snapshot length"),
-    ("late_bytes", "bytes that came after they were given up"),
+    ("late_bytes", "bytes that arrived after they were reported as a gap"),
     ("skipped", "bytes without a plausible Kafka frame"),
     ("entered", "offset of the first plausible Kafka frame"),
 )
@@ -135,9 +135,9 @@ TLS: Catalogue = (
     ColumnInfo("tls_server_name", "str", "server name of the handshake"),
     ColumnInfo("tls_resumed", "str", "whether a session was resumed: yes or no"),
     ColumnInfo("tls_client", "str", "subject of the client's certificate"),
-    ColumnInfo("tls_not_decrypted", "str", "why the connection is not decrypted"),
+    ColumnInfo("tls_not_decrypted", "str", "reason why the connection is not decrypted"),
 )
-"""The columns of `streams` about TLS; null where a connection is not TLS, or where unknown."""
+"""TLS columns of `streams`; null for connections without TLS, and if unknown."""
 
 CONNECTIONS: Catalogue = (
     _CONNECTION,
@@ -199,7 +199,7 @@ GROUPS: Catalogue = (
     ColumnInfo("protocol", "str", "type of the protocol, as consumer or connect"),
     ColumnInfo("state", "str", "last state"),
     ColumnInfo("generation", "int", "last generation; with KIP-848 the epoch of the group"),
-    ColumnInfo("rebalances", "int", "how often the generation rose in the capture"),
+    ColumnInfo("rebalances", "int", "number of increases of the generation in the capture"),
     ColumnInfo("assignor", "str", "the chosen assignor"),
     ColumnInfo("coordinator", "str", "address and port of the coordinator"),
     ColumnInfo("members", "int", "members at the end of the capture"),
@@ -226,12 +226,12 @@ UPGRADES: Catalogue = (
     _API,
     ColumnInfo("api_version", "int", "version of the requests"),
     ColumnInfo("count", "int", "requests"),
-    ColumnInfo("spoken", "str", "versions that the release speaks"),
+    ColumnInfo("spoken", "str", "versions supported by the release"),
     ColumnInfo("removed_in", "str", "release that removed the version"),
     ColumnInfo("kips", "strs", "KIPs that describe the removal"),
     ColumnInfo("verdict", "str", "breaks or negotiates; of a broker, breaks, unused or unknown"),
     ColumnInfo("broker", "str", "address and port of the broker (--clients)"),
     ColumnInfo("offered", "str", "versions that the broker offers (--clients)"),
-    ColumnInfo("needed", "str", "versions that clients of the release speak (--clients)"),
+    ColumnInfo("needed", "str", "versions supported by clients of the release (--clients)"),
 )
 """The columns of `upgrade`, of clients and of brokers."""

@@ -132,7 +132,7 @@ class EncodeError(DissectorError):
 
 
 def _join_path(name: str, path: str) -> str:
-    """Join two parts of a field's path; no dot goes before an index."""
+    """Join two parts of a field's path; no dot precedes an index."""
     return f"{name}.{path}" if path and not path.startswith("[") else name + path
 
 
@@ -150,7 +150,7 @@ class ReplayError(DissectorError):
 
     Attributes:
         address: The broker, `host:port`.
-        what: What happened.
+        what: The error.
         advice: A remedy; empty if none is known.
     """
 
@@ -169,7 +169,7 @@ class PipelineError(DissectorError):
     Spark did not start, or its job failed.
 
     Attributes:
-        what: What happened.
+        what: The error.
         log: Spark's log file with the details; empty without one.
     """
 
@@ -223,7 +223,7 @@ class Problem:
     A defect of bytes that are shown nevertheless.
 
     Attributes:
-        what: One line, for people.
+        what: Description in one line.
         path: The field at fault (`request.topic_data[0].name`), or empty.
         position: Offset of the byte inside the frame (after its 4-byte size), the batch or the file
             that the problem belongs to; None if no single byte is at fault.

@@ -95,7 +95,7 @@ def open_capture(
     jobs: int = 1,
 ) -> Capture:
     """
-    Return a capture; its files are opened when it is read.
+    Return a capture; its files are opened on reading.
 
         with open_capture("a.pcap", filter="api == Produce and error") as capture:
             for exchange in capture:
@@ -112,7 +112,7 @@ def open_capture(
         ports: Treat connections on these ports as Kafka and ignore all others; by default Kafka is
             recognised by its content on any port.
         max_frame_bytes: Larger frames are skipped and reported as a problem.
-        stdin: What `-` reads instead of the process's standard input.
+        stdin: Replaces standard input for `-`.
         schemas: Message definitions that override the built-in declarations: `Schemas.of(...)`, or
             names of Kafka's JARs and folders of JSON files.
         keylogs: Files with the secrets of TLS connections (NSS key log, RFC 9850).

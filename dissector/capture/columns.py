@@ -30,7 +30,7 @@ IN_WINDOW = 0
 IN_CARRY_OVER = 1
 
 NEVER = 2**63 - 1
-"""A packet number that never comes: the barrier of a side without waiting data."""
+"""Packet number beyond all others: the barrier of a side without waiting data."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ import signal
 from contextlib import suppress
 from typing import Any
 
-# The objects of a command's modules stay alive: collecting garbage takes longer than the command.
+# Objects of a command's modules stay alive: collecting garbage takes longer than the command.
 # `dissector.cli.app` sets the threshold after they are loaded.
 gc.set_threshold(500_000)
 
@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None, plugins: Any = None) -> int:
     before = signal.getsignal(signal.SIGINT)
     with suppress(ValueError):  # not the main thread
         if before is not signal.SIG_IGN:
-            # Imports take half a second at first; a traceback of that is useless.
+            # Imports take half a second at first; a traceback of them is useless.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from dissector.cli.app import main as run
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None, plugins: Any = None) -> int:
         return run(arguments, plugins)
     finally:
         if arguments is None:
-            # The interpreter would look for garbage among all that is still there, a tenth of the
+            # The interpreter would search all remaining objects for garbage, a tenth of the
             # time of a small capture.
             gc.freeze()
         else:

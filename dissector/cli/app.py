@@ -28,7 +28,7 @@ GARBAGE_THRESHOLD = 50_000
 """New objects until the interpreter looks for garbage among them."""
 
 EXIT_BUG = 70
-"""Exit status for a bug of the program itself; 1 means that a check found something."""
+"""Exit status for a bug of the program; 1 means that a check found something."""
 
 
 def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> int:

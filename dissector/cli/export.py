@@ -39,7 +39,7 @@ _NUMBERED = re.compile(
 """Names in a filter with other values in a part of the capture."""
 
 MAX_CHECKS = 4
-"""Selections that are tried: the messages, more connections, all of those, everything."""
+"""Maximum number of selections: the messages, more connections, all of those, everything."""
 
 
 def export(
@@ -95,7 +95,8 @@ def export(
         check = _check(source(), selection, flows)
         if not check.differing.any() or check.is_stopped:
             break
-        # Missing packets may be needed to find the messages; at last all there is.
+        # Missing packets may be needed to find the messages; the last selection is the whole
+        # capture.
         more = next((each for each in (check.differing, chosen) if (each & ~whole).any()), ~whole)
         whole = whole | more
     if check.is_stopped:
@@ -184,7 +185,7 @@ class _Selection:
         return chosen
 
     def tls_connections(self) -> Bools:
-        """Return which of these are TLS: to decrypt a part all of it is needed."""
+        """Return the TLS connections: decrypting a part requires the whole connection."""
         is_tls = self.connections()
         for number in np.flatnonzero(is_tls).tolist():
             is_tls[number] = self.reading.decryption.summary_of(number) is not None
@@ -233,7 +234,7 @@ def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
 
 
 def _check(source: options.Source, selection: _Selection, flows: FlowFilter) -> _Check:
-    """Dissect the packets that would be written."""
+    """Dissect the packets to be written."""
     source.reports_unreadable = True
     capture, stop = source.capture, source.capture.options.stop
     capture.make_source = lambda: SelectedPackets(capture.paths, flows, stop)

@@ -42,7 +42,7 @@ def use_default_handler() -> None:
 
 
 def new_stop_signal(end_writer: Callable[[], None] | None = None) -> StopSignal:
-    """Return a signal that Ctrl-C sets from now on to stop the reading; see `StopSignal`."""
+    """Return a signal that Ctrl-C sets from now on to stop reading; see `StopSignal`."""
     stop = StopSignal(end_writer)
     _stop_signals.append(stop)
     _set_handler(_on_sigint)
@@ -58,7 +58,7 @@ def exit_status(status: int) -> int:
     """
     Return the exit status of a command after an interrupt.
 
-    Ctrl-C is the usual end of a live capture, and interrupts any other reading.
+    Ctrl-C is the normal end of live captures, but an interruption of other readings.
     """
     if is_interrupted() and not all(stop.ends_writer for stop in _stop_signals):
         return STATUS

@@ -1,4 +1,4 @@
-"""The options of a live capture, which commands get by a decorator."""
+"""Options of live captures, added to commands by a decorator."""
 
 from __future__ import annotations
 
@@ -183,11 +183,11 @@ def accepts_live(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _run_live(command: Callable[[LiveInput], Any], plan: CapturePlan) -> Any:
-    """Run a command on a live capture; report dropped packets, and a capture that failed."""
+    """Run a command on a live capture; report dropped packets, and failures of the capture."""
     from dissector.capture.live.live_capture import LiveCapture
 
     capture = LiveCapture(plan)
-    # Before the first line of a running capture: from then on Ctrl-C is its usual end.
+    # Before the first line of a running capture: from then on Ctrl-C is its normal end.
     stop = interrupt.new_stop_signal(capture.stop)
     place = f"{', '.join(plan.interfaces)} with {capture.program}"
     print("kafkashark:", escaped(f"capturing on {place}"), file=sys.stderr, flush=True)

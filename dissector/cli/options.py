@@ -50,7 +50,7 @@ FilterText = Annotated[
         *("-Y", "--filter"),
         metavar="FILTER",
         autocompletion=complete_filter,
-        help="Display filter: print only what matches.",
+        help="Display filter: print only matching rows.",
     ),
 ]
 Output = Annotated[
@@ -157,13 +157,13 @@ class Source:
         capture: The capture.
         filter: Selects the exchanges.
         problems: Number of problems of the files that were reported.
-        low_watermark: The first packet of messages that may still come in later windows.
+        low_watermark: The first packet of messages that may follow in later windows.
         record_filter: Selects records of these exchanges.
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
         needs_exchanges: Whether records are read one by one, each with its exchange.
-        after_window: Called after each window, and now and then while a pipe is idle.
+        after_window: Called after each window, and repeatedly while a pipe is idle.
         observers: Receive each window before its exchanges are filtered.
     """
 
@@ -197,7 +197,7 @@ class Source:
 
     def in_flight(self) -> Iterator[Exchange] | None:
         """
-        Return the requests of a live capture that have no response yet.
+        Return the unanswered requests of a live capture.
 
         None if the capture is not read from a pipe.
         """
@@ -276,7 +276,7 @@ class Source:
                 for observe in self.observers:
                     observe(window)
                 self._in_flight = window.in_flight
-                # A live capture is printed without delay.
+                # Live captures are printed without delay.
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
                 yield window
                 del window  # frees its memory before the next window is read
@@ -342,10 +342,10 @@ def source(
 
 
 def _are_small(captures: list[str]) -> bool:
-    """Return whether threads would cost more than they bring."""
+    """Return whether threads would cost more time than they save."""
     try:
         return sum(Path(name).stat().st_size or _SMALL_BYTES for name in captures) < _SMALL_BYTES
-    except OSError:  # also `-`, and what can't be read, which is reported elsewhere
+    except OSError:  # also for `-`, and for unreadable files, which are reported elsewhere
         return False
 
 

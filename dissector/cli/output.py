@@ -29,7 +29,7 @@ ROW_FORMATS = ("table", "ndjson", "csv", "parquet")
 
 
 class OutputClosed(Exception):
-    """The reader of our output is gone, as with `| head`; not an error, but output stops."""
+    """The reader of standard output is gone, as with `| head`; output stops without an error."""
 
 
 @contextmanager
@@ -88,10 +88,10 @@ def write_rows(
         form: The format.
         output: File, or None for stdout.
         columns: Columns of csv.
-        shown: Columns of the table for people, which has no room for all of them.
-        jobs: How many parts may be formatted in parallel; see `dissector.view.tables.row_stream`.
-        live: Whether a row must not wait for later ones.
-        layout: Layout of the table for people.
+        shown: Columns of text tables, which have no room for all columns.
+        jobs: Maximum number of parts formatted in parallel; see `dissector.view.tables.row_stream`.
+        live: Whether rows must not wait for later ones.
+        layout: Layout of text tables.
     """
     if is_terminal(output):
         jobs = 1  # reading ahead would print the progress line between the rows
@@ -119,7 +119,7 @@ def is_same_file(capture: str, output: str) -> bool:
 
 @contextmanager
 def open_atomic(output: str | None) -> Iterator[BinaryIO]:
-    """Open the destination of bytes; a file gets its name only when it is complete."""
+    """Open the destination of bytes; files are renamed to their name when complete."""
     path = Path(output or "-").resolve()
     if output in (None, "-") or (path.exists() and not path.is_file()):
         with _open_binary(output) as file:
@@ -175,7 +175,7 @@ def write_parquet(
         parts: The rows.
         types: The type of each column.
         output: File, or None for stdout.
-        jobs: More than one where a part stays as it is when the next one is requested.
+        jobs: More than one only if a part stays valid when the next one is requested.
     """
     from dissector.engine.parquet.table_groups import table_groups
 
@@ -197,7 +197,7 @@ def write_row_groups(
         types: The type of each column.
         output: File, or None for stdout.
         metadata: Written to the metadata of the file.
-        jobs: How many parts are encoded at a time.
+        jobs: Maximum number of parts encoded in parallel.
     """
     from dissector.engine.parquet.parquet_file import write_groups
 

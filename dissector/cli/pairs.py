@@ -39,7 +39,7 @@ SHOWN = (
     "topics",
     "problems",
 )
-"""The columns of the table for people."""
+"""Columns of the text table."""
 
 PRIORITY = (
     *("request_packet", "request_time_ns", "api", "latency_ms", "errors", "status", "client_id"),
@@ -66,7 +66,7 @@ def pairs(
         bool,
         Option(
             "--pending",
-            help="Only requests without a response: live the waiting, else the unanswered ones.",
+            help="Only requests without a response: in live captures those in flight.",
         ),
     ] = False,
     columns: table_options.ColumnList = None,
@@ -178,7 +178,7 @@ def _pending_parts(
 def _sorting(
     text: str | None, columns: Sequence[str]
 ) -> Callable[[Iterable[TablePart]], Iterable[TablePart]]:
-    """Return what sorts rows, if anything does; see `sorting.sort_keys`."""
+    """Return the sorting of rows, if any; see `sorting.sort_keys`."""
     if text is None:
         return lambda parts: parts
     from dissector.cli.sorting import sort_keys, sorted_part
@@ -190,7 +190,7 @@ def _sorting(
 def _parts_with_bodies(
     source: options.Source, as_text: bool, show_secrets: bool
 ) -> Iterator[TablePart]:
-    """Yield rows with bodies; as columns if there are many."""
+    """Yield rows with bodies, or columns if there are many."""
     from dissector.view.json.bulk_bodies import with_bodies
 
     for part in source.tables():

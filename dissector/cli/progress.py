@@ -48,7 +48,7 @@ class Progress:
         self._shown = True
 
     def clear(self) -> None:
-        """Erase the line, so that something else can be printed."""
+        """Erase the line before other output."""
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
             self._shown = False

@@ -49,7 +49,7 @@ SHOWN = (
     "acks",
     "error",
 )
-"""The columns of the table for people."""
+"""Columns of the text table."""
 
 PRIORITY = (
     *("packet", "time_ns", "topic", "partition", "offset", "key", "value", "api", "error"),
@@ -142,7 +142,7 @@ def _with_operands(
     rows: Callable[[Exchange], Iterator[Row]],
     how: tuple[bool, bool],
 ) -> Callable[[Exchange], Iterator[Row]]:
-    """Return a function that adds cells to records, or of their exchange: see `operand_cells`."""
+    """Return a function that adds cells to records, or to their exchange: see `operand_cells`."""
     from dissector.cli.presentation.operand_columns import (
         is_of_records,
         operand_cells,

@@ -39,7 +39,7 @@ Key = Annotated[
         "--key",
         metavar="FILE",
         help="With --redact: a file with a secret of 16 bytes or more. The same key gives the same "
-        "pseudonyms in other captures; by default each export has a key of its own.",
+        "pseudonyms in other captures; by default each export has a random key.",
     ),
 ]
 Map = Annotated[
@@ -89,7 +89,7 @@ def check_files(
         if is_same_file(name, map_file):
             raise UsageError(f"{map_file} is read; --map would overwrite it")
     if Path(map_file).resolve() == Path(output).resolve():
-        raise UsageError(f"{map_file} is the output; --map needs a file of its own")
+        raise UsageError(f"{map_file} is the output; --map requires another file")
 
 
 def parse_kept(text: str | None) -> frozenset[Role]:

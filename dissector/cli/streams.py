@@ -47,7 +47,7 @@ SHOWN = (
     "entered_b",
     "ended",
 )
-"""The columns of the table for people; those about TLS follow where there is any."""
+"""Columns of the text table; TLS columns follow if there is any TLS."""
 
 PRIORITY = (
     *("connection", "a", "b", "speaks", "tls_version", "tls_not_decrypted", "ended"),

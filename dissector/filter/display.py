@@ -47,7 +47,7 @@ class Filter:
 
     @property
     def uses_packet_lengths(self) -> bool:
-        """Whether it tests the lengths of packets, which are kept only on request."""
+        """Whether the filter tests lengths of packets, which are kept only on request."""
         return any("frame_bytes" in each.name for each in self._columns())
 
     def exchange_filter(self) -> Filter:

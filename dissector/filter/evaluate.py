@@ -79,7 +79,7 @@ def predicate(node: Node) -> Predicate:
 
 
 def cheap_first(parts: Iterable[Node]) -> list[Node]:
-    """Return parts in the order of evaluation: tests of bodies come last."""
+    """Return parts in the order of evaluation: tests of bodies are last."""
     return sorted(parts, key=lambda part: bool(body_paths(part)))
 
 
@@ -103,7 +103,7 @@ def reads_only_present(leaf: Leaf) -> bool:
 
 
 def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
-    """Return the values to test; none where the row lacks the source."""
+    """Return the values to test; none if the row lacks the source."""
     if isinstance(source, BodyPath):
         return values_at(row.body(source.kind), source.path)
     return column_values(row.column(source.name), source, exists)
@@ -201,7 +201,7 @@ def _typed_test(kinds: Iterable[Kind], make: Callable[[Kind], _TypedTest | None]
 
 
 def _comparison_test(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
-    """Return the comparison; None where the kind lacks the literal or the operator."""
+    """Return the comparison; None if the kind lacks the literal or the operator."""
     try:
         wanted = kind.parse(literal)
     except ValueError:

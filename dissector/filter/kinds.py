@@ -35,7 +35,7 @@ class Kind:
         title: As in "api_version is a number".
         ordered: Whether `<` and the like are supported.
         searchable: Whether `contains` and `matches` are supported.
-        is_number: Whether values and literals are plain numbers, which are compared in columns.
+        is_number: Whether values and literals are plain numbers, compared in columns.
     """
 
     title = "text"
@@ -48,7 +48,7 @@ class Kind:
         Return the value of a literal.
 
         Raises:
-            ValueError: The literal is not of this kind; the text states why.
+            ValueError: The literal is not of this kind; the text states the reason.
         """
         return literal.text
 
@@ -65,7 +65,7 @@ class Kind:
         return wanted in self.text(value)
 
     def text(self, value: Any) -> str:
-        """Return the text of a value, which regular expressions are matched against."""
+        """Return the text of a value, for regular expressions."""
         return str(value)
 
 

@@ -49,7 +49,7 @@ class Table(Protocol):
     def __len__(self) -> int: ...
 
     def number_column(self, name: str, rows: Rows) -> tuple[NDArray[Any], Mask] | None:
-        """Return the values of a numeric column and which are present; None for other columns."""
+        """Return values and validity of a numeric column; None for other columns."""
         ...
 
     def exchange(self, row: int) -> Row:
@@ -85,7 +85,7 @@ def rows_passing(node: Node, table: Table) -> Rows:
 
 
 def _mask_of(node: Node, table: Table, rows: Rows) -> Mask:
-    """Return which of some rows pass."""
+    """Return the mask of passing rows."""
     match node:
         case Always():
             return np.ones(len(rows), np.bool_)
@@ -131,7 +131,7 @@ def _node_function(node: Node, table: Table) -> _MaskFunction:
 
 
 def _count_mask(leaf: Leaf, table: Table, rows: Rows) -> Mask:
-    """Test how many values a name has in each row."""
+    """Test the number of values of a name in each row."""
     name = leaf.name
     if any(isinstance(source, BodyPath) for source in name.sources):
         matches = predicate(leaf)
@@ -146,7 +146,7 @@ def _count_mask(leaf: Leaf, table: Table, rows: Rows) -> Mask:
 
 
 def _count(source: Column, name: Name, value: object) -> int:
-    """Return how many values a name has in a column with the given `value`."""
+    """Return the number of values of a name in a column with the given `value`."""
     values = column_values(value, source, True)
     return sum(result is not None for each in values for result in apply_steps(name.steps, each))
 
@@ -186,7 +186,7 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _compare_column(test: Test, kind: Kind, values: NDArray[Any], is_present: Mask) -> Mask | None:
-    """Test a numeric column; None where its values have to be tested one by one."""
+    """Test a numeric column; None if its values must be tested one by one."""
     match test:
         case Exists():
             return is_present

@@ -62,7 +62,7 @@ _ADDRESSES = {
     for ip in ("ip", "ipv6")
     for end, sides in (("addr", _BOTH), ("src", ("client",)), ("dst", ("broker",)))
 } | {"ip.host": _BOTH}
-"""`src` is the sender of the request, because an exchange goes both ways."""
+"""`src` is the sender of the request, as an exchange has both directions."""
 _PORTS = {"tcp.port": _BOTH, "tcp.srcport": ("client",), "tcp.dstport": ("broker",)}
 
 _FRAMES = {

@@ -39,7 +39,7 @@ def exchange_node(node: Node) -> Node:
 
 
 def _topic_test(leaf: Leaf) -> Node:
-    """Return the same test of an exchange's topics, if the leaf tests a topic; else `Always`."""
+    """Return the same test for an exchange's topics, if the leaf tests a topic; else `Always`."""
     (source,) = leaf.name.sources
     is_topic = isinstance(source, Column) and source.name == "topic"
     if not is_topic or leaf.name.steps or leaf.name.is_count or leaf.every:

@@ -21,7 +21,7 @@ class Column:
     Attributes:
         name: The column.
         port: Whether only the port of its address is tested.
-        empty: Value that counts only in a comparison, where it stands for an empty list too: an
+        empty: Value for comparisons only, where it represents an empty list too: an
             exchange without errors has NONE.
         is_record_column: Whether it is a column of `records`.
         part: For headers, the part of each that is tested: `key` or `value`.
@@ -61,7 +61,7 @@ class Name:
         kinds: The possible kinds of its values; several where APIs differ.
         steps: Applied to each value, in order.
         is_count: Whether it is the number of the values.
-        is_flag: Whether the bare name tests for true; other names ask for a value.
+        is_flag: Whether the bare name tests for true; for other names it tests for a value.
     """
 
     text: str

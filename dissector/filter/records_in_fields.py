@@ -51,7 +51,7 @@ def text_pieces(data: bytes) -> Iterable[bytes]:
 
 
 def _records(data: bytes) -> Iterable[Row]:
-    # Loads Construct, which takes longer than to read a small capture.
+    # Imports Construct, which takes longer than reading a small capture.
     from dissector.protocol.records.rows import iter_records
 
     return iter_records(read_field(data, True))

@@ -266,4 +266,4 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     "kafka.tagged_field_data": "tagged fields are named fields here",
     "kafka.tagged_field_tag": "tagged fields are named fields here",
 }
-"""Names that have no counterpart, and why."""
+"""Names without a counterpart, and the reasons."""

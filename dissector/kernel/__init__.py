@@ -1,4 +1,4 @@
-"""Functions over columns of numbers, compiled ahead of time where a C compiler is at hand."""
+"""Functions over columns of numbers, compiled ahead of time if a C compiler is available."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Kernels: functions over columns that are compiled ahead of time, where a C compiler was at hand.
+Kernels: functions over columns, compiled ahead of time if a C compiler was available.
 
 A *kernel* is a Python function in a small subset of the language: integers, indexed arrays, `while`
 and `for range`. `tools.kernels` compiles it, with all that it calls, into the extension module of

@@ -1,7 +1,7 @@
 """
 CRC-32C inside kernels, with the processor's instruction if available.
 
-The table-driven form takes three times as long or more.
+The table-driven form takes at least three times as long.
 
 Source: Intel, "slicing-by-8" (Kounavis and Berry, 2005); Intel's manual, CRC32.
 """

@@ -1,4 +1,4 @@
-"""Which requests have a response."""
+"""Expectation of a response to a request."""
 
 from __future__ import annotations
 

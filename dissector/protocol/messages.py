@@ -101,7 +101,7 @@ class Message:
 
     @property
     def shown_version(self) -> int | None:
-        """The version in the bytes, for display, even if they were decoded as another one."""
+        """The version in the bytes, for display, even if another one was used for decoding."""
         return self.api_version if self.newer_version is None else self.newer_version
 
     @property
@@ -148,7 +148,7 @@ def decode_request(frame: bytes, size: int | None = None, broken_off: str = "") 
     Args:
         frame: The frame without its 4-byte size.
         size: The frame's size, if some of its bytes are missing.
-        broken_off: How the connection ended before they were sent, as `Message.broken_off`.
+        broken_off: Kind of connection end before they were sent, as `Message.broken_off`.
     """
     size = len(frame) if size is None else size
     message = Message("request", frame, size, broken_off=broken_off)
@@ -178,7 +178,7 @@ def decode_response(
             id is read.
         version: The API version of the request.
         size: The frame's size, if some of its bytes are missing.
-        broken_off: How the connection ended before they were sent, as `Message.broken_off`.
+        broken_off: Kind of connection end before they were sent, as `Message.broken_off`.
     """
     size = len(frame) if size is None else size
     message = Message("response", frame, size, key, version, broken_off=broken_off)
@@ -323,7 +323,7 @@ def _read_known_version(message: Message) -> None:
 
 
 def _missing_bytes(message: Message) -> str:
-    """Describe the bytes of a message that are not in the capture, and why."""
+    """Describe the bytes of a message that are not in the capture, and the reason."""
     lost = f"{message.size - len(message.frame)} bytes of the {message.kind}"
     ending = _ENDINGS.get(message.broken_off)
     return f"the connection {ending} before {lost} came" if ending else f"{lost} were not captured"

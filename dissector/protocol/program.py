@@ -27,9 +27,10 @@ from dissector.protocol.schema import Field, Schema, split_tagged
 
 # Operations. An integer of `a` bytes, signed if `b`; a float or uuid as `a` bytes.
 NUMBER, FIXED = 0, 1
-# A length (int16, int32 or compact), and so many bytes.
+# A length (int16, int32 or compact), followed by that number of bytes.
 BYTES16, BYTES32, BYTES_COMPACT = 2, 3, 4
-# A count, and so many items of at least `b` bytes; `a` is the instruction after the last item.
+# A count, then that number of items of at least `b` bytes; `a` is the instruction after the last
+# item.
 ARRAY32, ARRAY_COMPACT = 5, 6
 # The end of an item, of a tagged field, of the message.
 NEXT, TAG_END, END = 7, 8, 9

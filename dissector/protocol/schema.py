@@ -63,7 +63,7 @@ class Field:
         name: Kafka's name in snake_case.
         type: Kafka's type name: `int32`, `string`, `records`, `struct`, `[]struct`, `[]int32`, ...
         versions: The versions with the field.
-        null: The versions in which null is allowed.
+        null: Versions in which null is allowed.
         tag: Number of the tagged field; None for a field in wire order.
         default: The value that readers assume if it is absent; ellipsis for the type's own default.
         ignorable: A writer may drop a value that the version can't carry.
@@ -240,7 +240,7 @@ class Schema:
         return str(low) if low == high else f"{low}-{high}"
 
     def iter_fields(self, version: int) -> Iterator[tuple[str, Field]]:
-        """Yield (Kafka's path, field) in wire order; the tagged fields of each level come last."""
+        """Yield (Kafka's path, field) in wire order; tagged fields of each level are last."""
         return _iter_fields("", self.fields, version)
 
 

@@ -35,7 +35,7 @@ class Span:
         end: Offset after its last byte, or where decoding stopped.
         value: The decoded value; None also if decoding failed.
         children: The fields of a struct, the elements of an array.
-        problem: Why decoding stopped here; empty if it did not.
+        problem: Reason why decoding stopped here; empty if it did not.
     """
 
     name: str
@@ -77,7 +77,7 @@ class _Layout:
         self.schema = schema
         self.version = version
         self.flexible = version in schema.flexible
-        # By identity, as declarations are slow to hash: they live as long as the schema.
+        # By identity, as declarations are slow to hash; they exist as long as the schema.
         self._splits: dict[int, tuple[list[Field], list[Field]]] = {}
         self._constructs: dict[int, Any] = {}
 

@@ -1,7 +1,7 @@
 """
 Nulls in fields that are not nullable: codecs decode them, Kafka's readers raise an exception.
 
-Whoever interprets bodies, rather than show them, takes such a message for unreadable.
+Code that interprets bodies treats such a message as unreadable; code that shows them does not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Python callers give as captures: names of files, file objects, bytes, and lists of these."""
+"""Captures as given by Python callers: names of files, file objects, bytes, and lists of these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def named_inputs(captures: Iterable[Sources]) -> tuple[list[str], dict[str, Inpu
     A file object has the name of its file, bytes are called `<bytes>`.
 
     Raises:
-        UsageError: Something can't be a capture.
+        UsageError: An item is not a possible capture.
     """
     names: list[str] = []
     inputs: dict[str, Input] = {}

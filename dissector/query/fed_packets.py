@@ -35,7 +35,7 @@ class FedPacket(NamedTuple):
     A packet that was captured elsewhere.
 
     Attributes:
-        time_ns: When it was captured, ns since the epoch.
+        time_ns: Time of capture, ns since the epoch.
         data: Its bytes, from the link layer on.
         link: Its link type.
         size: Its size on the wire; larger than `len(data)` if it was cut.
@@ -58,7 +58,7 @@ def fed_packets(packets: object, link: int | None = None) -> Iterator[FedPacket]
             Ethernet.
 
     Raises:
-        UsageError: Something is not a packet, or its link type is not known.
+        UsageError: An item is not a packet, or its link type is unknown.
     """
     if _is_scapy(packets):
         yield _of_scapy(packets, link)

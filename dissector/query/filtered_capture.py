@@ -30,7 +30,7 @@ class Capture(UnfilteredCapture):
     matching rows. Times are int nanoseconds since the epoch, latencies float milliseconds, sizes
     bytes; packets are numbered from 1, connections from 0.
 
-    As a context manager it forgets the packets fed to it at the end of the block.
+    As a context manager it drops the fed packets at the end of the block.
 
     Attributes:
         paths: The files in order; `-` is standard input.
@@ -202,7 +202,7 @@ class Capture(UnfilteredCapture):
                 default the link type of scapy's class or dpkt's reader, and 1, Ethernet, for pairs.
 
         Raises:
-            UsageError: Something is not a packet, or the capture is closed.
+            UsageError: An item is not a packet, or the capture is closed.
         """
         from dissector.query.fed_packets import fed_packets
 

@@ -24,7 +24,7 @@ _NANOSECONDS = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
 
 class PacketSpool:
     """
-    Packets in the order in which they were fed; any thread may add some.
+    Packets in the order of feeding; any thread may add some.
 
     Source: draft-ietf-opsawg-pcapng-02 (Section Header, Interface Description, Enhanced Packet).
     """
@@ -78,7 +78,7 @@ class PacketSpool:
             raise UsageError("the capture is closed; its packets are gone")
 
     def stop(self) -> None:
-        """Declare that no more packets come, so that followers end."""
+        """Declare the end of the packets, so that followers end."""
         with self._changed:
             self.is_stopped = True
             self._changed.notify_all()
@@ -91,7 +91,7 @@ class PacketSpool:
             self._file.close()
 
     def wait(self, position: int, timeout_s: float) -> bool:
-        """Wait until bytes behind a position have come, or the end; return whether they have."""
+        """Wait for bytes after a position, or for the end; return whether there are any."""
 
         def is_ready() -> bool:
             return self._size > position or self.is_stopped
@@ -124,7 +124,7 @@ class PacketSpool:
 
 
 class FollowedSpool:
-    """The packets of a spool, and those to come until it is stopped."""
+    """Packets of a spool, present and future, until it is stopped."""
 
     is_rereadable = False
 
@@ -138,7 +138,7 @@ class FollowedSpool:
 
 
 class _Follower(PositionedReader):
-    """Reads packets as they come; `poll` makes it a live source."""
+    """Reads packets as they are fed; `poll` makes it a live source."""
 
     def __init__(self, spool: PacketSpool) -> None:
         super().__init__(spool.read)

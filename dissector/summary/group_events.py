@@ -12,7 +12,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 Topic: TypeAlias = str | UUID
-"""The name of a topic, or its id where the message has no name."""
+"""Topic name, or topic id if the message has no name."""
 
 Assignment: TypeAlias = tuple[tuple[Topic, tuple[int, ...]], ...]
 """Topics and partitions; connectors and tasks; subtopologies and tasks."""
@@ -46,7 +46,7 @@ class MemberFacts:
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A member wants to join a classic group, and has no answer or a refusal."""
+    """A JoinGroup of a classic group that is unanswered or refused."""
 
     group_id: str
 

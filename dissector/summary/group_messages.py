@@ -150,7 +150,7 @@ def _own_heartbeat(kind: str) -> _Reader:
 
 
 def _heartbeat_assignment(response: Any) -> Assignment | None:
-    """Return the new assignment in a heartbeat; None where it does not change."""
+    """Return the new assignment in a heartbeat; None if unchanged."""
     if "active_tasks" in response:
         tasks = response.active_tasks
         return None if tasks is None else _pairs(tasks, "subtopology_id", "partitions")
@@ -304,7 +304,7 @@ def _host(exchange: Exchange) -> str:
 
 
 def _subscription(metadata: Iterable[bytes], kind: str | None) -> tuple[str, ...] | None:
-    """Return the topics of a subscription; None where it can't be read."""
+    """Return the topics of a subscription; None if unreadable."""
     for data in metadata:
         value = _embedded(data, "metadata", kind)
         if value is not None and "topics" in value:
@@ -313,7 +313,7 @@ def _subscription(metadata: Iterable[bytes], kind: str | None) -> tuple[str, ...
 
 
 def _assignment(data: bytes, kind: str | None) -> Assignment | None:
-    """Return the assignment of a member of a classic group; None where it can't be read."""
+    """Return the assignment of a member of a classic group; None if unreadable."""
     if not data:
         return ()
     value = _embedded(data, "assignment", kind)
@@ -330,7 +330,7 @@ def _embedded(data: bytes, part: MemberField, kind: str | None) -> Any:
 
 
 def _topic_partitions(assignment: Any) -> Assignment | None:
-    """Return an assignment by topic ids; None where it does not change."""
+    """Return an assignment by topic ids; None if unchanged."""
     if assignment is None:
         return None
     return _pairs(assignment.topic_partitions, "topic_id", "partitions")

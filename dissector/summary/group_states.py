@@ -19,7 +19,7 @@ from dissector.summary.group_events import (
 )
 
 _MAX_FORMER = 1_000
-"""How many members of a group that left are kept."""
+"""Maximum number of kept former members per group."""
 
 
 @dataclass(slots=True)
@@ -30,13 +30,13 @@ class GroupState:
     Attributes:
         group_id: Its name.
         coordinator: The broker that answered last.
-        kind: `classic`, `consumer`, `share` or `streams`; empty where only offsets were seen.
+        kind: `classic`, `consumer`, `share` or `streams`; empty if only offsets were seen.
         protocol_type: Of a classic group.
         state: Kafka's name of the state; empty if unknown.
         generation: Generation, or epoch; None if unknown.
         assignor: The assignor.
         leader: The member that assigns.
-        rebalances: How often the generation rose.
+        rebalances: Number of increases of the generation.
         members: Members by id.
         former: Members that left, or are not in the last generation.
         offsets: Committed offsets.
@@ -134,7 +134,7 @@ class GroupStates:
         self._in_transaction: dict[str, list[Committed]] = {}
 
     def apply(self, event: GroupEvent, coordinator: str) -> None:
-        """Apply an event; events must come in the order of the capture."""
+        """Apply an event; events must be in the order of the capture."""
         if isinstance(event, TransactionEnded):
             for committed in self._in_transaction.pop(event.transactional_id, ()):
                 if event.is_committed:

@@ -39,7 +39,7 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Section -> its heading, and the columns of its rows."""
 
 _MAX_REMEMBERED, _MAX_REMEMBERED_BYTES = 10_000, 4_096
-"""How many heartbeats are remembered, and the longest of them."""
+"""Maximum number and size of remembered heartbeats."""
 
 Rows = list[dict[str, Any]]
 

@@ -54,8 +54,8 @@ class UpgradeReport:
 
     Attributes:
         rows: API versions that the release does not support, the worst first.
-        subjects: How many clients or brokers were judged; a broker without its versions is not.
-        broken: How many of them break.
+        subjects: Number of judged clients or brokers; a broker without its versions is not.
+        broken: Number of those that break.
     """
 
     rows: list[dict[str, Any]]
@@ -67,7 +67,7 @@ def check_clients(
     uses: Iterable[Mapping[str, Any]], offers: VersionOffers, release: str
 ) -> UpgradeReport:
     """
-    Return which clients of a capture break with brokers of a release.
+    Return the clients of a capture that break with brokers of a release.
 
     Args:
         uses: Rows of `USES`.
@@ -120,7 +120,7 @@ def _verdict(use: Mapping[str, Any], offers: VersionOffers, release: str) -> str
 def check_brokers(
     uses: Iterable[Mapping[str, Any]], offers: VersionOffers, release: str
 ) -> UpgradeReport:
-    """Return which brokers of a capture are too old for clients of a release; see above."""
+    """Return the brokers of a capture that are too old for clients of a release; see above."""
     counts: dict[tuple[str, int | None], int] = defaultdict(int)
     for each in uses:
         counts[each["broker"], _key(each)] += each["count"]

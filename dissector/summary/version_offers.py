@@ -22,10 +22,10 @@ from dissector.protocol.releases.kafka_releases import VersionRange
 from dissector.protocol.undeclared_nulls import readable_body
 
 _CORRELATION_ID = slice(4, 8)
-"""Its place in the header of a request; in a response it comes first."""
+"""Position in the header of a request; a response begins with it."""
 
 _MAX_CACHED, _MAX_CACHED_BYTES = 10_000, 4_096
-"""How many frames a cache holds, and the longest of them."""
+"""Maximum number and size of cached frames."""
 
 _UNKNOWN: Software = (None, None)
 
@@ -42,9 +42,9 @@ class VersionOffers:
     The ApiVersions exchanges of a capture, read window by window.
 
     Attributes:
-        software: Connection -> name and version of the client's software, where it sent them.
+        software: Connection -> name and version of the client's software, if sent.
         offers: Broker -> API key -> lowest and highest version, as it offered last.
-        requesters: Client id and address of the clients that ask for versions.
+        requesters: Client id and address of clients that request versions.
     """
 
     capture: Capture

@@ -1,1 +1,1 @@
-"""Output for people and programs: text, tables, JSON."""
+"""Output as text, tables and JSON."""

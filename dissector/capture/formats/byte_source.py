@@ -20,17 +20,17 @@ from dissector.errors import CaptureError, Problem
 _CHUNK_BYTES = 1 << 18
 _MAGIC_BYTES = 4
 _PIPE_WAIT_S = 0.2
-"""How long data that a pipe has delivered may wait for more."""
+"""Time that data from a pipe may wait for more."""
 
 _IDLE_S = 1.0
-"""How long to wait for a pipe at a time: meanwhile the display may need a refresh."""
+"""Timeout of one wait for a pipe; between waits the display may be refreshed."""
 
 _GRACE_S = 1.0
-"""How long a pipe is still read after a stop request: its writer may be ending too."""
+"""Time for which a pipe is read after a stop request, as its writer may be ending too."""
 
 
 Poll: TypeAlias = Callable[[float], bool]
-"""Waits for bytes, at most so many seconds; returns whether there are any, or the end."""
+"""Waits for bytes up to a timeout in seconds; returns whether there are bytes, or the end."""
 
 
 class StopSignal:
@@ -73,7 +73,7 @@ class ByteSource:
         compression: `gzip`, `zstd`, `lz4` or None.
         position: Number of decompressed bytes delivered so far.
         ended: Whether the last byte has been delivered.
-        problem: Why the bytes ended before the file's own end; None if they did not.
+        problem: Reason for an end before that of the file; None without one.
         is_live: Whether this is a pipe, which delivers bytes at any time.
         file_bytes: Bytes read so far of the file itself, compressed or not.
         stopped: Whether reading was stopped before the end, on request.
@@ -111,7 +111,7 @@ class ByteSource:
             self._pending = memoryview(b"")
 
     def close(self) -> None:
-        """Close the file; standard input stays open, because it belongs to the caller."""
+        """Close the file; standard input stays open, as it belongs to the caller."""
         if self._owns_file:
             self._file.close()
 
@@ -250,7 +250,7 @@ class ByteSource:
 
 
 def _standard_input() -> BinaryIO | io.FileIO:
-    """Return standard input without a buffer, which would hide whether more has come."""
+    """Return standard input without a buffer, which would hide available bytes."""
     try:
         return io.FileIO(sys.stdin.fileno(), closefd=False)
     except (OSError, ValueError):
@@ -258,7 +258,7 @@ def _standard_input() -> BinaryIO | io.FileIO:
 
 
 def _poll_of(file: BinaryIO | io.RawIOBase) -> Poll | None:
-    """Return how to wait for the bytes of a pipe, or of packets to come; None for others."""
+    """Return a function that waits for bytes of a pipe, or for more packets; None for others."""
     poll: Poll | None = getattr(file, "poll", None)
     if poll is not None or sys.platform == "win32" or not isinstance(file, io.FileIO):
         return poll

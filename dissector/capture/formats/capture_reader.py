@@ -31,12 +31,12 @@ enough to fit the processor's caches.
 """
 
 _READ_BYTES = 1 << 20
-"""How much is read before it is scanned: the processor's cache still holds it."""
+"""Bytes read before they are scanned, while they are in the processor's cache."""
 
 _GROWTH_BYTES = 1 << 16
 _SNIFF_BYTES = 32
 
-# Magic bytes of other formats that people take for captures.
+# Magic bytes of formats often mistaken for captures.
 _OTHER_FORMATS = (
     (b"snoop\0\0\0", "snoop file"),
     (b"BZh", "bzip2 file"),
@@ -69,7 +69,7 @@ def read_packets(
         paths: `-` is standard input.
         window_bytes: About how much of a file is in memory at a time. A window ends between two
             packets and at the end of a file, and holds at least one packet.
-        stdin: What `-` reads instead of the process's own standard input.
+        stdin: Replaces standard input for `-`.
         stop: When requested, the capture ends at the current position.
         every_block: Whether to yield windows of pcapng that have no packets, only other blocks.
         inputs: Streams to read in place of files of some names.
@@ -121,7 +121,7 @@ def read_tls_secrets(paths: Sequence[str | Path], inputs: Inputs | None = None) 
 
 
 def is_file(name: str) -> bool:
-    """Return whether a capture is a file on disk, which can be read more than once."""
+    """Return whether a capture is a file on disk, which can be read repeatedly."""
     return name != "-" and Path(name).is_file()
 
 
@@ -208,7 +208,7 @@ def _windows(
     """
     carry = _read_head(source)
     if source.stopped:
-        return  # A stopped capture may be read again, for names that come late.
+        return  # A stopped capture may be read again, for names that are defined later.
     reader, read = _detect_format(source, carry)
     carry = carry[read:]
     base = read

@@ -32,7 +32,7 @@ class _Member(Protocol):
     leftover: memoryview
 
     def decompress(self, data: memoryview) -> Iterator[bytes]:
-        """Yield what `data` decompresses to; set `leftover` to the data behind the member's end."""
+        """Yield the decompressed data; set `leftover` to the data after the member's end."""
 
 
 class _Gzip:

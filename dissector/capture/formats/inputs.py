@@ -26,12 +26,12 @@ Inputs: TypeAlias = Mapping[str, Input]
 """Inputs by the names in the list of files."""
 
 ReadAt: TypeAlias = Callable[[int, int], bytes]
-"""Returns bytes at a position, at most so many; none at the end."""
+"""Returns up to a number of bytes at a position; empty at the end."""
 
 
 class PositionedReader(io.RawIOBase):
     """
-    A file with a position of its own over bytes that several readers share.
+    A file with an independent position over bytes that several readers share.
 
     Attributes:
         position: Number of bytes read so far, or where reading began.

@@ -1,5 +1,5 @@
 """
-Writes chosen packets of captures as one pcapng file, each capture as a section of its own.
+Writes selected packets of captures to one pcapng file, with a section for each capture.
 
 Blocks of pcapng are copied unchanged, with times, interfaces, comments and secrets.
 
@@ -44,7 +44,7 @@ from dissector.capture.formats.pcapng import (
 
 _STATISTICS, _CUSTOM_NOT_COPIED = 5, 0x40000BAD
 _LEFT_OUT = (_STATISTICS, _CUSTOM_NOT_COPIED)
-"""Blocks that would be wrong for a part of the packets, or must not be copied."""
+"""Blocks that do not apply to a part of the packets, or must not be copied."""
 
 _ANY_LENGTH = b"\xff" * 8
 _TIME_RESOLUTION_NS = struct.pack("<HHB3xI", 9, 1, 9, 0)
@@ -56,7 +56,7 @@ class PacketCopier:
     Copies packets window by window.
 
     Attributes:
-        copied: How many packets were copied.
+        copied: Number of copied packets.
     """
 
     def __init__(self, paths: Sequence[str], file: BinaryIO) -> None:
@@ -126,7 +126,7 @@ class PacketCopier:
         if not BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES or end > len(data):
             return 0
         if kind == SECTION and end - at >= 28:
-            # Its length would no longer be right.
+            # Its length would no longer be correct.
             self._file.write(b"".join((data[at : at + 16], _ANY_LENGTH, data[at + 24 : end])))
         elif kind in (SIMPLE, OBSOLETE):
             head_bytes = 12 if kind == SIMPLE else ENHANCED_HEAD_BYTES

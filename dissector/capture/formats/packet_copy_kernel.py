@@ -15,7 +15,7 @@ ENHANCED_HEAD_BYTES = 28
 """Bytes of an enhanced packet block before the packet."""
 
 ENHANCED_EXTRA_BYTES = ENHANCED_HEAD_BYTES + 3 + 4
-"""At most so many bytes of such a block without options are not of the packet."""
+"""Maximum overhead of such a block without options."""
 
 AT, PACKET, FILLED = range(3)
 """State of `copy_blocks`: offsets of the next block and packet, and number of bytes written."""
@@ -42,7 +42,7 @@ def put_u32(out: U8, at: int, value: int) -> None:
 
 @Kernel
 def write_packets(data: U8, packets: PacketTable, out: U8) -> int:
-    """Write packets as enhanced packet blocks of interface 0 in ns; return how many bytes."""
+    """Write packets as enhanced packet blocks of interface 0 in ns; return the number of bytes."""
     at = 0
     for i in range(len(packets.start)):
         if not packets.keep[i]:

@@ -23,7 +23,7 @@ difference of any two fits 64 bits, and none equals the number for no time.
 """
 
 _BYTES_A_ROW = 64
-"""About the least space that a packet takes in a file, its header included."""
+"""Approximate minimum size of a packet in a file, including its header."""
 
 _BYTES_A_STEP = 100
 """About the average space of a packet in a capture of small packets."""
@@ -45,7 +45,7 @@ class PacketRows:
     Attributes:
         numbers: A column for each packet: time in ns, start, captured and original length.
         links: The link type of each packet.
-        expected_packets: About how many packets this window will have.
+        expected_packets: Approximate number of packets in this window.
         count: Number of columns that are filled.
         problems: Damage found in the window.
         tls_secrets: TLS key logs found in the window.

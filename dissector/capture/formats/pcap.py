@@ -34,7 +34,7 @@ _LINK_MASK = 0x03FFFFFF  # the upper bits hold the length of the frame check seq
 # Order of the two lengths: captured first, original first, or the smaller one first.
 _CAPTURED_FIRST, _ORIGINAL_FIRST, _SMALLER_FIRST = range(3)
 
-# Why scanning stops: a record is incomplete, is invalid, or has no room in the columns.
+# Reasons to stop scanning: a record is incomplete, is invalid, or has no room in the columns.
 _INCOMPLETE, _INVALID, _FULL = range(3)
 
 
@@ -58,7 +58,7 @@ def _order(head: bytes) -> str | None:
 
 
 class PcapReader:
-    """Reader of classic pcap; see `FormatReader`. It starts behind the file header, `head`."""
+    """Reader of classic pcap; see `FormatReader`. It starts after the file header, `head`."""
 
     def __init__(self, head: bytes) -> None:
         order = _order(head)
@@ -120,7 +120,7 @@ def _scan(
     state: I64,
 ) -> int:
     """
-    Write a column for each complete record; return why scanning stopped.
+    Write a column for each complete record; return the stop reason.
 
     Args:
         data: The window.
@@ -129,7 +129,7 @@ def _scan(
         unit_ns: Nanoseconds per unit of the fraction of a second.
         lengths: Order of the two lengths.
         link: The link type of all packets.
-        columns: Gets the columns.
+        columns: Receives the columns.
         state: Input and output: the offset of the next record and the number of filled columns.
             Output only: the captured length of the record that stopped the scan, 0 if its header is
             incomplete.

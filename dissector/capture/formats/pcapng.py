@@ -39,7 +39,8 @@ BLOCK_MIN_BYTES = 12
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000
 
-# Why scanning stops: a block is incomplete, needs the slow path, or has no room in the columns.
+# Reasons to stop scanning: a block is incomplete, needs the slow path, or has no room in the
+# columns.
 _INCOMPLETE, _OTHER, _FULL = range(3)
 
 # Columns of the table of interface clocks.
@@ -260,14 +261,14 @@ def _scan(
     data: U8, big: int, clocks: I64Table, interfaces: int, columns: PacketColumns, state: I64
 ) -> int:
     """
-    Write a column for each packet in valid enhanced packet blocks; return why scanning stopped.
+    Write a column for each packet in valid enhanced packet blocks; return the stop reason.
 
     Args:
         data: The window.
         big: Whether integers are big-endian.
         clocks: `Interface.clock_row` of each interface.
         interfaces: Number of interfaces.
-        columns: Gets the columns.
+        columns: Receives the columns.
         state: Input and output: the offset of the next block, the number of filled columns, and the
             time of the last packet.
     """

@@ -16,7 +16,7 @@ _MIN_BYTES = 1 << 16
 """Below this size a new allocation costs less than the pool."""
 
 _MAX_FREE = 3
-"""How many free blocks of one size are kept: usually the number of windows alive at a time."""
+"""Maximum number of free blocks kept per size: usually the number of concurrent windows."""
 
 
 class BufferPool:
@@ -47,7 +47,7 @@ class BufferPool:
         size = 1 << (size - 1).bit_length()
         free = self._free.setdefault(size, [])
         memory = free.pop() if free else np.empty(size, np.uint8)
-        # Through a memoryview the array has its own lifetime, which views of it prolong.
+        # Through a memoryview the array has an independent lifetime, which views of it prolong.
         array = np.frombuffer(memory.data, dtype, count=prod(shape))
         weakref.finalize(array, _release, free, memory).atexit = False
         return array.reshape(shape)
@@ -60,7 +60,7 @@ def _release(free: list[Bytes], memory: Bytes) -> None:
 
 def single_use(size: int) -> Bytes:
     """
-    Return memory with arbitrary content; the system gets it back after the last reference.
+    Return memory with arbitrary content, which is freed after the last reference.
 
     For an amount of bytes that changes from window to window: a pool would hold the largest of
         each.

@@ -1,1 +1,1 @@
-"""Live capture: a child process captures packets, which are read as they come."""
+"""Live capture: a child process captures packets, which are read while it runs."""

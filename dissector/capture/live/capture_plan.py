@@ -13,7 +13,7 @@ from pathlib import Path
 from dissector.errors import UsageError
 
 TCPDUMP_BUFFER_KIB = 1 << 16
-"""Kernel buffer for tcpdump: in immediate mode each packet takes a slot of the longest length."""
+"""Kernel buffer for tcpdump: in immediate mode each packet occupies a slot of maximum length."""
 
 _BYTES_PER_KB = 1000
 _INSTALL_ADVICE = (
@@ -33,7 +33,7 @@ class CapturePlan:
         duration_s: Ends the capture after these seconds.
         packets: Ends it after this number of packets.
         file_kb: Ends it after these kilobytes (1000 bytes).
-        file: Gets the packets; None to keep none.
+        file: Receives the packets; None to keep none.
         ring_files: Keeps this number of files, the last ones; None to keep one file.
         ring_kb: Size of each.
     """
@@ -55,7 +55,7 @@ class CapturePlan:
 
 def find_program(search_path: str | None = None) -> tuple[str, str]:
     """
-    Return name and path of the program that captures: dumpcap, else tcpdump.
+    Return name and path of the capturing program: dumpcap, or else tcpdump.
 
     Raises:
         UsageError: Neither is installed.
@@ -106,7 +106,7 @@ def tcpdump_words(plan: CapturePlan, file: Path | None) -> list[str]:
         # Its unit is a million bytes.
         words += ["-C", str(max(1, -(-plan.ring_kb * _BYTES_PER_KB // 1_000_000)))]
     if file is not None and os.geteuid() == 0:
-        # As root it would change to another user, who can't open the files.
+        # As root it would switch to another user, who can't open the files.
         words += ["-Z", pwd.getpwuid(0).pw_name]
     return [*words, "--", capture_filter] if capture_filter else words
 

@@ -33,7 +33,7 @@ from dissector.capture.live.packet_pump import GrowingFiles, Pump, pipe_chunks
 from dissector.errors import UsageError
 
 END_PATIENCE_S = 5.0
-"""How long the child may take to end."""
+"""Time limit for the child to exit."""
 
 _REMEMBERED_LINES = 20
 _FILE_LINE = "File: "
@@ -116,7 +116,7 @@ class LiveCapture:
             self._child.stderr.close()
 
     def dropped(self) -> dict[str, int]:
-        """Return how many packets were dropped, by place; valid after `close`."""
+        """Return the number of dropped packets, by place; valid after `close`."""
         return {place: count for place, count in self._drops.items() if count}
 
     @property
@@ -125,7 +125,7 @@ class LiveCapture:
         return self._files.missed
 
     def failure(self) -> str:
-        """Return why the child ended by itself; empty if it did not fail. Valid after `close`."""
+        """Return the reason for a failure of the child; empty without one. Valid after `close`."""
         if self._was_stopped or self._child.returncode == 0:
             return ""
         return self._explanation()
@@ -213,7 +213,7 @@ class LiveCapture:
                 return
 
     def _explanation(self) -> str:
-        """Return why the child does not capture, and a remedy."""
+        """Return the reason why the child does not capture, and a remedy."""
         what = " ".join(self._lines[0].split()) if self._lines else "it ended without a message"
         what = what.removeprefix(f"{self.program}: ").rstrip(".")
         if self._lines and _NO_RIGHTS.search(" ".join(self._lines)):

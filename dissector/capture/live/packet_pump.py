@@ -12,7 +12,7 @@ from dissector.capture.formats.pcap import HEADER_BYTES, is_pcap
 
 _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.05
-"""How often a file that grows is read."""
+"""Interval of reading growing files."""
 
 
 class GrowingFiles:
@@ -22,11 +22,12 @@ class GrowingFiles:
     Each is opened when it is known, so that it can be read after the program has deleted it.
 
     Attributes:
-        missed: How many could not be opened: a ring of small files may delete them that soon.
+        missed: Number of files that could not be opened: small files of a ring may be deleted that
+            soon.
     """
 
     def __init__(self, discover: Callable[[], None] = lambda: None) -> None:
-        """Start; `discover` is called now and then, and may add files."""
+        """Start; `discover` is called repeatedly, and may add files."""
         self.missed = 0
         self._discover = discover
         self._files: list[IO[bytes]] = []
@@ -94,13 +95,13 @@ class GrowingFiles:
 
 
 def pipe_chunks(pipe: IO[bytes]) -> Iterator[bytes]:
-    """Yield the bytes of a pipe as they come."""
+    """Yield bytes of a pipe as they become available."""
     while chunk := os.read(pipe.fileno(), _CHUNK_BYTES):
         yield chunk
 
 
 class Pump(threading.Thread):
-    """Writes chunks into a pipe; `on_bytes` gets the number of bytes so far, before each chunk."""
+    """Writes chunks into a pipe; `on_bytes` receives the byte count before each chunk."""
 
     def __init__(
         self, chunks: Iterator[bytes], target: int, on_bytes: Callable[[int], None]
@@ -111,7 +112,7 @@ class Pump(threading.Thread):
         self._on_bytes = on_bytes
 
     def run(self) -> None:
-        """Copy until the end, or until the reader of the pipe is gone."""
+        """Copy until the end, or until the pipe's reader closes it."""
         total = 0
         try:
             for chunk in self._chunks:

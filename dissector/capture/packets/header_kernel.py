@@ -89,11 +89,11 @@ class SegmentTable(NamedTuple):
     deferred: I64Table
 
 
-# How many packets are prefetched into the processor's cache at once, and how much of each.
+# Number of packets prefetched into the processor's cache at once, and bytes of each.
 _PREFETCH_PACKETS = 64
 _PREFETCH_BYTES = 64
 
-# Ports, sequence numbers, header length and flags: what must be captured of a TCP header.
+# Ports, sequence numbers, header length and flags: the required part of a TCP header.
 _TCP_MIN_CAPTURED_BYTES = 14
 _TCP_MIN_BYTES = 20
 
@@ -154,8 +154,8 @@ def read_headers(
         first: Number of its first packet.
         networks: [n, 2], a hash table: VLAN tags, or 0, and the number of their network.
         secret: Key of its hash.
-        table: Gets the rows.
-        state: Where to begin; where the kernel stopped.
+        table: Receives the rows.
+        state: Begin position; position at which the kernel stopped.
     """
     data, start, deferred = packets.data, packets.start, table.deferred
     rows, deferred_count = state[ROWS], state[DEFERRED_COUNT]

@@ -14,7 +14,7 @@ MAX_INCOMPLETE = 1024
 """Datagrams that may be incomplete at a time; the oldest is dropped for a new one."""
 
 MAX_AGE_NS = 60_000_000_000
-"""How long a datagram may take. Source: RFC 8200 4.5 (60 seconds)."""
+"""Time limit for completing a datagram. Source: RFC 8200 4.5 (60 seconds)."""
 
 MAX_DATAGRAM_BYTES = 65535
 
@@ -62,7 +62,7 @@ class FragmentReassembler:
 
     Attributes:
         abandoned: Number of datagrams that were never completed, so far.
-        evicted: How many of these were dropped to make room for new ones.
+        evicted: Number of these dropped for new ones.
     """
 
     def __init__(self) -> None:

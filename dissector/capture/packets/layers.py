@@ -87,11 +87,11 @@ class Layers:
 
     @property
     def evicted(self) -> int:
-        """How often an incomplete datagram was dropped for a new one."""
+        """Number of incomplete datagrams dropped for new ones."""
         return self._tunnels.fragments.evicted if self._has_tunnels else 0
 
     def network_number(self, name: str) -> int:
-        """Return the number of a network, which may be new."""
+        """Return the number of a network; add it if it is new."""
         return self._networks.number_of(name)
 
     def finish(self) -> None:
@@ -163,7 +163,7 @@ class Layers:
 
 class _SegmentTable:
     """
-    The columns of `Segments` while they are filled; see `header_kernel`.
+    The columns of `Segments` during filling; see `header_kernel`.
 
     Attributes:
         rows: Number of filled rows.

@@ -29,7 +29,7 @@ class Networks:
         self._count = 0
 
     def number_of(self, name: str) -> int:
-        """Return the number of a network, which may be new."""
+        """Return the number of a network; add it if it is new."""
         number = self._numbers.setdefault(name, len(self.names))
         if number == len(self.names):
             self.names.append(name)

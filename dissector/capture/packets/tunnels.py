@@ -283,7 +283,7 @@ class Tunnels:
         cursor.skip(4 if has_key else 0)
         cursor.skip(4 if has_sequence else 0)
         if ethertype == _ERSPAN_2:
-            cursor.skip(8 if has_sequence else 0)  # type I has no header of its own
+            cursor.skip(8 if has_sequence else 0)  # type I has no such header
             return self._ethernet
         return self._layer_of_type(ethertype)
 

@@ -1,4 +1,4 @@
-"""`kafkashark upgrade`: which clients break with the brokers of a release, or the reverse."""
+"""The command `kafkashark upgrade`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def upgrade(
     clients: Annotated[
         bool,
         Option(
-            "--clients", help="Upgrade the clients instead: which brokers are too old for them?"
+            "--clients",
+            help="Check an upgrade of the clients instead: report brokers that are too old.",
         ),
     ] = False,
     filter_text: options.FilterText = None,

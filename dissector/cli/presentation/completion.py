@@ -30,7 +30,7 @@ def is_completing() -> bool:
 
 
 def complete_words(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return what completes one of some words, or the last one of a list with commas."""
+    """Return a function that completes a word, or the last word of a list with commas."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, word = incomplete.rpartition(",")

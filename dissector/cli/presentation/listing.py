@@ -1,4 +1,4 @@
-"""What `--list-columns` and `--list-fields` print."""
+"""Output of `--list-columns` and `--list-fields`."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ def parse_operands(source: Source, texts: Iterable[str], *, records: bool = Fals
     Args:
         source: The source.
         texts: The names, slices and functions.
-        records: Whether rows are records, with columns that take precedence.
+        records: Whether rows are records; their columns take precedence.
 
     Raises:
         FilterError: One is unknown.
-        UsageError: One is a part of records, which only `records` prints.
+        UsageError: A name is a part of records, which only `records` prints.
     """
     names = [_parse(text, records) for text in texts]
     for name in names:

@@ -32,7 +32,7 @@ class SectionOptions:
 @dataclass(slots=True)
 class SectionView:
     """
-    How the sections of a report are shown.
+    Presentation of the sections of a report.
 
     Attributes:
         tables: The sections, with the chosen columns and the ones that name a row.

@@ -64,7 +64,7 @@ Sort = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    Option("-c", "--limit", metavar="N", min=1, help="Print at most so many rows, then end."),
+    Option("-c", "--limit", metavar="N", min=1, help="Print at most N rows, then exit."),
 ]
 Times = Annotated[
     str | None,
@@ -131,7 +131,7 @@ ListFields = Annotated[
 @dataclass(slots=True, eq=False, repr=False)
 class TableView:
     """
-    How the rows of a command are shown.
+    Presentation of the rows of a command.
 
     Attributes:
         columns: The chosen columns and fields; empty: the command's own.

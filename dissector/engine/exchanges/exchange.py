@@ -80,7 +80,7 @@ class Exchange:
             broker: See above.
             names: Known names of topic ids.
             summaries: The extracted columns of all rows.
-            packets: Columns about the packets, which only filters read.
+            packets: Columns about the packets, for filters.
         """
         self._packets = packets
         self._table = table
@@ -155,7 +155,7 @@ class Exchange:
 
     @property
     def messages(self) -> list[Message]:
-        """The captured messages: request, then response."""
+        """Captured messages: request, then response."""
         return [message for message in (self.request, self.response) if message is not None]
 
     @property
@@ -203,27 +203,27 @@ class Exchange:
 
     @property
     def request_offset(self) -> int | None:
-        """Where the frame of the request begins in its stream."""
+        """Offset of the request's frame in its stream."""
         return self._value(self._table.request, "offset")
 
     @property
     def request_time_ns(self) -> int | None:
-        """When the request was complete, ns since the epoch."""
+        """Completion time of the request, ns since the epoch."""
         return self._value(self._table.request, "time_ns")
 
     @property
     def response_time_ns(self) -> int | None:
-        """When the response was complete."""
+        """Completion time of the response."""
         return self._value(self._table.response, "time_ns")
 
     @property
     def request_time(self) -> datetime | None:
-        """When the request was complete, in UTC, to the microsecond."""
+        """Completion time of the request, in UTC, to the microsecond."""
         return _datetime(self.request_time_ns)
 
     @property
     def response_time(self) -> datetime | None:
-        """When the response was complete, in UTC, to the microsecond."""
+        """Completion time of the response, in UTC, to the microsecond."""
         return _datetime(self.response_time_ns)
 
     @property
@@ -275,7 +275,7 @@ class Exchange:
         return [*message.problems, *record_problems(message)]
 
     def place_of(self, message: Message) -> tuple[int, int]:
-        """Return where a message's frame begins in its stream, and which side (0 or 1) sent it."""
+        """Return offset in the stream and side (0 or 1) of a message's frame."""
         client = int(self._table.client[self._row])
         if message.kind == "request":
             return int(self._table.request.offset[self._row]), client
@@ -307,7 +307,7 @@ class Exchange:
             self.topics  # noqa: B018
 
     def known_topic(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic id; None where the capture does not define it."""
+        """Return the name of a topic id; None if the capture does not define it."""
         return self._names.find_name(topic_id)
 
     def column(self, name: str) -> Any:
@@ -328,7 +328,7 @@ class Exchange:
         return {name: self.column(name) for name in COLUMNS}
 
     def _broken_off(self, message: int) -> str:
-        """Return how the connection ended within a message; empty if it did not."""
+        """Return the kind of connection end within a message; empty without one."""
         flags = int(self._table.broken_off[self._row])
         return END_REASONS[flags >> ENDING_AT] if flags & message else ""
 

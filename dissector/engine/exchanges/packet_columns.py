@@ -32,12 +32,12 @@ class PacketLengths:
         self._windows.append((first, lengths))
 
     def drop_before(self, packet: int) -> None:
-        """Forget packets with lower numbers, in whole windows."""
+        """Drop packets with lower numbers, in whole windows."""
         while self._windows and sum(_extent(self._windows[0])) <= packet:
             self._windows.popleft()
 
     def of(self, packets: Ints) -> Ints:
-        """Return the lengths of packets; NONE where it is not known."""
+        """Return the lengths of packets; NONE if unknown."""
         lengths = np.full(len(packets), NONE)
         for first, window in list(self._windows):
             inside = (packets >= first) & (packets < first + len(window))

@@ -1,5 +1,5 @@
 """
-Rows with unnamed topic ids wait for the names, which may come later in the capture.
+Delays rows with unnamed topic ids, as names may be defined later in the capture.
 
 The columns of the rows wait, without the bytes of the window, and only up to a limit: then the rest
 of the capture is read ahead, as for a single id (`TopicNames`). So a capture is read twice only if
@@ -23,7 +23,7 @@ from dissector.engine.tables.column_types import Coded, Columns, Integers, Milli
 from dissector.engine.tables.exchange_table import NONE, Ints
 
 MAX_WAITING_ROWS = 1 << 19
-"""So many rows may wait: some 20 MB."""
+"""Maximum number of waiting rows: some 20 MB."""
 
 
 def resolve_late_names(
@@ -33,9 +33,9 @@ def resolve_late_names(
     Yield columns of `pairs` in order, once all names of their topics are known that can be.
 
     Args:
-        parts: All of a capture; the names that each defines are learned when it comes.
+        parts: All parts of a capture; names are learned from each part in order.
         names: Known names of topic ids.
-        max_rows: How many rows may wait.
+        max_rows: Maximum number of waiting rows.
     """
     late = LateNames(names, max_rows)
     for part in parts:
@@ -77,7 +77,7 @@ class LateNames:
 
 
 def _unnamed_ids(part: Columns, names: TopicNames) -> set[UUID]:
-    """Return the topic ids without a name so far, where one may still come."""
+    """Return the topic ids without a name so far, if a name may follow."""
     topics = part["topics"]
     if not names.can_read_ahead or not isinstance(topics, Coded):
         return set()
@@ -99,7 +99,7 @@ class _Packed(NamedTuple):
 
 
 def pack_columns(part: Columns) -> Columns:
-    """Return columns that take little memory, and refer to none of their window."""
+    """Return columns in compact form, without references to their window."""
     return _renumbered(part, _narrow)
 
 

@@ -32,7 +32,7 @@ class ExchangeSums:
         np.add.at(self._sums, table.connection, exchange_hashes(table))
 
     def by_endpoints(self, table: ConnectionTable) -> tuple[Hashes, Hashes]:
-        """Return the sums of each pair of endpoints, which is given by a hash; sorted by it."""
+        """Return the sums of each pair of endpoints, sorted by the hash of the pair."""
         sums = np.zeros(len(table), np.uint64)
         count = min(len(sums), len(self._sums))
         sums[:count] = self._sums[:count]

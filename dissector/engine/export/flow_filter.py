@@ -1,4 +1,4 @@
-"""Which segments are exported, by their endpoints and sequence numbers."""
+"""Selection of exported segments by endpoints and sequence numbers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def flow_hashes(source: Hashes, target: Hashes, ports: Ints) -> Hashes:
 
 
 def connection_hashes(table: ConnectionTable) -> Hashes:
-    """Return the hashes of what `a` and `b` send, [n, 2]."""
+    """Return the hashes of both directions of each connection, [n, 2]."""
     columns = table.columns()
     a, b = columns.address[:, 0], columns.address[:, 1]
     ports = columns.port
@@ -61,7 +61,7 @@ def connection_hashes(table: ConnectionTable) -> Hashes:
 @dataclass(slots=True)
 class FlowFilter:
     """
-    The flows with something to export, both directions of each connection.
+    Flows to export, both directions of each connection.
 
     Attributes:
         hashes: Their hashes, sorted.
@@ -104,7 +104,7 @@ class FlowFilter:
 
     def passing(self, segments: Segments) -> Bools:
         """
-        Return which segments are exported.
+        Return the mask of exported segments.
 
         The packets with bytes of a range, retransmissions included; acknowledgements of them; and
         the handshakes and ends of their connections.
@@ -127,7 +127,7 @@ class FlowFilter:
         return passing
 
     def _overlaps(self, flow: Ints, seq: Ints, length: Ints) -> Bools:
-        """Return which bytes have some in a range of their flow."""
+        """Return the mask of segments that overlap a range of their flow."""
         end = seq + length
         wrapped = np.maximum(end - _SEQ_END, 0)
         return self._overlaps_plain(flow, seq, np.minimum(end, _SEQ_END)) | self._overlaps_plain(

@@ -24,7 +24,7 @@ class SelectedPackets(FileSource):
     The segments that pass, as if the capture had no others.
 
     Attributes:
-        has_fragments: Whether a chosen segment came in IP fragments.
+        has_fragments: Whether a selected segment came in IP fragments.
     """
 
     def __init__(self, paths: Sequence[str], flows: FlowFilter, stop: StopSignal) -> None:
@@ -48,12 +48,12 @@ def write_packets(
     paths: Sequence[str], flows: FlowFilter, file: BinaryIO, stop: StopSignal, *, fragments: bool
 ) -> tuple[int, int]:
     """
-    Write the packets of the segments that pass; return how many, of how many.
+    Write the packets of passing segments; return their number, and the number of all.
 
     Args:
         paths: The captures.
         flows: Selects segments.
-        file: Gets them as pcapng.
+        file: Receives them as pcapng.
         stop: Ends the writing.
         fragments: Whether to write all packets without a whole segment, too.
     """
@@ -71,7 +71,7 @@ def write_packets(
 
 
 def _packets_of(numbers: np.ndarray[tuple[int], np.dtype[np.int64]], window: Packets) -> Bools:
-    """Return which packets of a window have these numbers."""
+    """Return the mask of packets in a window with these numbers."""
     has_number = np.zeros(len(window), np.bool_)
     has_number[numbers - window.first] = True
     return has_number

@@ -1,4 +1,4 @@
-"""Ranges of the streams of connections, merged as they come."""
+"""Merged ranges of the streams of connections."""
 
 from __future__ import annotations
 

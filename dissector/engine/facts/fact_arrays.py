@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dissector.kernel.arrays import I64, U8, I64Table
 
 FALLBACK, OUT_OF_ROOM = -1, -2
-"""Why the facts of an exchange were not read: the codecs have to read it; an array is full."""
+"""Reasons why facts of an exchange were not read: codecs must read it; an array is full."""
 
 (
     ROW_COUNT,

@@ -46,7 +46,7 @@ def intern_text(
     texts: InternIndex,
     pool: U8,
 ) -> int:
-    """Return the entry of a text or an id; TOO_MANY_COLLISIONS or FULL where it gets none."""
+    """Return the entry of a text or an id; TOO_MANY_COLLISIONS or FULL without one."""
     src = data
     if start >= len(data):
         src = carry_over

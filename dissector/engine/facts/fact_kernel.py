@@ -35,7 +35,7 @@ from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 
 KEYS, VERSIONS = 1024, 64
-"""More than there are keys and versions of APIs."""
+"""Upper bounds of keys and versions of APIs."""
 
 ERRORS, TOPICS = range(2)
 """Kinds of lists: of error codes, and of entries of texts."""
@@ -178,7 +178,7 @@ def read_facts(
     Read exchanges from `counters[EXCHANGE]` on.
 
     Returns:
-        How many remain when an array is full: `counters[SHORT_OF]` has the reason.
+        Number of remaining exchanges when an array is full; `counters[SHORT_OF]` has the reason.
     """
     counters, state = found.counters, found.state
     exchange = counters[EXCHANGE]

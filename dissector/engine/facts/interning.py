@@ -20,7 +20,7 @@ from dissector.kernel.arrays import I64, U8, AnyColumn, I64Table
 Ints: TypeAlias = NDArray[np.int64]
 
 HASH, START, LENGTH, KIND, SEEN, LAST = range(6)
-"""Columns of an entry: where its content is, and its kind; two more for the caller's use."""
+"""Columns of an entry: place and kind of its content; two more for the caller."""
 WIDTH = 6
 
 USED, FILLED = 0, 1
@@ -71,7 +71,7 @@ class InternTable:
 
     @property
     def index(self) -> InternIndex:
-        """The arrays that kernels take, beside the pool."""
+        """Arrays for kernels, besides the pool."""
         arrays = self.slots, self.entries, self.used
         return InternIndex._make(arrays)
 

@@ -56,7 +56,7 @@ class TopicNames:
 
     @property
     def can_read_ahead(self) -> bool:
-        """Whether names may still come from an unread part of the capture."""
+        """Whether names may follow in an unread part of the capture."""
         return self._read_all is not None
 
     def learn(self, names: dict[UUID, str]) -> None:

@@ -121,7 +121,7 @@ class _SpanWalker:
                 self.add_field(child, f"{path}[]", type_name[2:], self.item_count, item)
 
     def add_field(self, span: Span, path: str, type_name: str, item: int, around: int) -> None:
-        """Add a field that has no fields of its own."""
+        """Add a field without child fields."""
         if span.problem:
             return
         offset, length, value, text = _span_content(span, type_name)

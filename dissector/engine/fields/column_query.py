@@ -38,7 +38,7 @@ class ColumnQuery:
         return row_count(self.columns)
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
-        """Return the values of a numeric column and which are present; None for other columns."""
+        """Return values and validity of a numeric column; None for other columns."""
         match self.columns[name]:
             case Integers(values):
                 values = values[rows]

@@ -192,7 +192,7 @@ _MASK_CHARS = len(MASK)
 
 
 class _RowArrays(NamedTuple):
-    """Rows of the tape, where the frame of each message begins, and how fields are displayed."""
+    """Rows of the tape, begins of messages' frames, and display of fields."""
 
     message: I32
     field: I32

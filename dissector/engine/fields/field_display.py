@@ -12,7 +12,7 @@ from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.program import FieldRef
 
 NUMBER, COUNT, TEXT, BYTES, UUID, FLOAT, OPAQUE, SECRET = range(8)
-"""Kinds of content, which decide how a field is shown."""
+"""Kinds of content, which determine the display of a field."""
 
 _KINDS = {
     "string": TEXT,

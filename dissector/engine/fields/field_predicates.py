@@ -68,7 +68,7 @@ def matches_any_value(
     is_whole = (start != NONE) & (captured == frames.size[rows]) & ~table.token[rows]
     result = PredicateResult(np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_))
     if side == "response":
-        # An ApiVersions response that refuses the version has the layout of v0, or another one.
+        # An ApiVersions response with UNSUPPORTED_VERSION has the layout of v0, or another one.
         is_refusal = is_whole & (table.api_key[rows] == API_VERSIONS) & (captured >= 6)
         is_refusal[is_refusal] = table.int16_at(start[is_refusal] + 4) == UNSUPPORTED_VERSION
         result.unknown |= is_refusal
@@ -173,7 +173,7 @@ def _test_rows(table: Exchanges, fields: tape.Tape, rows: Ints, type_name: str, 
 def _test_number(type_name: str, value: int, test: Test) -> bool:
     """Test a number, or an array by its count."""
     if type_name.startswith("[]"):
-        # Scalar elements have rows of their own; a struct represents all structs of its array.
+        # Scalar elements have separate rows; a struct represents all structs of its array.
         if value < 0:
             return test(None)
         return type_name == "[]struct" and value > 0 and test({})

@@ -147,13 +147,13 @@ class FieldReader:
         )
 
     def _first_steps(self, table: Exchanges, messages: MessageColumns) -> Ints:
-        """Return the first step of each message's program; -1 where the codecs read the message."""
+        """Return the first step of each message's program; -1 for messages read by codecs."""
         kinds = message_kinds(table)
         starts = np.full((KEYS * VERSIONS + 1, len(SIDES)), -1, np.int64)
         for kind in distinct_kinds(kinds):
             key, version = divmod(kind, VERSIONS)
             for side, side_name in enumerate(SIDES):
-                # The codecs record which definition a message was read by.
+                # Codecs record the definition by which a message was read.
                 if source_of(key, side_name, version) is not None:
                     continue
                 if self._show_secrets or not _carries_messages(key, side_name):
@@ -161,7 +161,7 @@ class FieldReader:
         message_kind = kinds[messages.row]
         steps: Ints = starts[message_kind, messages.side]
         is_response = messages.side == 1
-        # A response that refuses the version has the layout of v0, or another one.
+        # A response with UNSUPPORTED_VERSION has the layout of v0, or another one.
         is_api_versions = (
             is_response
             & (message_kind // VERSIONS == API_VERSIONS)

@@ -55,7 +55,7 @@ class WindowQuery(ColumnQuery):
         super().__init__(with_names(columns, capture.names))
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
-        """Return the values of a numeric column and which are present; None for other columns."""
+        """Return values and validity of a numeric column; None for other columns."""
         packets = self._packets.integers(self._window.exchanges, name)
         if packets is None:
             return super().number_column(name, rows)

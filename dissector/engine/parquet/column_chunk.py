@@ -47,7 +47,7 @@ _MAX_DISTINCT = 1 << 14
 """Values of a dictionary, of columns without repeats: the size of a processor's cache."""
 
 _MAX_BOUND_BYTES = 64
-"""Longer texts are not used as bounds: readers would not benefit."""
+"""Maximum length of bounds: readers would not benefit from longer ones."""
 
 _LEVEL = 1
 """Of zstd: a sixth less work than its usual level, for files that are a twentieth larger."""
@@ -64,7 +64,7 @@ class Chunk:
         plain_bytes: Bytes of the pages before compression, headers included.
         dictionary_bytes: Bytes of the dictionary page; 0 without one.
         encodings: The encodings in use.
-        nulls: How many values are null.
+        nulls: Number of null values.
         bounds: Least and greatest value, encoded; None where unknown.
     """
 
@@ -99,7 +99,7 @@ class _Encoded:
     The values of a column that are not null.
 
     Attributes:
-        is_set: Which values, or runs of such, these are; None for all.
+        is_set: Mask of non-null values, or of runs of them; None for all.
         content: The values, or their indices.
         bounds: See `Chunk`.
         dictionary: The distinct values, and their number; None without a dictionary.
@@ -181,7 +181,7 @@ def _plain_numbers(column: Numbers, is_set: Flags | None, kind: ColumnType) -> _
 
 
 def _bounds(numbers: NDArray[Any], kind: ColumnType) -> tuple[bytes, bytes] | None:
-    """Return the least and the greatest number; None for floats, which have several zeros."""
+    """Return minimum and maximum; None for floats, which have several zeros."""
     if numbers.dtype.kind == "f" or not len(numbers):
         return None
     low, high = numbers.min(), numbers.max()
@@ -253,7 +253,7 @@ def _contents(plain: bytes) -> list[bytes]:
 
 
 def _dictionary(values: int, most: int) -> Dictionary:
-    """Return an empty dictionary with room for so many distinct ones of some values."""
+    """Return an empty dictionary with a capacity for distinct values."""
     slots = 1 << max(2 * most - 1, 1).bit_length()
     return Dictionary._make(
         (

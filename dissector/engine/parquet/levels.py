@@ -1,5 +1,5 @@
 """
-Levels: which values of a column are null, and which begin a list.
+Levels: encoding of nulls in a column, and of the begins of lists.
 
 Source: parquet.apache.org/docs/file-format/nestedencoding; S. Melnik et al., "Dremel" (2010).
 """
@@ -29,7 +29,7 @@ def flat_levels(is_set: Flags | None, repeats: Ints | None, rows: int) -> tuple[
     Return the levels of a column without lists, 0 for null and 1 for others.
 
     Args:
-        is_set: Which values are not null; None for all.
+        is_set: Mask of non-null values; None for all.
         repeats: Rows of each; None for one.
         rows: Rows of all.
 
@@ -52,13 +52,13 @@ def flat_levels(is_set: Flags | None, repeats: Ints | None, rows: int) -> tuple[
 @dataclass(slots=True)
 class ListPlaces:
     """
-    Where the items of lists stand: each item has an entry, and each row without items.
+    Entries of lists: one for each item, and one for each row without items.
 
     Attributes:
         entries: Number of entries.
-        repetition: The levels that say which entries begin a row.
+        repetition: Repetition levels, which mark the first entry of each row.
         definition: The definition levels of items.
-        is_item: Which entries are items.
+        is_item: Mask of entries that are items.
         present: The definition level of a field that is not null.
     """
 

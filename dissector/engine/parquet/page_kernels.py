@@ -19,7 +19,7 @@ DISTINCT, PRESENT = 0, 1
 """Places in `Dictionary.counts`."""
 
 MANY = -1
-"""There are more distinct values than the dictionary has room for."""
+"""The number of distinct values exceeds the dictionary."""
 
 GROUP = 8
 """Values of a bit-packed group, and the shortest run that is written as one."""
@@ -59,7 +59,7 @@ def index_int32s(values: I32, is_set: U8, found: Dictionary) -> None:
 
 @device_function
 def index_numbers(values: AnyColumn, is_set: U8, found: Dictionary) -> None:
-    """Find the distinct numbers; there are MANY where the dictionary is full."""
+    """Find the distinct numbers; the result is MANY if the dictionary is full."""
     slots, distinct, indices = found.slots, found.values, found.indices
     mask = len(slots) - 1
     has_nulls = len(is_set) > 0
@@ -207,7 +207,7 @@ def pack_runs(indices: I32, repeats: I64, width: int, waiting: I32, out: U8) -> 
         while run < len(indices) and indices[run] == index:
             rows += repeats[run]
             run += 1
-        # A bit-packed run has whole groups, so it takes the first values of the next one.
+        # A bit-packed run has whole groups, so it includes the first values of the next one.
         missing = -literals % GROUP
         taken = rows if rows < missing + GROUP else missing
         for _ in range(taken):

@@ -37,7 +37,7 @@ def write_groups(
         columns: The type of each column.
         file: Receives the bytes.
         metadata: Keys and values for the file's metadata.
-        workers: How many groups are encoded at a time.
+        workers: Number of groups encoded in parallel.
     """
     at = file.write(_MAGIC)
     written: list[Value] = []

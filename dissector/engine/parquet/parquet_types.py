@@ -75,7 +75,7 @@ TYPES: Mapping[str, FileType] = {
 def types_of(
     columns: Catalogue, chosen: Sequence[str] = (), more: Sequence[str] = ()
 ) -> Mapping[str, FileType]:
-    """Return the types of columns and of `more`, or of those chosen; what is in neither is text."""
+    """Return the types of columns and of `more`, or of those chosen; others are text."""
     known = {each.name: TYPES[each.type] for each in columns} | dict.fromkeys(more, _TEXT)
     return {name: known.get(name, _TEXT) for name in chosen or known}
 

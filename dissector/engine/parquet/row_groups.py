@@ -27,7 +27,7 @@ class Numbers:
 
     Attributes:
         values: Of 16, 32 or 64 bits, or floats.
-        is_set: Which are not null; None for all.
+        is_set: Mask of non-null values; None for all.
         repeats: Number of rows of each; None for one.
     """
 
@@ -75,8 +75,8 @@ class Lists:
 
     Attributes:
         counts: Items of each row.
-        is_set: Which rows are not null; None for all.
-        fields: The fields of all items, one behind the other; see `ListType`.
+        is_set: Mask of non-null rows; None for all.
+        fields: Concatenated fields of all items; see `ListType`.
     """
 
     counts: Ints

@@ -1,5 +1,5 @@
 """
-Structs in Thrift's compact protocol, as far as Parquet's metadata needs them.
+The part of Thrift's compact protocol used by Parquet's metadata.
 
 Source: github.com/apache/thrift, doc/specs/thrift-compact-protocol.md.
 """

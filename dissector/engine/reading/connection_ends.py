@@ -1,4 +1,4 @@
-"""Connections that end in a window: when, how, and which side closed first."""
+"""Connections that end in a window: time, kind, and side that closed first."""
 
 from __future__ import annotations
 

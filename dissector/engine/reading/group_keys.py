@@ -134,7 +134,7 @@ def _unified(codes: Ints, labels: Sequence[Label]) -> tuple[Ints, Sequence[Label
 
 
 def _time_labels(columns: Columns, length_ns: int, unit: str) -> tuple[Ints, Sequence[Label]]:
-    """Return the minutes or seconds in which exchanges began; of orphans, of the response."""
+    """Return the minutes or seconds in which exchanges began; for orphans, of the response."""
     request, response = columns["request_time_ns"], columns["response_time_ns"]
     assert isinstance(request, Integers)
     assert isinstance(response, Integers)
@@ -151,7 +151,7 @@ def _time_text(number: int, unit: str) -> str | None:
 
 
 def _explode(column: Coded, rows: Ints) -> tuple[Ints, Ints, Sequence[Label]]:
-    """Return for each item of the lists of some rows: which row, its code; and the labels."""
+    """Return row and code of each item in the lists of some rows, and the labels."""
     names: dict[str, int] = {}
     flat = [[names.setdefault(name, len(names)) for name in each] for each in column.values]
     sizes = np.array([len(each) for each in flat], np.int64)

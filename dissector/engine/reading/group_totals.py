@@ -45,7 +45,7 @@ class GroupTotals:
 
     @property
     def count(self) -> int:
-        """How many exchanges."""
+        """Number of exchanges."""
         return self.sums[0]
 
     def row(self, measures: Sequence[str]) -> dict[str, Any]:

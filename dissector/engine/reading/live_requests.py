@@ -1,4 +1,4 @@
-"""Shows the requests of a live capture when they come, not when their exchanges end."""
+"""Shows requests of live captures on arrival, before their exchanges end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dissector.engine.exchanges.exchange import Exchange
 
 
 class LiveRequests:
-    """Remembers the shown requests in flight, so that none is shown twice."""
+    """Records the shown requests in flight, so that none is shown twice."""
 
     def __init__(self, passes: Callable[[Exchange], bool]) -> None:
         """Start; `passes` filters requests."""

@@ -20,7 +20,7 @@ class OrderedMessage(NamedTuple):
     Attributes:
         packet: Number of the packet, from 1.
         number: Order of messages of one packet.
-        time_ns: When it was captured.
+        time_ns: Time of capture.
         exchange: The exchange.
         message: The message.
     """
@@ -65,7 +65,7 @@ class PacketOrder:
             yield heapq.heappop(self._waiting)
 
     def ready(self, low_watermark: int) -> Iterator[OrderedMessage]:
-        """Yield the messages up to the low watermark: from there on messages may still come."""
+        """Yield the messages before the low watermark: from there on messages may follow."""
         while self._waiting and self._waiting[0].packet <= low_watermark:
             yield heapq.heappop(self._waiting)
 

@@ -71,7 +71,7 @@ class PacketOrderBuffer(Generic[Window]):
         return self._first(max(0, self._table.shape[1] - MAX_WAITING))
 
     def ready(self, low_watermark: int) -> Iterator[OrderedBatch[Window]]:
-        """Yield the messages before the low watermark: from there on messages may still come."""
+        """Yield the messages before the low watermark: from there on messages may follow."""
         return self._first(int(np.searchsorted(self._table[_PACKET], low_watermark)))
 
     def drain(self) -> Iterator[OrderedBatch[Window]]:

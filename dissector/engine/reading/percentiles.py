@@ -43,7 +43,7 @@ class Latencies:
     Durations in nanoseconds.
 
     Attributes:
-        count: How many.
+        count: Number of latencies.
         min_ns: The shortest; undefined without any.
         max_ns: The longest one.
         exact_values: Durations that are not in buckets yet.
@@ -130,7 +130,7 @@ class Latencies:
 
 def _buckets_of(values: Ints) -> Ints:
     """Return the bucket of each duration."""
-    # The exponent of a float is how often a length doubles beyond the fine ones.
+    # The exponent of a float is the number of doublings beyond the fine ones.
     doublings = np.maximum(np.frexp(values.astype(np.float64))[1] - _FINE_BITS, 0).astype(np.int64)
     buckets: Ints = doublings * (_FINE // 2) + (values >> doublings)
     return buckets

@@ -23,10 +23,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _Place: TypeAlias = "SimpleQueue[tuple[Result] | BaseException]"
-"""Where a result, or the error instead of it, will be."""
+"""Place of a result, or of the error instead of it."""
 
 _SIGNAL_S = 0.5
-"""How long to wait at a time: a signal that comes just before a wait does not interrupt it."""
+"""Timeout of one wait: a signal just before a wait does not interrupt it."""
 
 
 class _Stage(Generic[Item, Result]):
@@ -36,7 +36,7 @@ class _Stage(Generic[Item, Result]):
     Attributes:
         made: The places of results in order; None for the end.
         room: A permit for each result that may be made now.
-        stopped: The caller wants no more.
+        stopped: Whether the caller has stopped.
     """
 
     def __init__(self, items: Iterable[Item], work: Callable[[Item], Result], most: int) -> None:
@@ -48,7 +48,7 @@ class _Stage(Generic[Item, Result]):
         self._lock = Lock()
 
     def run(self) -> None:
-        """Make results while there is room."""
+        """Produce results while there is room."""
         while self.room.acquire() and not self.stopped:
             taken = self._take()
             if taken is None:
@@ -90,11 +90,11 @@ class _Stage(Generic[Item, Result]):
 
 def prefetch(items: Iterable[Item], max_waiting: int = 1) -> Iterator[Item]:
     """
-    Yield the items of an iterable, which is read in a thread of its own.
+    Yield the items of an iterable, which is read in a separate thread.
 
     Args:
         items: Used by that thread only.
-        max_waiting: How many items may wait for the caller.
+        max_waiting: Maximum number of items waiting for the caller.
 
     Raises:
         BaseException: Raised by the items, in order.
@@ -112,7 +112,7 @@ def map_in_threads(
         items: Used by one of the threads at a time.
         work: The function, called in that many threads.
         workers: The number of threads.
-        max_waiting: How many results may be in progress or wait for the caller.
+        max_waiting: Maximum number of results in progress, or waiting for the caller.
 
     Raises:
         BaseException: Raised by the items or the function, in order.
@@ -137,7 +137,7 @@ def map_in_threads(
 
 
 def _wait_for(queue: SimpleQueue[Item]) -> Item:
-    """Return the next element; meanwhile the main thread handles signals, such as Ctrl-C."""
+    """Return the next element; the main thread handles signals, such as Ctrl-C, while waiting."""
     while True:
         try:
             return queue.get(timeout=_SIGNAL_S)

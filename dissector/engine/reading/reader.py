@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Tap = Callable[[int, int, bytes | None, int], None]
 """
-Receives connection, side, the next bytes of that stream (None for a gap), and how many.
+Called with connection, side, next bytes of that stream (None for a gap), and their number.
 
 A gap of `PLAINTEXT_BEGINS` bytes: earlier chunks were encrypted, later ones are decrypted.
 """
@@ -68,7 +68,7 @@ class Options:
         ports: Only connections on these ports are read, and taken for Kafka; empty: all, recognised
             by content.
         max_frame_bytes: Larger frames are skipped as a problem.
-        window_bytes: About how much of a file is in memory at a time.
+        window_bytes: Approximate bytes of a file in memory at a time.
         stdin: Read in place of standard input for `-`.
         inputs: Streams to read in place of files of some names.
         stop: Ends the captures where they are when requested.
@@ -101,7 +101,7 @@ class Window:
 
     Attributes:
         exchanges: Those that ended in it.
-        low_watermark: The first packet of messages that may still come in later windows.
+        low_watermark: The first packet of messages that may follow in later windows.
         problems: Problems of the files: file name and problem.
         summary: The summary of the exchanges, if requested for all windows.
         in_flight: Requests in flight, if requested; their status is WAITING.
@@ -244,20 +244,20 @@ class Reading:
         self.decryption = decryption
 
     def retain(self, numbers: Ints) -> None:
-        """Forget all connections but these; the others must have ended by `end_connections`."""
+        """Drop all connections but these; the others must have ended by `end_connections`."""
         self.streams.retain(numbers)
         self.decryption.retain(numbers)
         self.correlator.retain(numbers)
 
     def low_watermark(self) -> int:
-        """Return the first packet of messages that may still come."""
+        """Return the first packet of messages that may follow."""
         return min(self.correlator.low_watermark(), self.decryption.low_watermark())
 
     def _secrets_of_files(self) -> TlsSecrets:
         return list(read_tls_secrets(self.source.paths, self.options.inputs))
 
     def _take_secrets(self) -> bool:
-        """Add the secrets in the files, and of key logs that grow; return whether any came."""
+        """Add secrets in the files, and in growing key logs; return whether any were added."""
         before = self.keys.generation
         while self.source.tls_secrets:
             self.keys.add(self.source.tls_secrets.pop(0))

@@ -33,9 +33,9 @@ class SegmentSource(Protocol):
         packets: Packets read so far.
         bytes: Bytes of packets read so far.
         file_bytes: Bytes of the files read so far.
-        begin_ns: When the first packet was captured; 0 before that is known.
-        networks: Names of the networks of segments, by number; more may come.
-        passed_over: How many packets had no segment, by reason.
+        begin_ns: Time of the first packet; 0 until it is known.
+        networks: Names of the networks of segments, by number; it may grow.
+        passed_over: Number of packets without a segment, by reason.
         tls_secrets: TLS key logs found in the files so far.
     """
 

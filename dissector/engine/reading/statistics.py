@@ -56,7 +56,7 @@ class Grouping:
 
         Args:
             totals: The totals of each group.
-            most: How many rows, the first ones; None for all.
+            most: Maximum number of rows; None for all.
         """
         names = key_columns(self.keys)
         count = len(totals) if most is None else most
@@ -91,7 +91,7 @@ class Statistics:
     A report on exchanges.
 
     Attributes:
-        problems: How many problems they have.
+        problems: Number of problems.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Statistics:
         }
 
     def first_rows(self, section: str, most: int) -> tuple[list[dict[str, Any]], int]:
-        """Return the first rows of a section, and how many it has."""
+        """Return the first rows of a section, and the number of all."""
         totals = self._totals[section]
         return self._groupings[section].rows(totals, most), len(totals)
 

@@ -10,7 +10,7 @@ from dissector.engine.reading.reader import Reading
 from dissector.tls.tls_summary import LINES_MAY_COME, Reason, TlsSummary
 
 COLUMNS = names(TLS)
-"""The columns of `streams` about TLS; null where a connection is not TLS, or where unknown."""
+"""TLS columns of `streams`; null for connections without TLS, and if unknown."""
 
 
 def tls_columns(summary: TlsSummary | None) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def tls_columns(summary: TlsSummary | None) -> dict[str, Any]:
 
 
 def unreadable_tls(reading: Reading) -> str:
-    """Return why no byte of a capture that is all TLS can be read; empty if that is not so."""
+    """Return the reason why a capture with TLS only is unreadable; empty for other captures."""
     decryption = reading.decryption
     if decryption.decrypted_count or not len(decryption):
         return ""

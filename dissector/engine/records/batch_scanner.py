@@ -77,14 +77,14 @@ MAX_WRAPPED_MESSAGES = 3_000_000
 """Upper bound of the messages that a field's wrappers can hold in `decompressor.UNIT_BYTES`."""
 
 LIBRARY_MIN_BYTES = 2048
-"""Payload size from which a library call is faster than our kernel, call overhead included."""
+"""Minimum payload size for library calls; below, our kernel is faster."""
 
 _SIZE_0, _SIZE_1 = MESSAGE_0.size, MESSAGE_1.size
 _LAST_CODEC = max(CODECS)
 
 
 def max_records(field_bytes: Ints) -> Ints:
-    """Return how many records fields of these sizes may have, as `Limits.records_of` does."""
+    """Return the maximum numbers of records in fields of these sizes; see `Limits.records_of`."""
     few = DEFAULT.free_records + DEFAULT.records_a_byte * field_bytes
     many = DEFAULT.many_records + field_bytes // DEFAULT.bytes_a_record
     limit: Ints = np.minimum(np.minimum(few, many), DEFAULT.max_records)
@@ -92,7 +92,7 @@ def max_records(field_bytes: Ints) -> Ints:
 
 
 def max_bytes(field_bytes: Ints) -> Ints:
-    """Return how many bytes fields of these sizes may decompress to, as `Limits.bytes_of` does."""
+    """Return the maximum decompressed bytes of fields of these sizes, as `Limits.bytes_of` does."""
     small = np.minimum(DEFAULT.field_ratio * field_bytes, DEFAULT.field_ratio_bytes)
     large = np.maximum(small, DEFAULT.large_field_ratio * field_bytes)
     limit: Ints = np.clip(large, DEFAULT.field_bytes, DEFAULT.max_decompressed_bytes)

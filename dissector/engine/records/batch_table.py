@@ -15,7 +15,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Bools: TypeAlias = NDArray[np.bool_]
 
 VALID, INVALID, UNDECIDED = range(3)
-"""State of a field: no error so far; something is wrong; only the Python reader can decide."""
+"""State of a field: no error so far; an error was found; only the Python reader can decide."""
 
 HEADER_BYTES = BATCH.size
 MIN_RECORD_BYTES = 7

@@ -27,7 +27,7 @@ def invalid_fields(
     data: Bytes, carry_over: Bytes, start: Ints, length: Ints, may_be_cut: Bools
 ) -> Bools:
     """
-    Return the `records` fields in which the Python reader would find a problem.
+    Return the `records` fields with problems according to the Python reader.
 
     Args:
         data: The bytes of a window.

@@ -33,7 +33,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Bools: TypeAlias = NDArray[np.bool_]
 
 ARENA_BYTES = 4 * MIB
-"""Size of an arena to read: its bytes are then still in the CPU cache."""
+"""Size of an arena: its bytes stay in the CPU cache until they are read."""
 
 MIN_MESSAGE_BYTES = LENGTH_END + MIN_MESSAGE_SIZE
 """Bytes of a message of magic 0 without key and value."""
@@ -78,7 +78,7 @@ def iter_payloads(
         batches: The batches.
         unit: Number of the unit (such as the exchange) of each batch, ascending; units are not
             split.
-        portion_records: About how many records to yield at a time; None: all at once.
+        portion_records: Approximate number of records per portion; None for all at once.
     """
     batch = np.flatnonzero(batches.state[batches.field] == VALID)
     unit = unit[batch]
@@ -108,7 +108,7 @@ def iter_payloads(
 
 
 def _portions(unit: Ints, count: Ints, portion_records: int | None) -> list[tuple[int, int]]:
-    """Return ranges of about `portion_records` records; each ends where a unit ends."""
+    """Return ranges of about `portion_records` records; each ends at the end of a unit."""
     if portion_records is None or not len(unit):
         return [(0, len(unit))]
     first = np.flatnonzero(np.diff(unit, prepend=-1))
@@ -186,7 +186,7 @@ class _Decompressor:
 
 
 def _max_wrapped_bytes(found: Batches) -> Ints:
-    """Return for each field the message size below which its records can't be too many."""
+    """Return for each field the message size below which its number of records is within limits."""
     batches = np.bincount(found.field, minlength=len(found.state))
     limit: Ints = (max_records(found.field_bytes) - batches) * MIN_MESSAGE_BYTES
     return limit

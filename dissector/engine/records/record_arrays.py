@@ -19,7 +19,7 @@ class FieldArrays(NamedTuple):
         length: Its bytes; 0 for null.
         may_be_cut: Whether its last batch may be cut off.
         state: Receives its state.
-        record_limit: How many records it may have.
+        record_limit: Maximum number of records.
         limits: Columns of the output; records that all fields with wrappers may have; the lowest
             magic that is read.
     """

@@ -49,7 +49,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
 
 BLOCK_BYTES = 1 << 19
-"""Bytes that are checked and then read, while they are in the CPU cache."""
+"""Bytes checked and read together, while they are in the CPU cache."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

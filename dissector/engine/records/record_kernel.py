@@ -31,7 +31,7 @@ from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
 NULL = -1
 """Length of null."""
 NO_ROOM = -2
-"""Result where the table of headers is full."""
+"""Result if the table of headers is full."""
 
 OFFSET, TIMESTAMP, KEY, KEY_LENGTH, VALUE, VALUE_LENGTH, HEADERS = range(7)
 COLUMN_COUNT = 7
@@ -47,12 +47,12 @@ def _read_long_varint(source: U8, at: int, end: int, value: int, last: int) -> t
     Args:
         source: The bytes.
         at: Offset behind the first byte.
-        end: Where the record ends.
+        end: End of the record.
         value: The first byte.
         last: Largest last byte: 15 for five bytes, 1 for ten.
 
     Returns:
-        The number and where it ends; -1 if it is not valid.
+        The number and its end; -1 if it is invalid.
     """
     if at < end and source[at] < 128:
         return value & 127 | (0 | source[at]) << 7, at + 1
@@ -87,7 +87,7 @@ def _read_length(source: U8, at: int, end: int) -> tuple[int, int]:
     Read the length of a key or value.
 
     Returns:
-        Where the content begins, -1 if it does not fit, and its length or NULL.
+        Begin of the content, -1 if it does not fit, and its length or NULL.
     """
     if at < 0 or at >= end:
         return -1, NULL

@@ -1,5 +1,5 @@
 """
-The records of a window in columns: what `record_rows` gives row by row.
+Records of a window in columns, equal to the rows of `record_rows`.
 
 Exchanges with problems, or with records that the kernels do not read, are listed at their positions
 among the columns, to be decoded as objects.
@@ -51,7 +51,7 @@ from dissector.protocol.records.rows import SEQUENCE_MASK
 Bools: TypeAlias = NDArray[np.bool_]
 
 PART_RECORDS = 50_000
-"""About how many records one part has."""
+"""Approximate number of records per part."""
 
 MIN_COLUMN_VALUE = NONE + (1 << 48)
 """Least offset or time that a column can hold; values near NONE have other meanings there."""

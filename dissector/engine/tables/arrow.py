@@ -92,7 +92,7 @@ class ArrowArray:
         length: Its number of values.
         buffers: Validity bits, offsets, contents; as the type has them.
         children: Its child arrays.
-        nulls: How many values are null.
+        nulls: Number of null values.
         name: Of a child.
     """
 

@@ -111,7 +111,7 @@ class Slices:
 
     Attributes:
         start: Where they begin in the buffers; NONE for null.
-        length: How many.
+        length: Number of bytes.
         buffers: The bytes that they refer to.
     """
 
@@ -140,7 +140,7 @@ class Headers:
 
     Attributes:
         first: Of each row, the index of its first header.
-        count: How many it has.
+        count: Number of headers.
         keys: The key of each header; never null.
         values: The value of each header.
     """
@@ -193,7 +193,7 @@ _PER_ROW: Mapping[type[Any], Sequence[str]] = {
 
 
 def select_rows(columns: Columns, rows: slice | Ints) -> Columns:
-    """Return some rows of columns; a slice copies nothing."""
+    """Return some rows of columns; for a slice, without copying."""
     return {
         name: replace(
             column, **{array: getattr(column, array)[rows] for array in _PER_ROW[type(column)]}
@@ -245,7 +245,7 @@ def _part(column: Column, rows: slice, codes: dict[int, Ints]) -> Column:
 
 
 def with_capacity(table: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return a table with room for so many rows, twice as many if it is reallocated."""
+    """Return a table with the given capacity, twice as large if it is reallocated."""
     if count <= len(table):
         return table
     wider = np.zeros((max(count, 2 * len(table)), *table.shape[1:]), table.dtype)

@@ -47,7 +47,7 @@ class ColumnConcatenator:
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Codes:
-    """Dictionary-encoded columns: a value that windows share gets one code."""
+    """Dictionary-encoded columns: equal values in several windows get one code."""
 
     values: list[Any] = field(default_factory=list)
     parts: list[Ints] = field(default_factory=list)
@@ -128,7 +128,7 @@ class _HeaderLists:
 
 
 _Joined: TypeAlias = Any
-"""One of the classes above; each takes its own kind of column."""
+"""One of the classes above, for one kind of column."""
 
 
 def _joined(column: Column) -> _Joined:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
 STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
-"""`waiting` are requests in flight in a live capture, until their exchanges end."""
+"""`waiting` marks requests in flight in a live capture, until their exchanges end."""
 
 BROKEN_REQUEST, BROKEN_RESPONSE, ENDING_AT = 1, 2, 2
 """Flags of `Exchanges.broken_off`, and the first bit of its index into `END_REASONS`."""
@@ -30,7 +30,7 @@ Ints: TypeAlias = NDArray[np.int64]
 @dataclass(slots=True, eq=False, repr=False)
 class Frames:
     """
-    Frames in columns; NONE in every column where an exchange has no such frame.
+    Frames in columns; NONE in every column if an exchange lacks the frame.
 
     Attributes:
         start: Where the frame begins (behind its size): an offset in `Exchanges.data`, or, from its
@@ -39,7 +39,7 @@ class Frames:
         size: Its declared size; more than `captured_bytes` where some were not captured.
         packet: The packet that completed it.
         time_ns: When that packet was captured.
-        offset: Where the frame begins in its stream.
+        offset: Offset of the frame in its stream.
     """
 
     start: Ints
@@ -104,7 +104,7 @@ class Exchanges:
         return replace(rest, **sides)
 
     def detached(self, row: int) -> Exchanges:
-        """Return one exchange with its own bytes, which outlives the window."""
+        """Return one exchange with its own bytes, independent of the window."""
         table, carry_over = self.rows(np.array([row])), bytearray()
         for frames in (table.request, table.response):
             data = self.frame(frames, 0)

@@ -26,14 +26,14 @@ def varint_at(data: U8, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def int16_at(data: U8, at: int) -> int:
-    """Read two bytes, which must be there."""
+    """Read two bytes, which must be available."""
     value: int = data[at] << 8 | data[at + 1]
     return (value ^ 0x8000) - 0x8000
 
 
 @device_function
 def int32_at(data: U8, at: int) -> int:
-    """Read four bytes, which must be there."""
+    """Read four bytes, which must be available."""
     value: int = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
     return (value ^ 0x80000000) - 0x80000000
 

@@ -110,17 +110,17 @@ def read_in_batches(
     max_rows: int = BATCH_ROWS,
 ) -> Iterator[Tape]:
     """
-    Run messages through their programs, as many at a time as there is room for.
+    Run messages through their programs, in batches that fit the tape.
 
     Args:
         data: Bytes of messages, and
         carry_over: of more messages, at offsets from the end of `data` on.
-        starts: Where each begins, its header first.
-        ends: Where each ends.
+        starts: Begin of each message, including its header.
+        ends: End of each message.
         steps: The first instruction of each one's program; negative without one.
         programs: The programs.
         wanted: For each field number whether it is wanted; fields beyond are not.
-        max_rows: How many rows a tape may have; a tape of a single message has as many as it needs.
+        max_rows: Maximum number of rows in a tape; for a single message it may be exceeded.
 
     Yields:
         Tapes of successive messages; each numbers its own from 0 on.

@@ -41,8 +41,8 @@ class MessageArrays(NamedTuple):
     The messages to read.
 
     Attributes:
-        start: Where each begins.
-        end: Where it ends.
+        start: Begin of each message.
+        end: End of each message.
         step: The first instruction of its program; negative without one.
         state: Receives its state.
         stopped: Receives where reading stopped.
@@ -73,6 +73,6 @@ def program_arrays(code: Any, tags: Any, wanted: Any) -> ProgramArrays:
 
 
 def new_rows(capacity: int) -> TapeRows:
-    """Return room for so many rows."""
+    """Return columns with the given capacity."""
     kinds = np.int32, np.int32, np.int32, np.int32, np.int64, np.int64
     return TapeRows._make(np.empty(capacity, kind) for kind in kinds)

@@ -67,8 +67,8 @@ def read_message(
 
     Args:
         data: Bytes.
-        at: Where the message begins in them.
-        end: Where it ends.
+        at: Begin of the message.
+        end: End of the message.
         base: The offset of `data` among all bytes.
         step: The first instruction.
         program: The programs.

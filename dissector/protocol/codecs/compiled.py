@@ -28,7 +28,7 @@ Write = Callable[[Any], bytes]
 
 
 class CodecFallback(Exception):
-    """The bytes or the value do not match the declaration; the interpreted codec finds out why."""
+    """Bytes or value do not match the declaration; the interpreted codec finds the reason."""
 
 
 FALLBACK_ERRORS = (
@@ -41,7 +41,7 @@ FALLBACK_ERRORS = (
     AttributeError,
     OverflowError,
 )
-"""What generated functions raise where bytes or value do not match the declaration."""
+"""Errors raised by generated functions if bytes or value do not match the declaration."""
 
 BOOLEANS = (False, True, *range(2, 256))
 """Byte -> value of a boolean field; bytes above 1 stay numbers, to be written back unchanged."""
@@ -57,7 +57,7 @@ uuid_of = lru_cache(maxsize=4096)(lambda data: UUID(bytes=data))
 
 
 dict_equal = dict.__eq__
-"""Quick test for equal Containers; where it fails, the slow `Container.__eq__` must decide."""
+"""Quick test for equal Containers; if it fails, the slow `Container.__eq__` must decide."""
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:

@@ -100,7 +100,7 @@ class _FunctionSource:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Put the statements that are added meanwhile under a `for`, `if` or `else`."""
+        """Put the statements added in the block under a `for`, `if` or `else`."""
         self.line(head)
         outer, self._indent = self._indent, self._indent + "    "
         yield

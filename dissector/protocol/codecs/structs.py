@@ -164,7 +164,7 @@ class Fields(Emitted):
             self.tagged._emit_read(out, fields)
 
     def _template(self, out: ReadFunction) -> str:
-        """Return the dict to copy for a large Container, as filling it is slower; else empty."""
+        """Return a dict to copy for large Containers, which is faster than filling; else empty."""
         names = [member.name for member in self.members]
         if self.tagged is not None:
             names += [member.name for member in self.tagged.known_tags.values()]

@@ -39,7 +39,7 @@ def read_exactly(stream: Any, count: int) -> bytes:
     Read exactly `count` bytes.
 
     Raises:
-        DecodeError: Fewer are left; its position is where the read began.
+        DecodeError: Fewer are left; its position is the begin of the read.
     """
     data: bytes = stream.read(count)
     if len(data) != count:

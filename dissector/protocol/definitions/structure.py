@@ -1,4 +1,4 @@
-"""Compare declarations: what must be equal for a message to be the same on the wire."""
+"""Comparison of declarations: properties that determine a message's form on the wire."""
 
 from __future__ import annotations
 

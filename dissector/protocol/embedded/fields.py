@@ -163,7 +163,7 @@ def _embed_message(field: _BytesField, inner: Message) -> Embedded:
     for problem in inner.problems:
         found.add(problem)
     if inner.api_key == ENVELOPE:
-        # Kafka forwards no envelopes; decoding them would allow a frame to nest without end.
+        # Kafka forwards no envelopes; decoding them would allow unlimited nesting.
         found.problem("an Envelope inside an Envelope is not decoded", 0)
     else:
         found.inner = read_embedded(inner)

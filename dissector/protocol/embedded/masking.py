@@ -43,7 +43,7 @@ responses the correlation id."""
 
 @cache
 def setting_name(fields: tuple[Field, ...]) -> str | None:
-    """Return which field has the name of a setting, if a struct of these fields is a setting."""
+    """Return the field with the name of a setting, if a struct of these fields is a setting."""
     return _setting_name({each.name for each in fields if each.type == "string"})
 
 

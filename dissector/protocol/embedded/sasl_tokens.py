@@ -53,7 +53,7 @@ class Token:
             one; None if unknown.
         user: The name that logs in, if the token has it.
         step: `client-first`, `server-final`, ...; empty if unknown.
-        text: One line for people.
+        text: Summary in one line.
     """
 
     mechanism: str | None

@@ -65,7 +65,7 @@ class RecordBatch:
 
     @property
     def transactional(self) -> bool:
-        """Whether the batch belongs to a transaction."""
+        """Whether the batch is part of a transaction."""
         return bool(self.attributes & layout.TRANSACTIONAL)
 
     @property
@@ -153,8 +153,8 @@ def read_batch(data: bytes, start: int, end: int, path: str, budget: Budget) -> 
 
     Args:
         data: The `records` field.
-        start: Where the batch begins.
-        end: Where it ends, by its own length.
+        start: Begin of the batch.
+        end: End of the batch, according to its length.
         path: Its name in problems: `records[0]`.
         budget: The remaining limits of decompression and records.
     """

@@ -36,7 +36,7 @@ def new_batch(
         producer_epoch: -1 for none.
         base_sequence: Sequence of the first record.
         partition_leader_epoch: Set by brokers.
-        transactional: Whether the batch belongs to a transaction.
+        transactional: Whether the batch is part of a transaction.
 
     Raises:
         EncodeError: The codec does not exist.

@@ -26,7 +26,7 @@ from dissector.protocol.records.unpack import GZIP_WBITS, XERIAL_MAGIC, snappy_s
 
 CODEC_MASK = 0x07
 _MAX_CHUNK_BYTES = 1 << 20
-"""The largest chunk that a decoder returns, where it takes a limit."""
+"""Maximum size of chunks from decoders with a limit."""
 _FIRST_WINDOW = 256
 _LAST_WINDOW = 1 << 16
 _ZSTD_MAX_RATIO = 32768

@@ -27,7 +27,7 @@ def control_type(key: bytes | None) -> str | None:
     """
     Return the name of a control record's type.
 
-    `control type 9` where the type has no name; None where the key is too short.
+    `control type 9` for types without a name; None if the key is too short.
     """
     if key is None or len(key) < _KEY.size:
         return None

@@ -27,7 +27,7 @@ class UnreadBatch:
     Bytes of a `records` field that are not a complete batch of a known magic.
 
     Attributes:
-        data: The bytes, which building writes again.
+        data: The bytes, also used for building.
         partial: Whether they are the beginning of a truncated batch, as Fetch responses may end.
         problems: Problems of the bytes; positions are in the `records` field.
         position: Where in the field they begin.
@@ -40,17 +40,17 @@ class UnreadBatch:
 
     @property
     def base_offset(self) -> int | None:
-        """The offset at the beginning of the bytes; None where it is truncated."""
+        """Offset at the beginning of the bytes; None if truncated."""
         return _number(self.data, 0, 8)
 
     @property
     def batch_length(self) -> int | None:
-        """The declared size; None where it is truncated."""
+        """Declared size; None if truncated."""
         return _number(self.data, 8, layout.LENGTH_END)
 
     @property
     def magic(self) -> int | None:
-        """The declared magic; None where it is truncated."""
+        """Declared magic; None if truncated."""
         return _number(self.data, layout.MAGIC_AT, layout.MAGIC_AT + 1)
 
     @property
@@ -155,7 +155,7 @@ def _unread_batch(
 
 
 def _number(data: bytes, start: int, end: int) -> int | None:
-    """Read a signed integer; None where it is truncated."""
+    """Read a signed integer; None if truncated."""
     if end > len(data):
         return None
     return int.from_bytes(data[start:end], "big", signed=True)

@@ -1,5 +1,5 @@
 """
-How much a `records` field may cost: limits against hostile batches.
+Limits on the cost of a `records` field, against hostile batches.
 
 All limits follow from the bytes of the field as captured. So the output of all messages of a
 capture is limited too, in proportion to its size, and no row depends on windows, files or order.
@@ -62,7 +62,7 @@ class Limits:
         return min(most, self.max_decompressed_bytes)
 
     def records_of(self, size: int) -> int:
-        """Return how many records, and batches, a field of this size may have."""
+        """Return the maximum number of records, and of batches, in a field of this size."""
         few = self.free_records + self.records_a_byte * size
         many = self.many_records + size // self.bytes_a_record
         return min(few, many, self.max_records)
@@ -77,7 +77,7 @@ class Budget:
 
     Attributes:
         limits: The limits.
-        max_records: How many records the field may have.
+        max_records: Maximum number of records in the field.
         output_bytes: Remaining bytes of output.
         records: Remaining number of records.
     """
@@ -95,7 +95,7 @@ class Budget:
         self.records = self.max_records
 
     def output_for(self, compressed_bytes: int) -> int:
-        """Return how many bytes the compressed input may be decompressed to now."""
+        """Return the maximum number of bytes the compressed input may be decompressed to."""
         if self.output_bytes <= self.limits.free_bytes:
             return self.output_bytes
         by_ratio = max(self.limits.free_bytes, self.limits.max_ratio * compressed_bytes)

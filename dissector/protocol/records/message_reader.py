@@ -24,8 +24,8 @@ def read_message(data: bytes, start: int, end: int, path: str, budget: Budget) -
 
     Args:
         data: The `records` field.
-        start: Where the message begins.
-        end: Where it ends, by its own size.
+        start: Begin of the message.
+        end: End of the message, according to its size.
         path: Its name in problems: `records[0]`.
         budget: The remaining limits of decompression and records.
     """
@@ -195,7 +195,7 @@ def is_long_enough(data: bytes, start: int, end: int) -> bool:
 
 
 def _bytes_at(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    """Read an int32 length and so many bytes, or null, of a message that ends at `end`."""
+    """Read an int32 length and that number of bytes, or null, of a message that ends at `end`."""
     if at + 4 > end:
         raise DecodeError("message ends early", position=at)
     (size,) = _LENGTH.unpack_from(data, at)

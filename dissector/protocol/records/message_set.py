@@ -51,7 +51,7 @@ class LegacyRecord(NamedTuple):
 
     @property
     def headers(self) -> tuple[()]:
-        """Empty: headers came with magic 2."""
+        """Empty: headers were introduced with magic 2."""
         return ()
 
 
@@ -102,7 +102,7 @@ class LegacyBatch:
         return out
 
     def with_records(self, records: Sequence[LegacyRecord]) -> LegacyBatch:
-        """Return a message with other records: one, or any number where a codec is set."""
+        """Return a message with other records: one, or any number if a codec is set."""
         records = list(records)
         times = [record.timestamp for record in records if record.timestamp is not None]
         create_time = self.magic and not self.attributes & layout.TIMESTAMP_TYPE

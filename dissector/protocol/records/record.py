@@ -36,7 +36,7 @@ class Record(NamedTuple):
         headers: (key, value) in order; keys that are not UTF-8 are decoded with surrogates.
         offset: In the log: base offset + delta. Only batches from a broker have a true base offset.
         timestamp: Milliseconds since the epoch: the batch's append time, if it has one.
-        control_type: In a control batch the name of the type (`COMMIT`), else None.
+        control_type: Name of the type in a control batch (`COMMIT`), else None.
     """
 
     attributes: int = 0
@@ -61,7 +61,7 @@ def read_records(
         count: As in the batch's header; no memory is allocated from it.
         base_offset: Added to each offset delta.
         base_timestamp: Added to each timestamp delta, in ms.
-        append_time: The timestamp of all records where the broker set it; None where it did not.
+        append_time: Timestamp of all records if set by the broker, else None.
 
     Returns:
         The records, and where reading stopped: behind the last record, or at the invalid one.
@@ -264,7 +264,7 @@ _NULL = zigzag(-1)
 
 
 def _write_by_declaration(record: Record, index: int) -> bytes:
-    """Write a record by the declaration, which names the invalid field."""
+    """Write a record by the declaration, to identify the invalid field."""
     from dissector.protocol.records.record_constructs import RECORD
 
     try:

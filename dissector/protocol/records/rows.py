@@ -24,10 +24,10 @@ class Row(NamedTuple):
         headers: (key, value) in order.
         magic: 0, 1 or 2.
         codec: Of the batch or wrapper.
-        producer_id: -1 where the producer is not idempotent.
-        producer_epoch: -1, too, where the producer is not idempotent.
+        producer_id: -1 if the producer is not idempotent.
+        producer_epoch: -1 if the producer is not idempotent.
         sequence: Of this record; -1 in the same case.
-        transactional: Whether it belongs to a transaction.
+        transactional: Whether it is part of a transaction.
         control: The type of a control record (`COMMIT`); None for a client's record.
     """
 

@@ -22,7 +22,7 @@ _XERIAL_START = struct.Struct(">8s8xI")
 _SNAPPY_MAX_RATIO = 22
 """The longest copy of snappy is 64 bytes for 3."""
 _LZ4_CHUNK_BYTES = 1 << 17
-"""Large enough for speed, small enough to stay in the processor's cache when it is copied."""
+"""Large enough for speed, small enough to stay in the processor's cache when copied."""
 _ZSTD_USUAL_RATIO = 16
 _ZSTD_MIN_ROOM = 1 << 16
 _ZSTD_MIN_BYTES = 9
@@ -30,12 +30,12 @@ _ZSTD_ID_BYTES = (0, 1, 2, 4)
 _ZSTD_CONTENT_SIZE_BYTES = (0, 2, 4, 8)
 _ZSTD_SINGLE_SEGMENT = 0x20
 _ZSTD_DECLARES = 0xE0
-"""Flags of a frame; one of them is set where the frame declares its content size."""
+"""Flags of a frame; one of them is set if the frame declares its content size."""
 _ZSTD_HAS_CHECKSUM = 4
 _ZSTD_RLE_BLOCK = 2
 _ZSTD_BLOCK_BYTES = 1 << 17
 _ZSTD_WIDEST_WINDOW_LOG = 27
-"""The library's limit when it reads in chunks; in a single call it does not enforce it."""
+"""The library's limit for chunked reading; it does not apply to a single call."""
 
 _idle_lz4: list[Any] = []
 """Idle contexts of lz4: a new one costs more than the work of a small batch.
@@ -53,7 +53,7 @@ def unpack(number: int, payload: memoryview, allowed: int) -> bytes | None:
     Args:
         number: The codec's number.
         payload: The compressed bytes.
-        allowed: How many bytes of output are allowed.
+        allowed: Maximum number of output bytes.
     """
     decoder = _DECODERS.get(number)
     return decoder(payload, allowed) if decoder and payload and allowed > 0 else None
@@ -173,7 +173,7 @@ def _zstd_max_bytes(payload: memoryview) -> int:
         last = head & 1
         at += 3 + (1 if head & 6 == _ZSTD_RLE_BLOCK else head >> 3)
         blocks += 1
-    at += flags & _ZSTD_HAS_CHECKSUM  # it takes four bytes
+    at += flags & _ZSTD_HAS_CHECKSUM  # the checksum has four bytes
     return blocks * _ZSTD_BLOCK_BYTES if last and at == size else 0
 
 

@@ -1,5 +1,5 @@
 """
-Versions that the brokers of a release no longer support, since which release, and by which KIP.
+Versions no longer supported by brokers of a release, with the release and the KIP of the removal.
 
 Source: KIP-896 (removal of old API versions in 4.0), KIP-724 (message formats 0 and 1 in 4.0),
 KIP-932 (versions 0 of the share group APIs were early access in 4.0).
@@ -19,7 +19,8 @@ _EARLY_ACCESS = "4.0", (0, 0)
 
 _OFFERED_BUT_REFUSED = {_PRODUCE: ("4.0", 3)}
 """
-API key -> the release from which brokers refuse versions below another one, though they offer them.
+API key -> first release in which brokers refuse versions below another one, although they offer
+them.
 
 Source: KAFKA-18659: librdkafka up to 2.8 disables compression where Produce v0 is not offered.
 """

@@ -62,7 +62,7 @@ def _write_records(
     text: TextArrays,
     to: int,
 ) -> tuple[int, int, int]:
-    """Write the records of a batch; return the result, their number, and where the text ends."""
+    """Write the records of a batch; return the result, their number, and the end of the text."""
     out = text.out
     count = 0
     while begin < end:
@@ -105,16 +105,16 @@ def _write_batch(
 
     Args:
         source: The bytes of the message.
-        start: Where the batch begins in them.
+        start: Begin of the batch.
         base: Address of the first byte of `source`.
         batch: Number of the batch.
         bodies: The batches.
         buffers: The bytes of payloads.
         text: The output.
-        to: Where the output begins in it.
+        to: Begin of the output.
 
     Returns:
-        The result, and where the text ends.
+        The result, and the end of the text.
     """
     out, header_fields = text.out, bodies.header_fields
     if to + _BATCH_OVERHEAD_BYTES > len(out):
@@ -181,7 +181,7 @@ def _write_batch(
 def _write_partial_batch(
     source: U8, at: int, end: int, text: TextArrays, to: int
 ) -> tuple[int, int]:
-    """Write the bytes of a batch that is cut off; see `_write_batch`."""
+    """Write the bytes of a truncated batch; see `_write_batch`."""
     out = text.out
     if to + 2 * (end - at) + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
@@ -220,17 +220,17 @@ def write_records_field(
     Write a `records` field that is not null.
 
     Args:
-        address: Where the content begins.
+        address: Address of the content.
         length: Its bytes.
         number: Number of the field among the non-empty ones of the window.
         last: Number of the next exchange's first field.
         bodies: The fields and batches.
         buffers: The bytes of the window, and of payloads.
         text: The output.
-        to: Where the output begins in it.
+        to: Begin of the output.
 
     Returns:
-        The result, and where the text ends.
+        The result, and the end of the text.
     """
     out = text.out
     if to + 2 > len(out):

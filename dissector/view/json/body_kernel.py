@@ -98,7 +98,7 @@ def _write_body(
     text: TextArrays,
     to: int,
 ) -> tuple[int, int]:
-    """Write the body of a message; return the result, and where the text ends."""
+    """Write the body of a message; return the result, and the end of the text."""
     code, tags, stack, tag_slots = programs.code, programs.tags, programs.stack, programs.tag_slots
     out, offsets, unsafe = text.out, text.offsets, text.unsafe
     at, end, step = (

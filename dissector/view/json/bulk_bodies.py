@@ -41,10 +41,10 @@ Bytes: TypeAlias = NDArray[np.uint8]
 KINDS: tuple[Kind, Kind] = ("request", "response")
 
 OUT_BYTES = 4 << 20
-"""Size of the output buffer; it grows where a single exchange takes more."""
+"""Size of the output buffer; it grows if a single exchange needs more."""
 
 PORTION_RECORDS = 20_000
-"""About how many records are decompressed at a time."""
+"""Approximate number of records decompressed at a time."""
 
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
 
@@ -101,7 +101,7 @@ class _WindowBatches:
         self.batches = np.stack([batches.payload_start, batches.end, batches.column(BASE_OFFSET)])
 
     def portions(self, rows: int) -> Iterator[tuple[int, Bytes]]:
-        """Yield the row up to which records are available, and the arena with their bytes."""
+        """Yield the end row of available records, and the arena with their bytes."""
         batches, fields = self._batches, self._record_fields
         data, carry_over = self._table.data, self._table.carry_over
         unit, is_wrapper = fields.row[batches.field], batches.is_wrapper

@@ -42,16 +42,16 @@ def write_messages(
 
     Args:
         source: The bytes.
-        at: Where the first begins.
-        end: Where the last ends.
+        at: Begin of the first message.
+        end: End of the last message.
         base_offset: Base of their offsets.
-        append_time: The append time of their wrapper; NONE where each has its own time.
+        append_time: The append time of their wrapper; NONE if each has a separate time.
         header_fields: `HEADER_FIELDS`.
         text: The output.
-        to: Where the output begins in it.
+        to: Begin of the output.
 
     Returns:
-        The result, and where the text ends.
+        The result, and the end of the text.
     """
     out = text.out
     first = at

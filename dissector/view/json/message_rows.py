@@ -150,7 +150,7 @@ def message_rows(
 
 
 def _rows_need_objects(window: TableWindow, rows: Ints) -> Bools:
-    """Return which rows need objects in this window; rows of other windows get any value."""
+    """Return the mask of rows that need objects in this window; arbitrary for other windows."""
     needs_objects: Bools = window.needs_objects[np.minimum(rows, len(window.needs_objects) - 1)]
     return needs_objects
 
@@ -172,7 +172,7 @@ def _sides(table: Exchanges, name: str) -> Ints:
 
 
 def _exchanges_need_objects(table: Exchanges, columns: Columns) -> Bools:
-    """Return which exchanges the columns do not describe completely."""
+    """Return the exchanges that the columns do not describe completely."""
     needs_objects: Bools = table.token | table.answers_acks_0 | (table.api_key == NONE)
     for frames in (table.request, table.response):
         needs_objects |= (frames.start != NONE) & (frames.captured_bytes != frames.size)

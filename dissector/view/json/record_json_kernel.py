@@ -40,7 +40,7 @@ _CONTROL_TYPE_COUNT = MESSAGE_ATTRIBUTES - CONTROL
 
 @device_function
 def _read_varlong(source: U8, at: int, end: int) -> tuple[int, int]:
-    """Read a varint of up to 56 bits; the second number is where it ends, -1 if it is invalid."""
+    """Read a varint of up to 56 bits; the second number is its end, -1 if it is invalid."""
     value = 0
     shift = 0
     while shift <= 49 and at < end:
@@ -55,7 +55,7 @@ def _read_varlong(source: U8, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def read_nullable_length(source: U8, at: int, end: int) -> tuple[int, int]:
-    """Read a length, -1 for null; the second number is where it ends, -1 if it is invalid."""
+    """Read a length, -1 for null; the second number is its end, -1 if it is invalid."""
     size, at = varint_at(source, at, end)
     if at < 0 or size == 1:
         return -1, at
@@ -109,16 +109,16 @@ def write_record(
 
     Args:
         source: The bytes.
-        at: Where the record begins, after its length.
-        end: Where it ends.
+        at: Begin of the record, after its length.
+        end: End of the record.
         base_offset: Base offset of the batch.
         base_time: Base timestamp of the batch, or its append time, which is then the record's.
         attributes: Attributes of the batch.
         text: The output.
-        to: Where the output begins in it.
+        to: Begin of the output.
 
     Returns:
-        The result, and where the text ends.
+        The result, and the end of the text.
     """
     out = text.out
     if end - at < _MIN_RECORD_BYTES:

@@ -13,7 +13,7 @@ _MAX_NEGATED = 9_000_000_000_000_000_000
 
 @device_function
 def write_integer(value: int, out: U8, at: int) -> int:
-    """Write a number and return where it ends."""
+    """Write a number and return its end."""
     if value < 0:
         out[at] = 45
         at += 1
@@ -38,7 +38,7 @@ def write_quoted_hex(source: U8, start: int, length: int, text: TextArrays, at: 
 
 @device_function
 def write_boolean(byte: int, text: TextArrays, at: int) -> int:
-    """Write a boolean, or the number of a byte that is neither 0 nor 1; return where it ends."""
+    """Write a boolean, or the number of a byte that is neither 0 nor 1; return its end."""
     if byte > 1:
         return write_digits(0 | byte, text.out, at)
     return write_fragment(FALSE + byte, text, at)
@@ -46,7 +46,7 @@ def write_boolean(byte: int, text: TextArrays, at: int) -> int:
 
 @device_function
 def write_uuid(source: U8, at: int, out: U8, to: int) -> int:
-    """Write a uuid in its canonical form and return where it ends."""
+    """Write a uuid in its canonical form and return its end."""
     out[to] = 34
     to += 1
     for i in range(5):

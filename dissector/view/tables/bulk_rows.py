@@ -36,7 +36,7 @@ BLOCK_ROWS = 8192
 """Rows formatted at a time, so that their cells stay in the CPU cache."""
 
 OUT_BYTES = 1 << 20
-"""Size of the output buffer; it grows where a single row takes more."""
+"""Size of the output buffer; it grows if a single row needs more."""
 
 _NO_OVERRIDES: Mapping[int, str] = {}
 
@@ -98,7 +98,7 @@ def csv_rows(
 
 def table_rows(columns: Columns, table: Table) -> Iterator[memoryview]:
     """
-    Yield the lines of a table for people, as `ndjson_rows` does.
+    Yield the lines of a text table, as `ndjson_rows` does.
 
     No column may hold bytes of records. Lines are not truncated to the width of a terminal.
     """
@@ -218,7 +218,7 @@ def _cell_block(item_cells: Sequence[ItemCells], width: int, rows: slice) -> Any
 
 
 def _buffers(items: Sequence[RowItem]) -> SliceBuffers:
-    """Return the buffers of the slices, which are the same for all columns."""
+    """Return the buffers of the slices, common to all columns."""
     for item in items:
         if isinstance(item.column, Slices):
             return item.column.buffers

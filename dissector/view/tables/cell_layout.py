@@ -40,7 +40,7 @@ class RowItem:
     Attributes:
         prefix: The text before it.
         column: Its values.
-        kind: How the kernel writes the values; not used for `Coded`.
+        kind: Form in which the kernel writes the values; not used for `Coded`.
         render: Renders a value in Python; also for null.
         width: Minimal width of a number.
     """
@@ -162,7 +162,7 @@ def _cells_of(column: Column) -> tuple[Ints, list[Ints]]:
 
 
 def _needs_python(item: RowItem, values: Ints) -> Bools:
-    """Return which values the kernel can't write as Python does, or would take for fragments."""
+    """Return the values that the kernel writes differently from Python, or takes for fragments."""
     needs_python: Bools
     match item.kind:
         case loop.MILLISECONDS:

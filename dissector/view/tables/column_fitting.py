@@ -16,7 +16,7 @@ _MIN_HEADER = 10
 @dataclass(frozen=True, slots=True)
 class Layout:
     """
-    How a table is shown on a terminal.
+    Layout of a table on a terminal.
 
     Attributes:
         priority: Columns with precedence if there is no room for all.
@@ -40,7 +40,7 @@ class ColumnWidth:
         name: The column.
         cells: Width of its widest cell.
         heading: Width of its name.
-        may_be_cut: Whether its cells are texts, which can be cut in the middle.
+        may_be_cut: Whether its cells are texts, which may be shortened.
         is_empty: Whether no cell has a value.
     """
 

@@ -1,4 +1,4 @@
-"""Rows as text: a table for people, CSV and ndjson for programs. All of them stream."""
+"""Rows as text tables, CSV and ndjson. All of them stream."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def table_lines(
         rows: Each has all the columns.
         columns: In order. `frame.time`, and those that end with `time_ns`, are shown as times.
         terminal_width: Width of the terminal, if any: longer lines are truncated.
-        layout: How the columns are fitted into that width.
+        layout: Fitting of the columns into that width.
     """
     rows = iter(rows)
     first = list(islice(rows, SAMPLE_ROWS))
@@ -72,12 +72,12 @@ def table_lines(
 
 class Table:
     """
-    A table for people; its first rows determine the column widths.
+    A text table; its first rows determine the column widths.
 
     Attributes:
         columns: Names of the columns.
         widths: Width of each column, unless a later row needs more.
-        is_right_aligned: Which columns are right-aligned: numbers.
+        is_right_aligned: Mask of right-aligned columns: numbers.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Table:
             self._fit(first, terminal_width, layout, live)
 
     def _fit(self, first: Sequence[Row], terminal_width: int, layout: Layout, live: bool) -> None:
-        """Leave out columns, and cut texts, as far as the width of the terminal requires it."""
+        """Omit columns, and shorten texts, to fit the width of the terminal."""
         needs = [
             ColumnWidth(
                 name,
@@ -144,7 +144,7 @@ class Table:
         return "\n".join(self.header_lines())
 
     def header_lines(self) -> list[str]:
-        """Return the line of names; two lines where a column is narrower than its name."""
+        """Return the line of names; two lines if a column is narrower than its name."""
         pairs = [
             heading_lines(name) if self._cuts and len(name) > width else (name, "")
             for name, width in zip(self.columns, self.widths, strict=True)
@@ -182,7 +182,7 @@ def _is_number(name: str, values: Sequence[Any]) -> bool:
 
 
 def cell(name: str, value: Any) -> str:
-    """Return a value as a table for people shows it."""
+    """Return a value as shown in a text table."""
     match value:
         case None:
             return ""
@@ -210,7 +210,7 @@ def _pad(text: str, width: int, right_aligned: bool) -> str:
 
 
 def _display_width(text: str) -> int:
-    """Return the number of terminal columns that a text takes."""
+    """Return the number of terminal columns of a text."""
     if text.isascii():
         return len(text)
     return sum(map(_character_width, text))

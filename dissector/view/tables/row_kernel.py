@@ -39,7 +39,7 @@ second cell: the length, or the number of headers.
 """
 
 KEY, VALUE, HEX, NULL = range(4)
-"""The first fragments, which are always the same: `SHARED_FRAGMENTS`."""
+"""The first fragments, which are constant: `SHARED_FRAGMENTS`."""
 SHARED_FRAGMENTS = (b'{"key": ', b', "value": ', b'{"hex": "', b"null")
 
 MAX_EXACT_NS = 10**15
@@ -150,7 +150,7 @@ def write_rows(
 
 @device_function
 def _write_number(kind: int, value: int, out: U8, at: int) -> int:
-    """Write a number and return where it ends."""
+    """Write a number and return its end."""
     if value < 0:
         out[at] = 45
         at += 1
@@ -247,7 +247,7 @@ def _copy_slice(buffers: Buffers, start: int, length: int, out: U8, at: int) -> 
 
 @device_function
 def _write_text(kind: int, source: U8, start: int, length: int, text: TextArrays, at: int) -> int:
-    """Write bytes as text if they are valid as such, else as hex; return where they end."""
+    """Write bytes as text if they are valid as such, else as hex; return their end."""
     out = text.out
     if kind == CSV_TEXT:
         end = write_csv_cell(source, start, length, out, at)

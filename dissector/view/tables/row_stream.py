@@ -103,15 +103,15 @@ def table_text(
     layout: Layout | None = None,
 ) -> Iterator[Text]:
     """
-    Yield a table for people; see `table_lines`.
+    Yield a text table; see `table_lines`.
 
     Args:
         parts: The rows.
         columns: In order.
         terminal_width: Width of the terminal, if any: longer lines are truncated.
-        live: Whether the first part with rows is written at once; default column widths apply, and
-            the header is repeated now and then.
-        layout: How the columns are fitted into the width of a terminal, and coloured.
+        live: Whether the first part with rows is written immediately; default column widths apply,
+            and the header is repeated.
+        layout: Fitting of the columns into the width of a terminal, and their colours.
     """
     remaining_parts = split_mixed(parts)
     first: list[Row] = []

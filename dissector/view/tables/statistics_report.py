@@ -45,7 +45,7 @@ def report(
             Sections without rows are omitted.
         health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
         terminal_width: Width of the terminal, if any.
-        layout: How the columns are fitted into that width.
+        layout: Fitting of the columns into that width.
         tables: The sections, as in `SECTIONS`.
     """
     lines = section_lines(sections, tables, terminal_width, layout)

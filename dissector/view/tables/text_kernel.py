@@ -15,7 +15,7 @@ UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(2
 
 @device_function
 def write_fragment(number: int, text: TextArrays, at: int) -> int:
-    """Copy a fragment and return where it ends."""
+    """Copy a fragment and return its end."""
     start: int = text.offsets[number]
     length: int = text.offsets[number + 1] - start
     copy_bytes(text.out, at, text.pool, start, length)
@@ -24,7 +24,7 @@ def write_fragment(number: int, text: TextArrays, at: int) -> int:
 
 @device_function
 def write_digits(value: int, out: U8, at: int) -> int:
-    """Write a number that is not negative and return where it ends."""
+    """Write a number that is not negative and return its end."""
     size = 1
     bound = 10
     while size < 19 and value >= bound:
@@ -36,7 +36,7 @@ def write_digits(value: int, out: U8, at: int) -> int:
 
 @device_function
 def write_padded(value: int, size: int, out: U8, at: int) -> int:
-    """Write a number with `size` digits, including leading zeros; return where it ends."""
+    """Write a number with `size` digits, including leading zeros; return its end."""
     to = at + size
     while to > at + 1:
         to -= 2
@@ -97,7 +97,7 @@ def terminal_control(data: U8, at: int, size: int) -> int:
 
 @device_function
 def write_code_escape(code: int, out: U8, at: int) -> int:
-    r"""Write `\u0000` with the code point's digits, and return where it ends."""
+    r"""Write `\u0000` with the code point's digits, and return its end."""
     out[at] = 92
     out[at + 1] = 117
     for i in range(4):
@@ -108,7 +108,7 @@ def write_code_escape(code: int, out: U8, at: int) -> int:
 
 @device_function
 def write_byte_escape(byte: int, out: U8, at: int) -> int:
-    """Write the JSON escape of a byte below 0x80 and return where it ends."""
+    """Write the JSON escape of a byte below 0x80 and return its end."""
     letter = 0
     if byte == 34 or byte == 92:
         letter = byte
@@ -134,16 +134,16 @@ def write_json_string(
     data: U8, start: int, length: int, lenient: int, unsafe: U8, out: U8, at: int
 ) -> int:
     r"""
-    Write text as a JSON string; return where it ends, or -1 if it is not UTF-8.
+    Write text as a JSON string; return its end, or -1 if it is not UTF-8.
 
     Args:
         data: The bytes that contain the text.
-        start: Where the text begins.
+        start: Begin of the text.
         length: Its bytes.
         lenient: Whether bytes that are not UTF-8 are written as surrogates, `\udcff`.
         unsafe: For each byte, whether it may need an escape.
         out: The output buffer.
-        at: Where the output begins in it.
+        at: Begin of the output.
     """
     out[at] = 34
     at += 1
@@ -193,7 +193,7 @@ def write_hex(data: U8, start: int, length: int, out: U8, at: int) -> int:
 
 @device_function
 def write_csv_cell(data: U8, start: int, length: int, out: U8, at: int) -> int:
-    """Write printable ASCII as a CSV cell; return where it ends, or -1 for other bytes."""
+    """Write printable ASCII as a CSV cell; return its end, or -1 for other bytes."""
     begin = at
     needs_quotes = 0
     if length == 0:

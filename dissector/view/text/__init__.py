@@ -1,1 +1,1 @@
-"""Text for people: detail trees, summary lines, hex dumps, annotations."""
+"""Text output: detail trees, summary lines, hex dumps, annotations."""

@@ -17,7 +17,7 @@ from dissector.view.text.tree_node import Block, Place, TreeNode
 @dataclass(frozen=True, slots=True)
 class RecordsPlace:
     """
-    Where the content of a `records` field is.
+    Place of the content of a `records` field.
 
     Attributes:
         block: The bytes that hold it; None if they are unknown.
@@ -76,7 +76,7 @@ def _problems(batch: Batch, field: RecordsPlace) -> list[TreeNode]:
 
 
 def _unread(name: str, batch: UnreadBatch, field: RecordsPlace, options: RecordOptions) -> TreeNode:
-    state = "a batch that is cut off" if batch.partial else "not read"
+    state = "truncated batch" if batch.partial else "not read"
     shown = MASK if options.is_secret else hexed(batch.data)
     place = field.at(batch.position, batch.position + len(batch.data))
     return TreeNode(

@@ -139,7 +139,7 @@ class _DetailTree:
     def options(
         self, masked: Sequence[tuple[int, int]], filter_path: Callable[[str], str]
     ) -> NodeOptions:
-        """Return how the header or the body is shown."""
+        """Return the display options of the header or the body."""
         return NodeOptions(
             f"{self.message.api} {self.message.kind}",
             self.topic_name,
@@ -178,7 +178,7 @@ class _DetailTree:
         if message.correlation_id is None and not message.problems:
             return [(0, len(message.frame))]
         if self.inner and message.schema is None:
-            # The Envelope around it is masked too where its content is unknown.
+            # The enclosing Envelope is masked too if its content is unknown.
             return [(message.body_start, len(message.frame))]
         return secret_ranges(message, self.request, self.body_spans)
 
@@ -223,7 +223,7 @@ class _DetailTree:
         ]
 
     def undeclared_bytes(self, name: str, start: int, options: NodeOptions) -> list[TreeNode]:
-        """Show the bytes from `start` on, which no declaration covers."""
+        """Show the bytes from `start` on as not covered by a declaration."""
         data = self.message.frame[start:]
         if not data:
             return []

@@ -40,7 +40,7 @@ def hexed(data: bytes, longest: int = 32) -> str:
 
 def safe_json(text: str) -> str:
     r"""
-    Escape what JSON allows in a string but a terminal obeys, or UTF-8 can't encode.
+    Escape JSON text for terminals: control characters, and what UTF-8 can't encode.
 
     The result is equivalent JSON: `json.loads` gives the same value. A byte that was not UTF-8 is
     written as its surrogate, `\udcff`.

@@ -22,7 +22,7 @@ def hexdump(data: bytes, *, masked: Sequence[tuple[int, int]] = ()) -> list[str]
 
 
 def hex_cells(data: bytes, is_masked: bytes | bytearray) -> tuple[list[str], list[str]]:
-    """Return each byte in hex and as a character: `**` and `*` where it is secret."""
+    """Return each byte in hex and as a character: `**` and `*` for secret ones."""
     row = list(zip(data, is_masked, strict=True))
     return (
         ["**" if secret else _HEX[byte] for byte, secret in row],

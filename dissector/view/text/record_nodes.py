@@ -61,7 +61,7 @@ def record_nodes(
     Args:
         batch: The batch.
         name: Its name: `[0]`.
-        at: Where it begins; None if its bytes are unknown.
+        at: Begin of the batch; None if its bytes are unknown.
         head: The nodes above the batch's records.
         options: How to show records.
     """
@@ -85,7 +85,7 @@ def _record(
     options: RecordOptions,
 ) -> TreeNode:
     def place_of(part: str) -> Place | None:
-        """Return where the content of the key or the value is."""
+        """Return the place of the content of key or value."""
         found = None if located is None else located.field(index, part)
         return found and Place(found.block, found.end - len(getattr(record, part)), found.end)
 
@@ -184,7 +184,7 @@ class _LocatedRecords:
 
     @cached_property
     def _starts(self) -> tuple[Block, list[int]]:
-        """The bytes that hold the records, where each begins, and where the last one ends."""
+        """Bytes with the records, begin of each, and end of the last one."""
         batch, at = self._batch, self._at
         number = batch.attributes & CODEC_MASK
         is_legacy = isinstance(batch, LegacyBatch)
@@ -202,7 +202,7 @@ class _LocatedRecords:
         masked = [(0, len(data))] if self._is_secret else []
         block = Block(f"records{self._name}", data, masked, is_frame=False)
         starts = (_message_starts if is_legacy else _record_starts)(data, 0, len(data))
-        # Wrappers inside a wrapper have bytes of their own, which are not shown.
+        # Wrappers inside a wrapper have separate bytes, which are not shown.
         is_nested = is_legacy and len(starts) != len(batch.records) + 1
         return block, [] if is_nested else starts
 
@@ -233,7 +233,7 @@ def _record_starts(data: bytes, at: int, end: int) -> list[int]:
 
 
 def _message_starts(data: bytes, at: int, end: int) -> list[int]:
-    """Return where the messages of a set begin, and where the last complete one ends."""
+    """Return the begins of messages in a set, and the end of the last complete one."""
     starts = [at]
     while at + layout.LENGTH_END <= end:
         size = int.from_bytes(data[at + 8 : at + layout.LENGTH_END], "big", signed=True)

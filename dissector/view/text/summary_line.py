@@ -54,7 +54,7 @@ class MessageSummary:
 @dataclass(frozen=True, slots=True)
 class LineStyle:
     """
-    How the lines of messages are shown.
+    Style of the lines of messages.
 
     Attributes:
         begin_ns: Time of the first packet, the origin of relative times.

@@ -28,7 +28,7 @@ class TimeStyle:
     """
 
     def __init__(self, style: str, begin_ns: Callable[[], int], *, utc: bool = False) -> None:
-        """Take a key of `STYLES`; `begin_ns` returns the time of the first packet."""
+        """Create the style, a key of `STYLES`; `begin_ns` returns the first packet's time."""
         self._style = style
         self._begin_ns = begin_ns
         self._in_utc = utc or style.startswith("u")
@@ -64,5 +64,5 @@ def _seconds(duration_ns: int) -> str:
 
 
 def _fraction(rest_ns: int) -> str:
-    """Return a fraction of a second in microseconds, or in nanoseconds where it has them."""
+    """Return a fraction of a second in microseconds, or in nanoseconds if it has them."""
     return f".{rest_ns:09}" if rest_ns % 1000 else f".{rest_ns // 1000:06}"

@@ -102,7 +102,7 @@ class LazyNodes(Sequence[TreeNode]):
 
     @property
     def head_count(self) -> int:
-        """How many nodes are before the similar ones."""
+        """Number of nodes before the similar ones."""
         return len(self._head)
 
     def __len__(self) -> int:
@@ -126,7 +126,7 @@ class LazyNodes(Sequence[TreeNode]):
         yield from map(self._make, range(self._count))
 
     def at(self, block: Block, position: int) -> int | None:
-        """Return which node covers a byte of a block; those behind the head are in its order."""
+        """Return the node that covers a byte of a block; nodes after the head are in its order."""
         found = index_at(self._head, block, position)
         if found is not None:
             return found
@@ -143,7 +143,7 @@ class LazyNodes(Sequence[TreeNode]):
 
 
 def index_at(nodes: Sequence[TreeNode], block: Block, position: int) -> int | None:
-    """Return which of some nodes covers a byte of a block, the smallest where several do."""
+    """Return the index of the smallest node that covers a byte of a block."""
     if isinstance(nodes, LazyNodes):
         return nodes.at(block, position)
     found = [

@@ -51,7 +51,7 @@ def read_member(
     Args:
         path: Path of the field.
         data: Its bytes.
-        part: Which of the two it is.
+        part: Kind of the data.
         protocol_type: Protocol type of the group; if None, the known ones are tried.
         protocol: Name of the protocol, if known: it is the assignor that wrote `user_data`.
 

@@ -291,7 +291,7 @@ def test_only_the_owner_can_read_the_map(run: Run, key: Path, tmp_path: Path) ->
         ("--redact --keep value", "--keep takes topic, group, member"),
         ("--redact --key nowhere", "nowhere: no such key; make one: head -c 32 /dev/urandom"),
         ("--redact --map shop.pcap", "shop.pcap is read; --map would overwrite it"),
-        ("--redact --map out.pcapng", "out.pcapng is the output; --map needs a file of its own"),
+        ("--redact --map out.pcapng", "out.pcapng is the output; --map requires another file"),
         ("--redact --key short", "a key has 16 bytes or more, this one 5"),
     ],
 )
