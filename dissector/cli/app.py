@@ -1,4 +1,4 @@
-"""The application: its commands, and how everything that goes wrong ends in one line."""
+"""The application: its commands, and the reporting of errors in one line."""
 
 from __future__ import annotations
 
