@@ -76,7 +76,7 @@ def _problems(batch: Batch, field: RecordsPlace) -> list[TreeNode]:
 
 
 def _unread(name: str, batch: UnreadBatch, field: RecordsPlace, options: RecordOptions) -> TreeNode:
-    state = "truncated batch" if batch.partial else "not read"
+    state = "a batch that is cut off" if batch.partial else "not read"
     shown = MASK if options.is_secret else hexed(batch.data)
     place = field.at(batch.position, batch.position + len(batch.data))
     return TreeNode(

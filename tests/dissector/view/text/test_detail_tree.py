@@ -242,7 +242,7 @@ def test_record_batches() -> None:
         r'      header "h\x07": 1 byte ff',
         '      header "g": null',
         "    [1]: offset 6, 1970-01-01 00:00:00.000Z, key null, value null",
-        f"  [1]: truncated batch: 3 bytes 000000 [{36 + size}..{39 + size})",
+        f"  [1]: a batch that is cut off: 3 bytes 000000 [{36 + size}..{39 + size})",
         f"    ! records[1] at byte {36 + size}: batch is cut off after 3 bytes",
     ]
 
