@@ -1,4 +1,4 @@
-"""Hostile captures of any size, a kind each: what makes a naive reader search, nest or hold."""
+"""Hostile captures of any size, of several kinds, against naive search, recursion or memory use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _file(packets: Iterator[bytes]) -> bytes:
 
 
 def _capture_of(*said: tuple[int, bytes], segment: int = SEGMENT) -> bytes:
-    """Return the capture of one connection on which each side says some bytes."""
+    """Return the capture of one connection with some bytes from each side."""
     wire = Wire()
     connection = WireConnection(
         wire, 0, ("10.0.0.1", "10.0.0.2"), (50000, 9092), None, (1000, 2000)
@@ -52,30 +52,30 @@ def _responses(ids: range) -> bytes:
 
 
 def orphans(n: int) -> bytes:
-    """Return answers that nobody asked for, while requests wait."""
+    """Return responses without requests, while other requests wait."""
     return _capture_of((0, _beats(range(n, 2 * n))), (1, _responses(range(n))))
 
 
 def open_requests(n: int) -> bytes:
-    """Return requests that are answered from the last on."""
+    """Return requests answered in reverse order."""
     return _capture_of((0, _beats(range(n))), (1, _responses(range(n - 1, -1, -1))))
 
 
-def waived(n: int) -> bytes:
-    """Return requests that are due no answer, and answers of other ids."""
+def without_responses(n: int) -> bytes:
+    """Return requests without an expected response, and responses with other ids."""
     requests = b"".join(request(PRODUCE, 3, i, "", acks=0) for i in range(n // 4))
     return _capture_of((0, requests), (1, _responses(range(n, 2 * n))), segment=60)
 
 
 def connections(n: int) -> bytes:
-    """Return connections of equal endpoints in many VLANs, the number of one multiplied."""
+    """Return connections between the same endpoints in many VLANs, with one number multiplied."""
     syn = ipv4(tcp(seq=1000, flags=2))
     tags = ([(0x8100, i % 4093 + 1), (0x8100, i // 4093 + 1)] for i in range(n))
     return _file(ethernet(syn, tags=each) for each in tags)
 
 
 def fragments(n: int) -> bytes:
-    """Return fragments of datagrams that are never complete."""
+    """Return fragments of incomplete datagrams."""
     return _file(
         ethernet(ipv4(bytes(8), number=i // 40 % 65536, fragment=0x2000 | (i % 40) * 2))
         for i in range(n)
@@ -83,13 +83,13 @@ def fragments(n: int) -> bytes:
 
 
 def tiny_messages(n: int) -> bytes:
-    """Return the smallest of messages, and their answers."""
+    """Return the smallest messages, and their responses."""
     requests = b"".join(sized(struct.pack(">hhih", LIST_GROUPS, 0, i, -1)) for i in range(n))
     return _capture_of((0, requests), (1, b"".join(response(LIST_GROUPS, 0, i) for i in range(n))))
 
 
 def gaps(n: int) -> bytes:
-    """Return a stream of which every other packet is missing, in any order."""
+    """Return a stream without every other packet, in any order."""
     wire = Wire()
     WireConnection(wire, 0, ("10.0.0.1", "10.0.0.2"), (50000, 9092), None, (1000, 2000)).syn()
     places = list(range(0, n * 20, 20))
@@ -116,7 +116,7 @@ def nested_sets(n: int) -> bytes:
 
 
 def bombs(n: int) -> bytes:
-    """Return batches that hold far more than they should."""
+    """Return compression bombs."""
     batch = new_batch([Record(value=b"")] * 3, codec="zstd")
     bomb = compress(4, b"\x0c\0\0\0\1\1\0" * 200_000)
     batch.payload, batch.records_count = bomb, 200_000
@@ -182,7 +182,7 @@ def options(n: int) -> bytes:
 KINDS: dict[str, tuple[Callable[[int], bytes], int]] = {
     "orphans": (orphans, 500),
     "open requests": (open_requests, 250),
-    "waived": (waived, 400),
+    "waived": (without_responses, 400),
     "connections": (connections, 250),
     "fragments": (fragments, 500),
     "tiny messages": (tiny_messages, 250),

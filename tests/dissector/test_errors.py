@@ -1,4 +1,4 @@
-"""What can go wrong, and how it is said: every text is one line that names the place."""
+"""Errors and their texts: one line with the position."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("error", "text"), TEXTS)
-def test_text(error: DissectorError, text: str) -> None:
+def test_texts_of_errors(error: DissectorError, text: str) -> None:
     assert str(error) == text
     assert isinstance(error, DissectorError)
 
@@ -54,7 +54,7 @@ def test_text(error: DissectorError, text: str) -> None:
         (("id", "leader", "[0]", "parts", "[4]", "topics"), "topics[4].parts[0].leader.id"),
     ],
 )
-def test_paths_grow_on_the_way_out(
+def test_paths_are_extended_by_enclosing_fields(
     kind: type[DecodeError | EncodeError], names: tuple[str, ...], path: str
 ) -> None:
     error = kind("bad")
@@ -67,18 +67,18 @@ def test_paths_grow_on_the_way_out(
 
 
 @pytest.mark.parametrize("error", [DecodeError("bad", "a.b", 7), EncodeError("bad", "a.b")])
-def test_errors_travel_between_processes(error: DecodeError | EncodeError) -> None:
-    again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error)
-    assert again.path == "a.b"
+def test_errors_can_be_pickled(error: DecodeError | EncodeError) -> None:
+    unpickled = pickle.loads(pickle.dumps(error))
+    assert str(unpickled) == str(error)
+    assert unpickled.path == "a.b"
 
 
 @pytest.mark.parametrize(
     "error", [CaptureError("a.pcap", "empty file", 3), FilterError("api", "cut off", 3)]
 )
-def test_more_errors_travel_between_processes(error: DissectorError) -> None:
-    again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error)
+def test_further_errors_can_be_pickled(error: DissectorError) -> None:
+    unpickled = pickle.loads(pickle.dumps(error))
+    assert str(unpickled) == str(error)
 
 
 def test_a_filter_is_shown_with_a_caret() -> None:
@@ -91,7 +91,7 @@ def test_a_filter_is_shown_with_a_caret() -> None:
 
 
 @pytest.mark.parametrize("position", [0, 5, 79, 80, 81, 500, 999])
-def test_the_caret_stays_at_its_place_in_a_long_filter(position: int) -> None:
+def test_the_caret_is_correct_in_a_long_filter(position: int) -> None:
     text = "".join(chr(0x4E00 + n) for n in range(1000))
     _, shown, caret = FilterError(text, "bad", position).shown().splitlines()
     assert len(shown) <= SHOWN_FILTER_CHARS + 2

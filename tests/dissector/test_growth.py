@@ -1,4 +1,4 @@
-"""No hostile capture costs work that grows faster than its bytes."""
+"""The work for hostile captures is linear in their size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLOOR_S, FLOOR_BYTES = 0.1, 4 << 20
 
 @pytest.fixture(autouse=True)
 def as_python() -> Iterator[None]:
-    """Run kernels as Python: none is compiled in the middle of what is measured."""
+    """Run kernels in Python, to keep compilation out of measurements."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kernel, "compiled", None)
         yield
@@ -38,7 +38,7 @@ def read(path: Path) -> None:
 
 
 def pair(path: Path) -> None:
-    """Find what answers what, and no more."""
+    """Pair requests and responses only."""
     for _ in open_capture(path).windows():
         pass
 
@@ -70,23 +70,23 @@ def peak(path: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_four_times_the_bytes_cost_about_four_times_the_work(kind: str, tmp_path: Path) -> None:
+def test_work_is_linear_in_the_size_of_the_capture(kind: str, tmp_path: Path) -> None:
     make: Callable[[int], Any]
     make, size = KINDS[kind]
     files = [tmp_path / f"{number}.pcap" for number in range(3)]
     for path, count in zip(files, (size // 4, size, 4 * size), strict=True):
         path.write_bytes(make(count))
     tiny, small, large = files
-    read(tiny)  # what is loaded or made once is not counted
+    read(tiny)  # one-time initialisation is not counted
     most = FLOOR_S + 2 * grown(small, large) * min(seconds(small), seconds(small))
-    assert seconds(large) < most or seconds(large) < most  # another program may have come between
-    # Memory is measured at less: to follow it takes some times as long.
+    assert seconds(large) < most or seconds(large) < most  # another process may have interfered
+    # Memory is measured on smaller captures, as tracing is several times slower.
     assert peak(small) < FLOOR_BYTES + 2 * grown(tiny, small) * peak(tiny)
 
 
 @pytest.mark.parametrize("kind", ["orphans", "open requests"])
-def test_no_answer_searches_the_requests_that_wait(kind: str, tmp_path: Path) -> None:
-    # So many that a search, of some nanoseconds a request, costs more than all else.
+def test_responses_are_paired_without_a_search(kind: str, tmp_path: Path) -> None:
+    # Enough requests to make a search, of some nanoseconds each, dominate.
     make, small, large = KINDS[kind][0], tmp_path / "small.pcap", tmp_path / "large.pcap"
     small.write_bytes(make(MAX_OPEN // 4))
     large.write_bytes(make(MAX_OPEN))
@@ -96,7 +96,7 @@ def test_no_answer_searches_the_requests_that_wait(kind: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["tags", "topics"])
-def test_no_field_searches_the_secret_ones(kind: str, tmp_path: Path) -> None:
+def test_fields_are_masked_without_a_search(kind: str, tmp_path: Path) -> None:
     # Unknown tagged fields are secret, each of them.
     make, small, large = KINDS[kind][0], tmp_path / "small.pcap", tmp_path / "large.pcap"
     small.write_bytes(make(1000))

@@ -1,4 +1,4 @@
-"""What importing costs: nothing heavy, and every module on its own."""
+"""Imports: no heavy libraries, and every module can be imported first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SLOW = ("construct", "crc32c", "importlib.metadata", "numpy.ma", "polars")
 HEAVY = ("polars", "pyarrow", "scapy", "pyspark", "pandas")
 ROOT = Path(__file__).parents[2]
 
-# Imports each module in a process that has loaded `dissector` and nothing else of ours, as Python
-# itself does before it looks for a module inside. Libraries of others are loaded once for all.
+# Imports each module in a process with only `dissector` loaded, as Python does for submodules.
+# Other libraries are loaded once for all.
 ONE_BY_ONE = """
 import importlib, os, sys
 import construct, construct.expr, numpy, polars
@@ -51,7 +51,7 @@ def _run(*arguments: str) -> str:
 
 
 def _loaded(imports: str) -> list[str]:
-    """Return the heavy libraries that an import loads, in a new interpreter."""
+    """Return the heavy libraries loaded by an import in a new interpreter."""
     program = f"import {imports}, sys; print(*(m for m in {HEAVY!r} if m in sys.modules))"
     return _run("-c", program).split()
 
@@ -61,25 +61,25 @@ def test_the_package_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("module", ["protocol", "capture", "filter", "view", "engine", "public"])
-def test_no_floor_of_the_house_loads_anything_heavy(module: str) -> None:
+def test_no_package_loads_heavy_libraries(module: str) -> None:
     assert _loaded(f"dissector.{module}") == []
 
 
-def test_the_check_sees_what_is_loaded() -> None:
+def test_the_check_detects_loaded_libraries() -> None:
     assert _loaded("polars") == ["polars"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2, 3))])
 def test_every_module_can_be_imported_first(part: int) -> None:
-    """No module depends on another having been imported before it."""
+    """No module depends on the earlier import of another."""
     modules = _modules()
     assert len(modules) > 150
     assert _run("-c", ONE_BY_ONE, *modules[part::4]) == ""
     assert "no_such_module" in _run("-c", ONE_BY_ONE, "dissector.no_such_module")
 
 
-def test_the_public_face_is_loaded_when_it_is_asked_for() -> None:
+def test_public_names_are_loaded_on_access() -> None:
     program = "import sys; {}; print('numpy' in sys.modules)"
     assert _run("-c", program.format("import dissector")) == "False\n"
     assert _run("-c", program.format("from dissector import codec")) == "True\n"
@@ -90,8 +90,8 @@ def test_a_module_is_imported_without_the_public_names() -> None:
     assert _run("-c", program) == "False\n"
 
 
-def test_a_small_capture_is_read_with_little() -> None:
-    """Tens of milliseconds each: more than all there is to do."""
+def test_a_small_capture_is_read_without_heavy_libraries() -> None:
+    """Each takes tens of milliseconds, more than the actual work."""
     command = ["pairs", "captures/kafka4-librdkafka-codecs.pcap", "-T", "ndjson", "-o", os.devnull]
     program = f"""
 import sys
@@ -110,6 +110,6 @@ def test_lazy_names_of_records_resolve(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "import_module_", "read_batch"])
-def test_records_publish_nothing_else(name: str) -> None:
+def test_records_have_no_other_public_names(name: str) -> None:
     with pytest.raises(AttributeError, match=name):
         getattr(records, name)

@@ -1,4 +1,4 @@
-"""A version that is newer than all known is read as the newest known one, and says so."""
+"""Versions above the newest known one are decoded like that, with a problem."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CREATE_TOPICS, FETCH = KEYS["CreateTopics"], KEYS["Fetch"]
 
 
 def newer(found: Api, source: Source, more: bytes = b"") -> tuple[bytes, bytes]:
-    """Return an exchange in the version behind the newest, laid out like that, and with more."""
+    """Return an exchange in the version above the newest, with its layout and more bytes."""
     newest = found.request.versions.high
     request_frame = request(found.key, newest, 1, "me", **source.value(found.request, newest))
     response_frame = response(found.key, newest, 1, **source.value(found.response, newest))
@@ -54,7 +54,7 @@ def newer(found: Api, source: Source, more: bytes = b"") -> tuple[bytes, bytes]:
 
 
 @every_api
-def test_a_newer_version_is_read_as_the_newest_known(found: Api) -> None:
+def test_a_newer_version_is_decoded_as_the_newest_known(found: Api) -> None:
     newest = found.request.versions.high
 
     def check(more: bytes, source: Source) -> None:
@@ -97,8 +97,8 @@ def test_an_undecodable_newer_message_is_of_an_unknown_version(found: Api) -> No
 
 
 @every_api
-def test_all_paths_say_the_same(found: Api) -> None:
-    """Right and damaged, alone or among others."""
+def test_all_paths_agree(found: Api) -> None:
+    """Valid and damaged, alone or among others."""
 
     def check(how: str, source: Source) -> None:
         request_frame, response_frame = newer(found, source, b"\0" * (how == "more"))
@@ -135,7 +135,7 @@ def test_versions_far_beyond_the_newest() -> None:
         assert by_columns(table) == by_codecs(table)
         at = np.arange(1)
         answers = matches_any_value(table, "response", ("controller_id",), at, lambda raw: raw == 5)
-        assert answers.unknown.all(), "the codecs are to be asked"
+        assert answers.unknown.all(), "left to the codecs"
         assert exchange_of(table).body("response") is not None
 
 
@@ -151,7 +151,7 @@ def _file(folder: Path, *said: tuple[bytes, bytes]) -> Path:
     return Path(write(folder / "newer.pcap", wire.packets))
 
 
-def test_a_filter_finds_it(tmp_path: Path) -> None:
+def test_filters_match_newer_versions(tmp_path: Path) -> None:
     newer_request = of_version(request(METADATA, 13, 1), 14)
     known = request(METADATA, 13, 2), response(METADATA, 13, 2, controller_id=6)
     file = _file(tmp_path, (newer_request, response(METADATA, 13, 1, controller_id=5)), known)
@@ -182,7 +182,7 @@ def _by_id(responses: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return responses
 
 
-def test_a_refused_version_of_api_versions_shows_what_is_offered() -> None:
+def test_a_refused_api_versions_shows_the_offered_versions() -> None:
     decoded = decode_request(of_version(request(API_VERSIONS, 5, 1), 6)[4:])
     assert decoded.is_assumed
     offer = [{"api_key": 18, "min_version": 0, "max_version": 5}]
@@ -197,7 +197,7 @@ def test_a_refused_version_of_api_versions_shows_what_is_offered() -> None:
     assert (message.body.api_keys[0].max_version, message.is_assumed) == (5, True)
 
 
-def test_line_and_tree_show_the_version_of_the_bytes() -> None:
+def test_line_and_tree_show_the_sent_version() -> None:
     message = decode_request(of_version(request(METADATA, 13, 1), 14)[4:] + b"\7")
     line = message_line(MessageSummary(message, 1, 0, 0, "a", "b"), LineStyle(0))
     assert "Metadata v14 request" in line
@@ -208,8 +208,8 @@ def test_line_and_tree_show_the_version_of_the_bytes() -> None:
 
 
 @pytest.mark.parametrize("show_secrets", [False, True])
-def test_bodies_that_may_hold_secrets_are_masked_whole(show_secrets: bool) -> None:
-    """A secret may lie where the newest known version has another field."""
+def test_bodies_with_possible_secrets_are_masked_completely(show_secrets: bool) -> None:
+    """A secret may be at the position of another field of the newest known version."""
     found = api(CREATE_TOPICS)
     assert found is not None
     assert carries_secrets(found.request.fields)

@@ -25,7 +25,7 @@ def shop(tmp_path: Path) -> str:
     return tcp_captures.write(tmp_path / "shop.pcap", cli_traffic.shop().packets)
 
 
-def test_codec() -> None:
+def test_codecs() -> None:
     heartbeat = codec(12, 0, "request")
     assert repr(heartbeat) == "<Codec Heartbeat v0 request>"
     data = heartbeat.build({"group_id": "g", "generation_id": 7, "member_id": "m"})
@@ -36,7 +36,7 @@ def test_codec() -> None:
 @pytest.mark.parametrize(
     ("key", "version", "kind"), [(999, 0, "request"), (0, 99, "request"), (0, 9, "answer")]
 )
-def test_a_codec_that_there_is_not(key: int, version: int, kind: str) -> None:
+def test_an_unknown_codec(key: int, version: int, kind: str) -> None:
     with pytest.raises(DecodeError):
         codec(key, version, kind)  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ def test_several_files(tmp_path: Path) -> None:
     assert len(list(dissect(*parts))) == 9
 
 
-def test_larger_frames_are_passed_over(tmp_path: Path) -> None:
+def test_larger_frames_are_skipped(tmp_path: Path) -> None:
     wire = tcp_captures.Wire()
     long = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1, group_id="g" * 200_000)
     wire.connect().syn().client(*tcp_captures.pieces(long, range(0, 210_000, 60_000)))
@@ -97,7 +97,7 @@ def test_larger_frames_are_passed_over(tmp_path: Path) -> None:
     assert exchange.problems
 
 
-def test_no_capture(tmp_path: Path) -> None:
+def test_a_file_other_than_a_capture(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="no such file"):
         list(dissect(tmp_path / "missing"))
 
@@ -142,6 +142,6 @@ def test_the_error_of_a_wrong_codec_has_no_position(arguments: Any, what: str) -
     assert str(error.value).endswith(what)
 
 
-def test_names_are_offered() -> None:
+def test_public_names_are_listed() -> None:
     assert {"open_capture", "dissect", "codec", "Exchange"} <= set(dir(dissector))
     assert not {"Any", "annotations", "import_module"} & set(dir(dissector))

@@ -1,4 +1,4 @@
-"""Captures that once cost minutes and gigabytes; they lie beside the project."""
+"""Captures that once took minutes and gigabytes; they are stored beside the project."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ COMMANDS = (
 )
 
 
-# Each capture and each command once or twice: all commands read and pair by the same code.
+# Each capture and each command once or twice, as all commands share reading and pairing.
 SHORT = (
     ("bomb-bodies.pcap", "dissect"),
     ("bomb-bodies.pcap", "pairs --bodies -T ndjson"),
@@ -59,35 +59,35 @@ LONG = [pair for pair in itertools.product(FILES, COMMANDS) if pair not in SHORT
 
 
 @pytest.mark.parametrize(("name", "command"), fast_and_long(SHORT, LONG))
-def test_a_small_capture_costs_seconds(
+def test_a_small_capture_takes_seconds(
     name: str, command: str, shared: Path, tmp_path: Path
 ) -> None:
     path = shared / "repro" / name
     if not path.is_file():
         pytest.skip(f"{name} is not here")
-    costs_seconds(path, command.format(out=tmp_path / "out.pcapng"))
+    takes_seconds(path, command.format(out=tmp_path / "out.pcapng"))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", ["dissect", "pairs --bodies -T ndjson", "conform"])
-def test_every_other_capture_costs_seconds(command: str, shared: Path) -> None:
+def test_every_other_capture_takes_seconds(command: str, shared: Path) -> None:
     found = sorted((shared / "repro").glob("*.pcap*"))
     if not found:
         pytest.skip("the captures are not here")
     for path in found:
         if path.name not in FILES:
-            costs_seconds(path, command)
+            takes_seconds(path, command)
 
 
-def costs_seconds(path: Path, command: str) -> None:
+def takes_seconds(path: Path, command: str) -> None:
     """Check the processor time and the memory of a command."""
     command_line = (sys.executable, "-m", "dissector", *command.split(), str(path))
-    # From a small process: a child begins with the peak of memory of who starts it.
+    # From a small process: a child inherits the peak memory of its parent.
     launch = (sys.executable, "-I", "-S", str(LAUNCH), os.devnull, *command_line)
     for _ in range(TRIES):
         printed = subprocess.run(launch, stdout=subprocess.PIPE, check=True).stdout
         status, _, peak_bytes, cpu_s = printed.split()
-        assert int(status) in (0, 1, 2)  # 2: conform, which judged nothing
+        assert int(status) in (0, 1, 2)  # 2: conform without judged rules
         assert int(peak_bytes) < PEAK_BYTES
         if float(cpu_s) < CPU_S:
             return

@@ -1,4 +1,4 @@
-"""Captures are read by message definitions that lie over the built-in declarations."""
+"""Captures are read by message definitions over the built-in declarations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_vendors_api_is_read(tmp_path: Path, vendor: str, count: int) -> None:
     }
 
 
-def test_bulk_and_objects_give_the_same(
+def test_columns_and_objects_give_the_same_rows(
     tmp_path: Path, vendor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, MANY)
@@ -68,7 +68,7 @@ def test_bulk_and_objects_give_the_same(
     assert table["errors"].to_list() == [row["errors"] for row in bulk]
 
 
-def test_without_definitions_the_api_is_not_known(tmp_path: Path, vendor: str) -> None:
+def test_without_definitions_the_api_is_unknown(tmp_path: Path, vendor: str) -> None:
     path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, FEW)
     rows(path, Schemas.of(vendor))
     found = list(open_capture(path))[1:]
@@ -76,7 +76,7 @@ def test_without_definitions_the_api_is_not_known(tmp_path: Path, vendor: str) -
     assert "api 600 is not known" in str(found[0].problems[0])
 
 
-def test_readings_side_by_side_are_independent(tmp_path: Path, vendor: str) -> None:
+def test_concurrent_readings_are_independent(tmp_path: Path, vendor: str) -> None:
     other = dict(definitions.PING_RESPONSE)
     fields = [{"name": "Renamed", "type": "int64", "versions": "0+"}]
     other["fields"] = [definitions.PING_RESPONSE["fields"][0], *fields]
@@ -108,7 +108,7 @@ def test_readings_side_by_side_are_independent(tmp_path: Path, vendor: str) -> N
     assert [in_threads[number] for number in range(4)] == plain * 2
 
 
-def test_definitions_go_to_other_processes(vendor: str) -> None:
+def test_definitions_are_sent_to_other_processes(vendor: str) -> None:
     schemas = Schemas.of(vendor)
     copy = pickle.loads(pickle.dumps(Options(schemas=schemas).schemas))
     assert copy is schemas
@@ -116,7 +116,7 @@ def test_definitions_go_to_other_processes(vendor: str) -> None:
 
 
 def test_a_new_version_of_a_known_api(tmp_path: Path) -> None:
-    """Version 42 of Heartbeat has a field more; all others are read by our own declarations."""
+    """Version 42 of Heartbeat has another field; others are read by the built-in declarations."""
     spec = {
         "apiKey": 12,
         "type": "request",
@@ -171,7 +171,7 @@ def test_a_new_version_of_a_known_api(tmp_path: Path) -> None:
     assert body["client_secret"] == "s"
 
 
-def test_a_message_that_does_not_fit_its_definition(tmp_path: Path, vendor: str) -> None:
+def test_a_message_contradicting_its_definition(tmp_path: Path, vendor: str) -> None:
     wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     connection.client(default_frames.request(3, 9, 1, "vendor")).broker(

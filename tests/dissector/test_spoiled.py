@@ -1,4 +1,4 @@
-"""Spoiled captures through every kernel: each index is checked where kernels are built for it."""
+"""Corrupted captures through every kernel, with index checks if kernels are built for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAMPLE = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))[::6]
 
 
 @pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)
-def test_spoiled_bytes_are_read(
+def test_corrupted_captures_are_read(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     head, packets = packets_of(path)

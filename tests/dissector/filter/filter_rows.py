@@ -1,4 +1,4 @@
-"""Rows that filters are tried on."""
+"""Rows for tests of filters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FakeRow:
 
 
 def produce(**columns: Any) -> FakeRow:
-    """A Produce exchange with two partitions, one of which failed."""
+    """A Produce exchange with two partitions, one with an error."""
     return FakeRow(
         {
             "capture": "a.pcap",

@@ -24,7 +24,7 @@ TRUE = [
     "status != orphan",
     "client_id == rdkafka and kafka.client_id == 'rdkafka'",
     'client_id matches "^rd" and client_id matches "(?i)KAFKA$"',
-    # As Wireshark has it: in any case, unless it is said otherwise.
+    # As in Wireshark: case-insensitive by default.
     'client_id matches "KAFKA$" and topic matches "^ORD" and error matches leader',
     'not client_id matches "(?-i)KAFKA$" and client_id matches "(?-i)kafka$"',
     'client_id < "s" and client_id > r',
@@ -33,7 +33,7 @@ TRUE = [
     'capture == "a.pcap"',
     # Lists: any element.
     "topic == orders and topics == orders and kafka.topic_name == orders",
-    # `!=` is none of them, `!==` any of them, `===` all of them.
+    # `!=` means none, `!==` any, `===` all.
     "topic != other and topic !== orders and topic any_ne orders and not topic != orders",
     "not topic === orders and api === Produce and api all_eq Produce",
     "tcp.port != 1 and not tcp.port != 9092 and tcp.port !== 9092 and not tcp.port === 9092",
@@ -115,12 +115,12 @@ FALSE = [
 
 
 @pytest.mark.parametrize("text", TRUE)
-def test_a_filter_that_holds(text: str) -> None:
+def test_a_true_filter(text: str) -> None:
     assert parse(text).matches(produce())
 
 
 @pytest.mark.parametrize("text", FALSE)
-def test_a_filter_that_does_not_hold(text: str) -> None:
+def test_a_false_filter(text: str) -> None:
     assert not parse(text).matches(produce())
 
 
@@ -146,7 +146,7 @@ def test_columns_that_are_null_or_empty(
     assert parse(text).matches(produce(**columns)) is expected
 
 
-def test_a_body_that_could_not_be_decoded_has_no_fields() -> None:
+def test_an_undecodable_body_has_no_fields() -> None:
     row = FakeRow(produce().columns)
     assert not parse("request.acks").matches(row)
     assert not parse("request.acks == null").matches(row)
@@ -164,7 +164,7 @@ def test_a_body_that_could_not_be_decoded_has_no_fields() -> None:
         ),
     ],
 )
-def test_the_body_fields_that_a_filter_needs(text: str, paths: list[str]) -> None:
+def test_body_fields_used_by_a_filter(text: str, paths: list[str]) -> None:
     found = parse(text)
     assert [str(path) for path in found.paths] == paths
     assert found.needs_bodies is bool(paths)
@@ -174,7 +174,7 @@ def test_the_body_fields_that_a_filter_needs(text: str, paths: list[str]) -> Non
     "text",
     ["request.acks == 0 and api == Fetch", "(request.acks or request.topics) and api == Fetch"],
 )
-def test_bodies_are_not_decoded_where_columns_decide(text: str) -> None:
+def test_bodies_are_decoded_only_if_columns_do_not_decide(text: str) -> None:
     row = produce()
     assert not parse(text).matches(row)
     assert row.bodies_asked == 0
@@ -197,10 +197,10 @@ def test_the_values_of_a_name(name: str, values: list[object]) -> None:
     assert values_of(produce(), resolve(name)) == values
 
 
-def test_an_error_list_that_is_empty_has_no_values() -> None:
+def test_an_empty_error_list_has_no_values() -> None:
     assert values_of(produce(errors=[]), resolve("errors")) == []
 
 
-def test_a_name_that_is_none() -> None:
+def test_an_unknown_name() -> None:
     with pytest.raises(UnknownName, match="did you mean topics"):
         resolve("topicss")

@@ -1,4 +1,4 @@
-"""Evaluation against a second one that is as plain as can be."""
+"""Evaluation compared with a minimal reference implementation."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def plain(node: Node, row: FakeRow) -> bool:
         case Always():
             return True
         case Leaf(name, Compare("!=" | "===" as op, literal)):
-            # All of the values that can be compared, and there must be one.
+            # All comparable values, at least one.
             values = [v for v in plain_values(name.text, row) if literal.is_null or v is not None]
             equal = [plain_test(Compare("==", literal), value) for value in values]
             return bool(equal) and (not any(equal) if op == "!=" else all(equal))
@@ -139,7 +139,7 @@ def plain(node: Node, row: FakeRow) -> bool:
 
 
 @given(nodes(), rows)
-def test_evaluation_is_what_the_plain_one_says(node: Node, row: FakeRow) -> None:
+def test_evaluation_equals_the_reference(node: Node, row: FakeRow) -> None:
     assert predicate(node)(row) is plain(node, row)
 
 
@@ -161,7 +161,7 @@ def test_values_at_a_path(value: Any, path: list[str], expected: list[Any]) -> N
     assert list(values_at(value, path)) == expected
 
 
-def test_a_range_holds_both_its_ends() -> None:
+def test_a_range_includes_both_ends() -> None:
     test = OneOf((Range(Literal("2"), Literal("3")),))
     found = [plain_test(test, n) for n in range(5)]
     assert found == [False, False, True, True, False]

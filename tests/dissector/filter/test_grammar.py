@@ -89,7 +89,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "caret", "what"), WRONG)
-def test_a_wrong_filter_is_shown_with_its_place(text: str, caret: str, what: str) -> None:
+def test_a_wrong_filter_is_shown_with_a_caret(text: str, caret: str, what: str) -> None:
     with pytest.raises(FilterError) as error:
         parse(text)
     assert what in error.value.what
@@ -148,7 +148,7 @@ def test_not_binds_closest_then_and_then_or() -> None:
 
 
 @given(nodes())
-def test_a_tree_printed_and_parsed_is_the_same(node: Node) -> None:
+def test_a_printed_tree_parses_to_the_same_tree(node: Node) -> None:
     assert parse_node(str(node)) == node
 
 

@@ -1,4 +1,4 @@
-"""Filters over whole tables, against the same filters asked row by row."""
+"""Filters over whole tables, compared with the same filters row by row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ NUMERIC = st.sampled_from([(), ("api_version",), ("api_version", "correlation_id
 
 
 @given(node=nodes(), rows=st.lists(some_rows, max_size=6), numeric=NUMERIC)
-def test_rows_pass_as_they_do_one_by_one(
+def test_tables_and_single_rows_pass_the_same_rows(
     node: Node, rows: list[FakeRow], numeric: Sequence[str]
 ) -> None:
     holds = predicate(node)
@@ -88,7 +88,7 @@ LITERALS = [
         st.just(""),
     )
 )
-def test_numbers_are_compared_as_python_does(name: str, text: str) -> None:
+def test_numbers_are_compared_as_in_python(name: str, text: str) -> None:
     values = NUMBERS if name == "response_bytes" else LATENCIES
     rows = [produce(**{name: value}) for value in values]
     chosen = parse(f"{name} {text}")
@@ -123,7 +123,7 @@ def test_columns_of_all_kinds(text: str) -> None:
     assert chosen.passing(FakeTable(rows, ("request_bytes",))).tolist() == expected
 
 
-def test_bodies_are_asked_only_where_nothing_else_decides() -> None:
+def test_bodies_are_tested_only_if_columns_do_not_decide() -> None:
     rows = [produce(api_version=version) for version in range(10)]
     table = FakeTable(rows)
     assert parse("request.acks == -1 and api_version > 7").passing(table).tolist() == [8, 9]

@@ -63,7 +63,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("text", TRUE)
-def test_a_filter_that_holds(text: str) -> None:
+def test_a_true_filter(text: str) -> None:
     chosen = parse(text)
     assert chosen.matches(produce())
     assert parse(str(chosen.node)).node == chosen.node
@@ -86,7 +86,7 @@ def test_a_filter_that_holds(text: str) -> None:
         ("header.trace == 1", "it is a column of `kafkashark records`"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, message: str) -> None:
+def test_wrong_names_are_explained(text: str, message: str) -> None:
     with pytest.raises(FilterError) as raised:
         parse(text)
     assert message in str(raised.value)
@@ -121,7 +121,7 @@ needs_tshark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installe
 
 
 @needs_tshark
-def test_every_name_of_tshark_is_known_or_has_a_reason() -> None:
+def test_every_tshark_name_is_supported_or_has_a_reason() -> None:
     done = subprocess.run([str(TSHARK), "-G", "fields"], capture_output=True, text=True, check=True)
     names = {line.split("\t")[2] for line in done.stdout.splitlines() if "\tkafka." in line}
     names = {name for name in names if name.startswith("kafka.")}
@@ -141,7 +141,7 @@ def test_names_of_wireshark_have_values() -> None:
 
 
 @pytest.mark.parametrize("records", [False, True])
-def test_listed_names_are_names(records: bool) -> None:
+def test_listed_names_are_valid(records: bool) -> None:
     listed = [name for name, _, _ in field_list(records=records)]
     assert len(set(listed)) == len(listed) > 900
     for name in listed[:400]:
@@ -174,13 +174,13 @@ DIFFERENTIAL = [
 
 @needs_tshark
 def test_the_same_packets_as_tshark() -> None:
-    """An exchange passes if tshark shows the packet that completed one of its messages."""
+    """An exchange passes if tshark shows the last packet of one of its messages."""
     path = next(path for path in CAPTURES if path.name == "demo.pcap")
     capture = open_capture(path)
     capture.options.packet_lengths = True
     filters = {text: parse(text) for text in DIFFERENTIAL}
     exchanges, passed = [], {text: set[int | None]() for text in DIFFERENTIAL}
-    for exchange in capture:  # lengths of packets are known as long as their window is read
+    for exchange in capture:  # packet lengths are available while their window is read
         exchanges.append(exchange)
         for text, chosen in filters.items():
             if chosen.matches(exchange):

@@ -1,4 +1,4 @@
-"""Kernels with all that a kernel may use; each runs as Python and compiled."""
+"""Kernels with all supported language features, in Python and compiled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST = -(1 << 63)
 
 
 class Sums(NamedTuple):
-    """Arrays that belong together."""
+    """A group of arrays."""
 
     numbers: I64
     table: I64Table
@@ -67,7 +67,7 @@ def total(column: AnyColumn, start: int = RED) -> int:
 
 @Kernel
 def arithmetic(out: I64, a: int, b: int) -> None:
-    """Write what operators give."""
+    """Write the results of operators."""
     out[0], out[1], out[2], out[3] = a + b, a - b, a * b, a & b
     out[4], out[5], out[6], out[7] = a | b, a ^ b, -a, ~b
     out[8] = a << (b & 31)
@@ -124,20 +124,20 @@ def choose(first: U8, second: U8, at: int) -> int:
 
 @Kernel
 def fill(out: I32, number: int) -> None:
-    """Write a number everywhere."""
+    """Fill an array with a number."""
     for i in range(len(out)):
         out[i] = number
 
 
 @Kernel
 def far(numbers: I64, at: int) -> int:
-    """Read at an index that may be outside the array."""
+    """Read at an index possibly outside the array."""
     return numbers[at]
 
 
 @Kernel
 def move(target: U8, at: int, source: U8, start: int, length: int) -> int:
-    """Copy bytes, and return the end of them."""
+    """Copy bytes, and return the end of the copy."""
     copy_bytes(target, at, source, start, length)
     return at + length
 
@@ -154,7 +154,7 @@ def advance(source: U8, at: int, end: int, table: I64) -> int:
 
 @Kernel
 def advance_by_table(source: U8, at: int, end: int, table: I64) -> int:
-    """Return the same without the processor's instruction."""
+    """Return the same without the CRC instruction of the processor."""
     value = 0xFFFFFFFF
     while at < end:
         value = update_crc_by_table(value, source, at, table)
@@ -164,7 +164,7 @@ def advance_by_table(source: U8, at: int, end: int, table: I64) -> int:
 
 @Kernel
 def add_rows(sums: Sums, rows: int) -> int:
-    """Write to one array of a struct, and read the others."""
+    """Write to one array of a group, and read the others."""
     numbers = sums.numbers
     for row in range(rows):
         if sums.flags[row] != 0:

@@ -1,4 +1,4 @@
-"""Kernels give the same as Python and compiled."""
+"""Kernels give the same results in Python and compiled."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ int40s = st.integers(-(2**31), 2**31)
 
 
 def wrapped(number: int) -> int:
-    """Return a number as 64 bits hold it."""
+    """Return a number wrapped to 64 bits."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 @given(int40s, int40s | st.integers(-40, 40))
-def test_operators_are_those_of_python(a: int, b: int) -> None:
+def test_operators_give_the_results_of_python(a: int, b: int) -> None:
     out = np.zeros(24, np.int64)
     sample_kernels.arithmetic(out, a, b)
     expected = [a + b, a - b, a * b, a & b, a | b, a ^ b, -a, ~b, a << (b & 31), a >> (b & 31)]
@@ -35,7 +35,7 @@ def test_operators_are_those_of_python(a: int, b: int) -> None:
     assert out.tolist() == [wrapped(int(each)) for each in expected]
 
 
-def test_a_device_function_takes_columns_of_any_type() -> None:
+def test_a_function_takes_columns_of_any_type() -> None:
     small, numbers, large = np.array([200, 200], np.uint8), np.array([-5], np.int32), np.array([3])
     assert sample_kernels.sums(small, numbers, large) == 407_000 - 4 + 3
     assert sample_kernels.sums(np.array([True, False]), numbers, large) == 8_000 - 4 + 3
@@ -50,7 +50,7 @@ def test_tables_have_rows() -> None:
     assert rows.tolist() == [[0, 6, 0], [0, 0, 0]]
 
 
-def test_arrays_that_belong_together_are_one_argument(mode: str) -> None:
+def test_a_group_of_arrays_is_one_argument(mode: str) -> None:
     numbers, table = np.array([1, 2, 4]), np.zeros((3, 3), np.int64)
     numbers.setflags(write=False)
     sums = sample_kernels.Sums(numbers, table, np.array([True, False, True]))
@@ -61,7 +61,7 @@ def test_arrays_that_belong_together_are_one_argument(mode: str) -> None:
             sample_kernels.add_rows(sums._replace(table=np.zeros((3, 3), np.int32)), 3)
 
 
-def test_a_name_may_mean_one_array_or_another() -> None:
+def test_a_variable_may_refer_to_either_array() -> None:
     first, second = np.array([1, 2], np.uint8), np.array([3], np.uint8)
     assert [sample_kernels.choose(first, second, at) for at in range(3)] == [1, 2, 3]
 
@@ -96,7 +96,7 @@ def test_numbers_have_64_bits() -> None:
         sample_kernels.fill(np.zeros(1, np.int32), 2**63)
 
 
-def test_as_python_columns_that_are_not_contiguous_are_refused() -> None:
+def test_non_contiguous_columns_are_refused_in_python() -> None:
     with running(MODES[0], sample_kernels.fill), pytest.raises(TypeError, match="contiguous"):
         sample_kernels.fill(np.zeros(4, np.int32)[::2], 1)
 

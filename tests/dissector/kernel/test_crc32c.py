@@ -1,4 +1,4 @@
-"""The step of a CRC is the same by tables and by the processor's instruction."""
+"""CRC steps by tables and by the processor's instruction are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copied bytes are the same as Python and compiled, and nothing beside them changes."""
+"""Bytes are copied equally in Python and compiled, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands where the kernels are not compiled."""
+"""Commands without compiled kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ sys.exit(main())
 """
 
 
-def test_a_command_without_compiled_kernels_says_so_once() -> None:
+def test_missing_compiled_kernels_are_reported_once() -> None:
     environment = {name: each for name, each in os.environ.items() if name != CHECKED}
     words = ["pairs", "--bodies", "-T", "ndjson", "captures/kafka39-sweep-too-new.pcap"]
     runs = [

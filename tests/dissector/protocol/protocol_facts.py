@@ -1,4 +1,4 @@
-"""The facts of the protocol that lie beside the project, those of the newest release over them."""
+"""Protocol facts beside the project, with those of the newest release taking precedence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME = {
 
 
 def facts(shared: Path, name: str) -> list[dict[str, Any]]:
-    """Return the entries of a file, the newest release's in place of the older ones."""
+    """Return the entries of a file, with newer ones replacing older."""
     files = [shared / "protocol" / f"{name}.json", shared / "protocol" / NEWEST / f"{name}.json"]
     entries = [entry for file in files for entry in json.loads(file.read_text())]
     return list({tuple(entry[key] for key in _SAME[name]): entry for entry in entries}.values())

@@ -1,4 +1,4 @@
-"""Every API, side and version: against the protocol's facts, round trips, hostile bytes."""
+"""Every API, side and version: comparison with Kafka's definitions, round trips, hostile bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COUNT = {"default": "-1", "ignorable": True}
 _NULL = {"default": "null"}
 CORRECTED = {
     "BrokerHeartbeat request": {"CordonedLogDirs": {"nullable": "2", "default": "null"}},
-    # Kafka 4.0 gave the Candidate fields of v0 and v1 the names of v2; the bytes are the same.
+    # Kafka 4.0 renamed the Candidate fields of v0 and v1 as in v2; the bytes are the same.
     "Vote request": {
         "Topics.Partitions.ReplicaEpoch": {"versions": "0-2"},
         "Topics.Partitions.ReplicaId": {"versions": "0-2", "entity": "brokerId"},
@@ -80,7 +80,7 @@ CORRECTED = {
 
 
 def corrected_facts(shared: Path) -> list[dict]:
-    """Return the facts about messages as Kafka 4.4.0 has them."""
+    """Return the facts about messages of Kafka 4.4.0."""
     found = facts(shared, "api_messages")
     for message in found:
         corrected = CORRECTED.get(f"{message['name']} {message['kind']}", {})
@@ -127,7 +127,7 @@ def test_declarations_agree_with_the_facts(shared: Path) -> None:
 
 
 def test_defaults_and_marks_agree_with_the_facts(shared: Path) -> None:
-    """What else is declared: defaults, map keys, what may be dropped."""
+    """Further attributes: defaults, map keys, ignorable fields."""
     for message in corrected_facts(shared):
         schema = api(message["api_key"]).schema(message["kind"])
         declared = {path: f for v in schema.versions for path, f in schema.iter_fields(v)}
@@ -156,7 +156,7 @@ def _round_trip(message: Version, source: Source) -> None:
     parsed = codec(key, version, kind).parse(written)
     assert parsed == value
     assert codec(key, version, kind).build(parsed) == written
-    # The second reading of the declaration, with places, says the same.
+    # The second interpreter of the declaration, with spans, agrees.
     root = spans(schema, version, written)
     assert root.value == parsed
     assert root.end == len(written)
@@ -164,7 +164,7 @@ def _round_trip(message: Version, source: Source) -> None:
 
 
 def _hostile_bytes(message: Version, source: Source) -> None:
-    """Cut and changed bytes give a value or a DecodeError with its place, and nothing else."""
+    """Check that damaged bytes give a value or a DecodeError with a position."""
     key, kind, version, schema = message
     chance = source.chance
     good = codec(key, version, kind).build(source.value(schema, version))
@@ -214,7 +214,7 @@ def test_hostile_bytes(found: Api, data: st.DataObject, source: Source) -> None:
 
 
 @pytest.mark.parametrize("key", NAMES)
-def test_each_api_has_a_file_of_its_own(key: int) -> None:
+def test_each_api_has_its_own_file(key: int) -> None:
     found = api(key)
     assert found is not None
     assert found.request.key == found.response.key == key
@@ -226,7 +226,7 @@ def test_each_api_has_a_file_of_its_own(key: int) -> None:
     assert source.read_text().startswith(f'"""\n{found.name} (key {key}): ')
 
 
-def test_unknown() -> None:
+def test_unknown_apis_and_versions() -> None:
     assert api(999) is None
     assert api_name(999) == "api 999"
     with pytest.raises(DecodeError, match="no API has the key 999"):
@@ -237,7 +237,7 @@ def test_unknown() -> None:
         codec(0, 9, "both")  # type: ignore[arg-type]
 
 
-def test_build_says_what_is_wrong_and_where() -> None:
+def test_encode_errors_have_path_and_reason() -> None:
     body = {"topics": [{"name": "a"}, {"name": 5}], "allow_auto_topic_creation": True}
     with pytest.raises(EncodeError, match=r"topics\[1\].name: 5 is not text"):
         codec(3, 4, "request").build(body)
@@ -245,7 +245,7 @@ def test_build_says_what_is_wrong_and_where() -> None:
         codec(0, 9, "request").build({"timeout_ms": 1, "topic_data": []})
 
 
-def test_parse_leaves_what_follows_alone() -> None:
+def test_parse_ignores_trailing_bytes() -> None:
     stream = io.BytesIO(b"\0\0\0\0\0\0rest")
     parsed = codec(18, 0, "response").parse_stream(stream)
     assert parsed == {"error_code": 0, "api_keys": []}

@@ -1,4 +1,4 @@
-"""The table of error codes, against the protocol's facts and two other tables."""
+"""The table of error codes, compared with Kafka's and two other tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_kio_agrees() -> None:
     assert len(ErrorCode) >= 130
 
 
-# kafka-python has some names of its own, and some that Kafka itself gave up.
+# kafka-python has some own names, and some former names of Kafka.
 RENAMED = {
     -1: "UNKNOWN",
     0: "NO_ERROR",
@@ -44,13 +44,13 @@ def test_kafka_python_agrees() -> None:
     assert len(named) >= 129
 
 
-def test_codes_are_in_order_without_holes() -> None:
+def test_codes_are_consecutive() -> None:
     assert list(ERRORS) == list(range(-1, max(ERRORS) + 1))
     assert ERRORS[0] == ("NONE", False)
 
 
 @pytest.mark.parametrize("code", ERRORS)
-def test_names_lead_back_to_their_codes(code: int) -> None:
+def test_codes_are_found_by_name(code: int) -> None:
     assert error_code(error_name(code)) == code
 
 

@@ -1,4 +1,4 @@
-"""Programs whose instructions have the roles of facts."""
+"""Programs with roles of facts in their instructions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_program() -> None:
     ]
 
 
-def test_the_items_of_an_array_have_roles_not_the_array() -> None:
+def test_items_of_an_array_have_roles_instead_of_the_array() -> None:
     """Topics of Metadata requests before v4."""
     assert steps(3, 0, "request")[-4:] == [
         (ARRAY32, 7, 2, NO_FACT),
@@ -100,13 +100,13 @@ def test_only_fields_with_content_have_roles() -> None:
     assert {step[:3] for step in errors} == {(NUMBER, 2, True)}
 
 
-def test_keys_and_versions_fit_the_table_of_the_loop() -> None:
+def test_keys_and_versions_fit_the_table_of_programs() -> None:
     assert max(found.key for found in all_apis()) < KEYS
     assert max(s.versions.high for f in all_apis() for s in (f.request, f.response)) < VERSIONS
 
 
-def test_the_halves_of_a_pair_stand_together() -> None:
-    """The loop counts on it: one id and one name, no topics between them, in the plain fields."""
+def test_id_and_name_of_a_topic_are_adjacent() -> None:
+    """The loop relies on one id and one name, with no topics between them, in untagged fields."""
     for found in all_apis():
         for kind in KINDS:
             schema = found.schema(kind)

@@ -28,7 +28,7 @@ def _schema(key: int, kind: Kind) -> Schema:
 
 
 def facts_of(key: int, kind: Kind, version: int, value: dict[str, Any]) -> Facts:
-    """Send a value through the codec, as a body would come from a capture."""
+    """Encode and decode a value, like a body from a capture."""
     schema = _schema(key, kind)
     codec = schema.codec(version)
     facts = Facts()
@@ -296,7 +296,7 @@ def test_facts_of_several_bodies_are_joined() -> None:
     assert list(facts.errors) == ["REBALANCE_IN_PROGRESS", "UNKNOWN_MEMBER_ID"]
 
 
-def test_empty_names_in_an_array_are_no_topics() -> None:
+def test_empty_names_in_an_array_are_skipped() -> None:
     value = {"topic_names": ["", "a", None], "timeout_ms": 1}
     assert list(facts_of(20, "request", 3, value).topics) == ["a"]
 
@@ -330,14 +330,14 @@ def test_versions_that_define_topic_names() -> None:
     assert defining == {message: list(versions) for message, versions in DEFINING_VERSIONS.items()}
 
 
-def test_a_plan_is_made_once() -> None:
+def test_plans_are_cached() -> None:
     schema = _schema(3, "response")
     assert extraction_plan(schema, 12) is extraction_plan(schema, 12)
     assert not extraction_plan(_schema(12, "request"), 4)
 
 
 def _everything(fields: tuple[Field, ...], version: int, body: Any, facts: Facts) -> None:
-    """Collect the slow way: look at every field of a body."""
+    """Collect facts slowly, from every field of a body."""
     plain, tagged = split_tagged(fields, version)
     for field in plain + tagged:
         value = body[field.name]
@@ -353,7 +353,7 @@ def _everything(fields: tuple[Field, ...], version: int, body: Any, facts: Facts
 
 @given(data=st.data())
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
-def test_nothing_is_overlooked(data: st.DataObject) -> None:
+def test_no_fact_is_missed(data: st.DataObject) -> None:
     found = data.draw(st.sampled_from(all_apis()))
     schema = found.schema(data.draw(st.sampled_from(("request", "response"))))
     version = data.draw(st.sampled_from(list(schema.versions)))

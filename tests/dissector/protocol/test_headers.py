@@ -1,4 +1,4 @@
-"""Which header a message has: every API at every version."""
+"""Header versions of every API at every version."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_responses() -> None:
         assert response_header_version(found.key, version) == flexible, (found.name, version)
 
 
-# Key, version, request header, response header: known facts that don't follow from our tables.
+# Key, version, request header, response header: facts independent of our tables.
 FACTS = [
     (0, 8, 1, 0),
     (0, 9, 2, 1),
@@ -59,7 +59,7 @@ FACTS = [
     (7, 3, 2, 1),
     # SaslHandshake never became flexible.
     (17, 1, 1, 0),
-    # The answer to ApiVersions can be read without knowing the version (KIP-511).
+    # The ApiVersions response can be decoded without knowing its version (KIP-511).
     (18, 0, 1, 0),
     (18, 2, 1, 0),
     (18, 3, 2, 0),
@@ -98,20 +98,20 @@ def test_kio_agrees() -> None:
     ("key", "request_header", "response_header"),
     [(0, 2, 1), (3, 2, 1), (18, 2, 0), (17, 1, 0), (7, 2, 1), (52, 2, 1)],
 )
-def test_an_unknown_version_is_taken_to_be_newer(
+def test_an_unknown_version_has_the_header_of_newer_ones(
     key: int, request_header: int, response_header: int
 ) -> None:
     assert request_header_version(key, 99) == request_header
     assert response_header_version(key, 99) == response_header
 
 
-def test_a_negative_version_is_old() -> None:
+def test_a_negative_version_has_the_header_of_old_ones() -> None:
     assert request_header_version(0, -1) == 1
     assert response_header_version(0, -1) == 0
 
 
 @pytest.mark.parametrize("key", [-1, 95, 999, 32767])
-def test_an_unknown_api_has_the_part_that_all_share(key: int) -> None:
+def test_an_unknown_api_has_the_common_header_fields(key: int) -> None:
     assert api(key) is None
     assert request_header_version(key, 0) == 1
     assert response_header_version(key, 0) == 0

@@ -1,4 +1,4 @@
-"""Frames become messages, whatever their bytes are."""
+"""Frames are decoded as messages, whatever their bytes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_header_of_controlled_shutdown_v0_has_no_client_id() -> None:
     assert message.body == {"broker_id": 5}
 
 
-def test_unknown_tags_of_a_header_are_passed_over() -> None:
+def test_unknown_tags_of_a_header_are_skipped() -> None:
     frame = bytes.fromhex("000c 0004 00000001 ffff 01 050161") + body_of(
         12, 4, "request", {"group_id": "g", "generation_id": 1, "member_id": "m"}
     )
@@ -95,7 +95,7 @@ def test_unknown_tags_of_a_header_are_passed_over() -> None:
         (75, 1, "DescribeTopicPartitions", "version 1 of DescribeTopicPartitions is not known"),
     ],
 )
-def test_unknown(key: int, version: int, api: str, what: str) -> None:
+def test_unknown_apis_and_versions(key: int, version: int, api: str, what: str) -> None:
     shared = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True)
     message = decode_request(shared + bytes.fromhex("00000007 000163 00 0102"))
     assert (message.api_key, message.api_version, message.correlation_id) == (key, version, 7)
@@ -136,7 +136,7 @@ REQUEST = frame_of(3, 9, body_of(3, 9, "request", {
 
 
 @pytest.mark.parametrize("end", range(len(REQUEST)))
-def test_a_request_that_ends_early(end: int) -> None:
+def test_a_truncated_request(end: int) -> None:
     message = decode_request(REQUEST[:end])
     (problem,) = message.problems
     assert message.body is None
@@ -160,7 +160,7 @@ RESPONSE = bytes.fromhex("00000009 00 00000000 001b 00")
 
 
 @pytest.mark.parametrize("end", range(len(RESPONSE)))
-def test_a_response_that_ends_early(end: int) -> None:
+def test_a_truncated_response(end: int) -> None:
     message = decode_response(RESPONSE[:end], 12, 4)
     (problem,) = message.problems
     assert message.body is None
@@ -174,7 +174,7 @@ def test_a_response_that_ends_early(end: int) -> None:
         assert problem.path.startswith("response")
 
 
-def test_a_header_whose_tag_section_is_cut() -> None:
+def test_a_truncated_tag_section_of_a_header() -> None:
     (problem,) = decode_response(RESPONSE[:4], 12, 4).problems
     assert problem == Problem("1 bytes expected, 0 left", "response.header", 4)
     (problem,) = decode_request(REQUEST[:13]).problems
@@ -182,8 +182,8 @@ def test_a_header_whose_tag_section_is_cut() -> None:
 
 
 @pytest.mark.parametrize("end", range(8, len(REQUEST)))
-def test_bytes_that_were_not_captured(end: int) -> None:
-    """Where the capture lacks bytes the body is not tried: what is there is not to blame."""
+def test_uncaptured_bytes_of_a_request(end: int) -> None:
+    """The body is not decoded if the capture lacks bytes, as the message may be valid."""
     message = decode_request(REQUEST[:end], len(REQUEST))
     assert message.size == len(REQUEST)
     assert message.correlation_id == 7
@@ -196,7 +196,7 @@ def test_bytes_that_were_not_captured(end: int) -> None:
         )
 
 
-def test_bytes_of_a_response_that_were_not_captured() -> None:
+def test_uncaptured_bytes_of_a_response() -> None:
     message = decode_response(bytes.fromhex("00000009 00 0000"), 12, 4, 12)
     assert message.correlation_id == 9
     what = "5 bytes of the response were not captured"
@@ -211,7 +211,7 @@ def test_an_orphan_has_a_header_only() -> None:
     assert message.problems == []
 
 
-def test_a_body_that_does_not_fit_keeps_its_header() -> None:
+def test_an_undecodable_body_keeps_its_header() -> None:
     frame = frame_of(3, 4, bytes.fromhex("00000001 0009 61"))
     message = decode_request(frame)
     assert (message.api, message.client_id, message.correlation_id) == ("Metadata", "c", 7)
@@ -236,7 +236,7 @@ def test_a_bad_client_id(client_id: str, what: str) -> None:
     assert message.problems == [Problem(what, "request.header.client_id", 8)]
 
 
-def test_a_client_id_that_is_no_utf8_survives() -> None:
+def test_a_client_id_with_invalid_utf8_is_preserved() -> None:
     message = decode_request(bytes.fromhex("0012 0000 00000007 0002 61ff"))
     assert message.client_id == "a\udcff"
     assert message.problems == []
@@ -256,7 +256,7 @@ def test_a_refused_api_versions_is_answered_in_v0(version: int) -> None:
     assert message.problems == []
 
 
-def test_a_refusal_in_the_version_that_was_asked() -> None:
+def test_a_refusal_in_the_requested_version() -> None:
     value = {"error_code": 35, "api_keys": [], "throttle_time_ms": 9}
     message = decode_response(b"\0\0\0\1" + body_of(18, 3, "response", value), 18, 3)
     assert message.api_version == 3
@@ -265,7 +265,7 @@ def test_a_refusal_in_the_version_that_was_asked() -> None:
     assert message.problems == []
 
 
-def test_a_refusal_that_fits_no_version() -> None:
+def test_a_refusal_undecodable_in_any_version() -> None:
     message = decode_response(bytes.fromhex("00000001 0023 7fffffff"), 18, 3)
     assert message.api_version == 0
     assert message.body is None
@@ -306,7 +306,7 @@ def _produce(version: int, acks: int, transactional_id: str | None, timeout_ms: 
 def test_expects_response(version: int, acks: int, transactional_id: str | None) -> None:
     frame = _produce(version, acks, transactional_id, 30_000)
     assert expects_response(frame) == (acks != 0)
-    # Only the bytes up to acks are looked at; where they are cut, an answer is taken to come.
+    # Only the bytes up to acks are read; if truncated, a response is expected.
     after_acks = len(frame) - len(_tail(version))
     assert expects_response(frame[:after_acks] + b"\0" * 8) == (acks != 0)
     for end in range(after_acks):
@@ -326,19 +326,19 @@ def test_bytes_after_acks_do_not_matter(version: int) -> None:
 
 
 @pytest.mark.parametrize("frame", ["", "00", "0000", "0000 000e 00000001 ffff 00 00 0000"])
-def test_expects_response_of_what_is_no_produce_that_is_known(frame: str) -> None:
+def test_unknown_produce_versions_expect_a_response(frame: str) -> None:
     assert expects_response(bytes.fromhex(frame))
 
 
 @pytest.mark.parametrize("key", [1, 3, 7, 18, 999])
-def test_every_other_request_is_answered(key: int) -> None:
+def test_every_other_request_expects_a_response(key: int) -> None:
     assert expects_response(frame_of(key, 0, b"\0" * 12))
 
 
 @given(st.binary(max_size=80), st.integers(-2, 100), st.integers(-2, 15), st.integers(0, 100))
 @settings(max_examples=examples(300), deadline=None)
 def test_any_bytes(data: bytes, key: int, version: int, more: int) -> None:
-    """Frames of random bytes give a message, with a problem where there is no body."""
+    """Frames of random bytes give a message, with a problem if there is no body."""
     shared = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True)
     for message in (
         decode_request(data, len(data) + more),
@@ -346,12 +346,12 @@ def test_any_bytes(data: bytes, key: int, version: int, more: int) -> None:
         decode_response(data, key, version),
         decode_response(data, key, version, len(data) + more),
     ):
-        _believable(message)
+        _is_consistent(message)
     assert isinstance(expects_response(data), bool)
     assert isinstance(expects_response(b"\0\0" + shared[2:] + data), bool)
 
 
-def _believable(message: Message) -> None:
+def _is_consistent(message: Message) -> None:
     assert message.body is not None or message.problems
     assert 0 <= message.body_start <= message.body_end <= len(message.frame)
     for problem in message.problems:

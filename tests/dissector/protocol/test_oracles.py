@@ -1,8 +1,8 @@
 """
-The same messages through kio and kafka-python, which know some of the versions.
+The same messages with kio and kafka-python, which support some versions.
 
-Each is a codec of its own, made from Kafka's definitions by other people. What we write they must
-read as the same values, and what they write from their objects must be our bytes again.
+Both are independent codecs made from Kafka's definitions. They must decode our bytes to the same
+values, and encode their objects to the same bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tests.value_sources import (
 )
 
 with warnings.catch_warnings():
-    # kafka-python loads its definitions in a way that Python 3.11 no longer likes.
+    # kafka-python loads its definitions by functions deprecated in Python 3.11.
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.protocol.api_message import ApiMessage
 
@@ -53,7 +53,7 @@ def _by_api(messages: list[Version]) -> dict[str, list[Version]]:
 
 
 def _text(value: str) -> str:
-    """Return a text without the bytes that are no UTF-8: both oracles refuse them."""
+    """Return a text without invalid UTF-8, which both oracles refuse."""
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -64,7 +64,7 @@ KIO_NAMES = {
     # other names; the bytes are the same.
     "generation_id_or_member_epoch": "generation_id",
     "acceptable_recovery_lag_legacy": "acceptable_recovery_lag",
-    # A name that Python has taken.
+    # A reserved word of Python.
     "id": "id_",
 }
 
@@ -83,7 +83,7 @@ def _kio_class(message: Version) -> Any:
 
 
 def _known_to_kio(messages: list[Version]) -> list[Version]:
-    """Return what kio knows; its modules, one for each version, take long to load."""
+    """Return the messages known to kio; its modules, one for each version, take long to load."""
     return [message for message in messages if _kio_class(message) is not None]
 
 
@@ -103,7 +103,7 @@ def _kio_child(hint: Any) -> Any:
 
 
 def _kio_fitted(fields: tuple[Field, ...], version: int, owner: Any, body: Any) -> dict[str, Any]:
-    """Change a body where kio's Python types can't hold what the wire can."""
+    """Change values of a body outside the range of kio's Python types."""
     out = {}
     for field in itertools.chain(*split_tagged(fields, version)):
         known = _kio_field(owner, field.name)
@@ -135,7 +135,7 @@ def _kio_scalar(known: dataclasses.Field[Any], value: Any) -> Any:
 
 
 def _kio_values(fields: tuple[Field, ...], version: int, entity: Any) -> dict[str, Any]:
-    """Return what a kio object holds, as our values."""
+    """Return the values of a kio object in our form."""
     out: dict[str, Any] = {}
     for field in itertools.chain(*split_tagged(fields, version)):
         known = _kio_field(type(entity), field.name)
@@ -200,10 +200,10 @@ def test_kio_knows_many_versions() -> None:
 
 
 def _nulls(fields: tuple[Field, ...], version: int, owner: Any, path: str) -> Iterator[str]:
-    """Yield the paths of the fields of which only one of us says that they may be null."""
+    """Yield the paths of fields declared nullable on one side only."""
     for field in itertools.chain(*split_tagged(fields, version)):
         known = _kio_field(owner, field.name)
-        # None is also what kio makes of a uuid of zeros and of a time of -1.
+        # kio also gives None for a uuid of zeros and a time of -1.
         stands_for_zero = field.type == "uuid" or known.metadata.get("kafka_type") == "datetime_i64"
         null = type(None) in typing.get_args(known.type) and not stands_for_zero
         if null != (version in field.null):
@@ -246,7 +246,7 @@ KAFKA_PYTHON = [message for message in VERSIONS if _kafka_python_class(message) 
 
 
 def _fitted(fields: tuple[Field, ...], version: int, body: Any) -> dict[str, Any]:
-    """Return a body whose texts are UTF-8."""
+    """Return a body with valid UTF-8."""
     out = {}
     for field in itertools.chain(*split_tagged(fields, version)):
         value = body[field.name]
@@ -265,13 +265,13 @@ def _fitted(fields: tuple[Field, ...], version: int, body: Any) -> dict[str, Any
 
 
 def _kafka_python_values(fields: tuple[Field, ...], version: int, entity: Any) -> dict[str, Any]:
-    """Return what a kafka-python object holds, as our values."""
+    """Return the values of a kafka-python object in our form."""
     out: dict[str, Any] = {}
     for field in itertools.chain(*split_tagged(fields, version)):
         name = field.name
         value = getattr(entity, name if name in entity.fields else KAFKA_PYTHON_NAMES[name])
         if field.type == "struct" and value is None and field.tag is not None:
-            value = field.zero(version)  # what is not there is None
+            value = field.zero(version)  # missing fields are None
         elif field.type == "struct":
             value = value and _kafka_python_values(field.fields, version, value)
         elif field.type == "[]struct" and value is not None:
@@ -295,9 +295,9 @@ def _kafka_python(message: Version, source: Source) -> None:
     written = schema.codec(version).build(body)
     entity = owner.decode(written, version=version)
     assert _kafka_python_values(schema.fields, version, entity) == body
-    again = ApiMessage.encode(entity)  # DeleteTopics has its own, which wants a header
-    assert again == written
-    assert schema.codec(version).parse(again) == body
+    encoded = ApiMessage.encode(entity)  # DeleteTopics has its own method, which requires a header
+    assert encoded == written
+    assert schema.codec(version).parse(encoded) == body
 
 
 @pytest.mark.parametrize("found", _by_api(KAFKA_PYTHON).values(), ids=_by_api(KAFKA_PYTHON))

@@ -1,4 +1,4 @@
-"""Programs: one for each message and version, made once, with numbers for their fields."""
+"""Programs: one for each message and version, cached, with numbers for fields."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_program() -> None:
     assert ops == [NUMBER, NUMBER, NUMBER, BYTES16, BYTES16, NUMBER, BYTES16, END]
 
 
-def test_the_fewest_bytes_of_items_are_those_of_the_constructs() -> None:
+def test_minimum_sizes_of_items_equal_those_of_the_constructs() -> None:
     writers = 0
     for each in all_apis():
         for schema in (each.request, each.response):
@@ -44,7 +44,7 @@ def test_the_fewest_bytes_of_items_are_those_of_the_constructs() -> None:
     assert writers > 1000
 
 
-def test_arrays_lead_behind_their_items() -> None:
+def test_arrays_jump_behind_their_items() -> None:
     table = ProgramTable()
     start = table.start(13, 4, "request")
     at, array = next(
@@ -54,7 +54,7 @@ def test_arrays_lead_behind_their_items() -> None:
     assert array[1] > at
 
 
-def test_known_tags_lead_to_their_fields() -> None:
+def test_known_tags_jump_to_their_fields() -> None:
     table = ProgramTable()
     start = table.start(0, 10, "response")
     sections = [code for code in table.code[start:] if code[0] == TAGS and code[2]]
@@ -64,7 +64,7 @@ def test_known_tags_lead_to_their_fields() -> None:
 
 
 @pytest.mark.parametrize("kind", ["request", "response"])
-def test_every_version_has_a_program_and_is_made_once(kind: str) -> None:
+def test_every_version_has_one_cached_program(kind: str) -> None:
     table = ProgramTable()
     starts = {}
     for found in all_apis():
@@ -76,7 +76,7 @@ def test_every_version_has_a_program_and_is_made_once(kind: str) -> None:
     assert len(set(starts.values())) == len(starts)
 
 
-def test_a_field_has_one_number_over_all_versions() -> None:
+def test_a_field_has_the_same_number_in_all_versions() -> None:
     table = ProgramTable()
     table.start(0, 3, "request")
     before = table.field_numbers(0, "request")
@@ -91,7 +91,7 @@ def test_a_field_has_one_number_over_all_versions() -> None:
     assert table.field_refs[UNKNOWN_TAG] is None
 
 
-def test_unknown() -> None:
+def test_unknown_apis_and_versions() -> None:
     table = ProgramTable()
     assert table.start(999, 0, "request") == table.start(0, 14, "request") == -1
     assert table.code == []

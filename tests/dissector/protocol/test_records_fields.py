@@ -80,7 +80,7 @@ def share_fetch(version: int, *records: bytes | None) -> Message:
     return decode_response(b"\0\0\0\7\0" + _body(78, "response", version, value), 78, version)
 
 
-# Makes a message, version, path of the first records, name and id of the topic.
+# Message, version, path of the first records, name and id of the topic.
 MESSAGES = [
     (produce, 0, "topic_data[0].partition_data", "orders", None),
     (produce, 3, "topic_data[0].partition_data", "orders", None),
@@ -99,7 +99,7 @@ every_message = pytest.mark.parametrize(("make", "version", "path", "topic", "to
 
 
 @every_message
-def test_carried(
+def test_fields_with_records(
     make: Any, version: int, path: str, topic: str | None, topic_id: UUID | None
 ) -> None:
     message = make(version, FIRST + SECOND, None, OLD, b"")
@@ -137,14 +137,14 @@ def test_a_wrong_crc_is_reported_with_its_position_in_the_frame(
     assert crc.path == f"{kind}.{path}[1].records[1].crc"
     assert crc.position == message.frame.index(bytes(bad)) + CRC_AT
     assert all(p.path.startswith(f"{kind}.{path}[1].records[1]") for p in problems)
-    # The message itself is sound, and its problems stay its own.
+    # The message itself is valid, with separate problems.
     assert message.problems == []
 
 
 @pytest.mark.parametrize("make", [produce, fetch])
 @pytest.mark.parametrize("at", range(BATCH.size + 4, len(FIRST)))
 def test_a_flipped_byte_of_a_record(make: Any, at: int) -> None:
-    """Also where the CRC was made to fit, positions stay inside the batch that is bad."""
+    """Positions stay inside the invalid batch, even with a matching CRC."""
     bad = bytearray(FIRST)
     bad[at] ^= 0x40
     message = make(11, SECOND, with_crc(bytes(bad)))
@@ -165,8 +165,8 @@ def test_a_bad_length_inside_a_record() -> None:
     assert problem.position == message.frame.index(b"\x7ek")
 
 
-def test_a_batch_that_is_cut() -> None:
-    """A broker may cut the last batch of a Fetch response; a producer may not."""
+def test_a_truncated_batch() -> None:
+    """A broker may truncate the last batch of a Fetch response; a producer may not."""
     data = FIRST + SECOND[:30]
     assert record_problems(fetch(12, data)) == []
     assert record_problems(share_fetch(1, data)) == []
@@ -192,13 +192,13 @@ def test_a_batch_that_is_cut() -> None:
         produce(9),
     ],
 )
-def test_messages_that_carry_nothing(message: Message) -> None:
+def test_messages_without_records(message: Message) -> None:
     assert list(records_fields(message)) == []
     assert record_problems(message) == []
 
 
-def test_every_records_field_is_known_but_that_of_a_snapshot() -> None:
-    """FetchSnapshot sends a part of a file, cut anywhere."""
+def test_every_records_field_except_of_snapshots_is_known() -> None:
+    """FetchSnapshot sends an arbitrary part of a file."""
     kinds: tuple[Kind, ...] = ("request", "response")
     fields = {
         (found.name, kind)
@@ -222,7 +222,7 @@ def test_every_records_field_is_known_but_that_of_a_snapshot() -> None:
 
 @given(st.data())
 @settings(max_examples=examples(100), deadline=None)
-def test_damaged_records_have_places_inside_their_field(data: st.DataObject) -> None:
+def test_problems_of_damaged_records_are_inside_their_field(data: st.DataObject) -> None:
     bad = bytearray(FIRST + OLD + SECOND)
     for _ in range(data.draw(st.integers(1, 4))):
         bad[data.draw(st.integers(0, len(bad) - 1))] = data.draw(st.integers(0, 255))

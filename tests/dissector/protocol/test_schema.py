@@ -1,4 +1,4 @@
-"""The notation, and what it is read into."""
+"""The notation of declarations, and resulting schemas."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_type_words(field: Any, word: str) -> None:
     assert field.type == word
 
 
-def test_everything_that_can_be_declared() -> None:
+def test_all_attributes_of_declarations() -> None:
     field = String(
         "token",
         "2-5",
@@ -131,7 +131,7 @@ def test_everything_that_can_be_declared() -> None:
     assert field.classic
 
 
-def test_one_child_is_a_child() -> None:
+def test_a_single_child_is_accepted() -> None:
     assert [f.name for f in Array("x")[Int8("y")].fields] == ["y"]
     assert [f.name for f in message(1, "0")[Int8("y")].fields] == ["y"]
 
@@ -154,7 +154,7 @@ def test_one_child_is_a_child() -> None:
         (Array, []),
     ],
 )
-def test_zero(kind: FieldType, zero: Any) -> None:
+def test_zero_values(kind: FieldType, zero: Any) -> None:
     assert kind("x").zero(0) == zero
 
 
@@ -173,7 +173,7 @@ def test_zero_of_a_struct_has_the_fields_of_the_version() -> None:
     assert isinstance(leader.zero(3), Container)
 
 
-def test_split_puts_tagged_fields_by_tag() -> None:
+def test_split_sorts_tagged_fields_by_tag() -> None:
     plain, tagged = split_tagged(DEMO.fields, 3)
     assert [f.name for f in plain] == ["throttle_time_ms", "topics", "cursor"]
     assert [f.name for f in tagged] == ["leader", "rack", "hosts"]
@@ -182,7 +182,7 @@ def test_split_puts_tagged_fields_by_tag() -> None:
     assert tagged == []
 
 
-def test_lines() -> None:
+def test_iteration_over_fields() -> None:
     assert [(path, f.type) for path, f in DEMO.iter_fields(3)] == [
         ("ThrottleTimeMs", "int32"),
         ("Topics", "[]struct"),
@@ -246,12 +246,12 @@ def test_both_ways(version: int, value: dict[str, Any], data: str) -> None:
     assert codec.build(codec.parse(encoded)) == encoded
 
 
-def test_unknown_tags_are_there_only_when_there_are_any() -> None:
+def test_unknown_tags_are_present_only_if_any() -> None:
     assert "unknown_tags" not in DEMO.codec(2).parse(bytes.fromhex(f"{HEAD} 00"))
 
 
-def test_a_known_tag_written_at_its_default_is_read_and_not_written_again() -> None:
-    """The one encoding that is not kept: Kafka's own writers never produce it."""
+def test_a_known_tag_at_its_default_is_decoded_but_not_encoded() -> None:
+    """The only encoding not preserved: Kafka never produces it."""
     parsed = DEMO.codec(2).parse(bytes.fromhex(f"{HEAD} 01 0103 037231"))
     assert parsed.rack == "r1"
     assert DEMO.codec(2).build(parsed) == bytes.fromhex(f"{HEAD} 00")
@@ -270,7 +270,7 @@ def test_defaults_when_building() -> None:
         DEMO.codec(0).build({})
 
 
-def test_defaults_of_absent_tags_are_each_readers_own() -> None:
+def test_defaults_of_absent_tags_are_independent() -> None:
     first, second = (DEMO.codec(3).parse(bytes.fromhex(f"{HEAD} 00")) for _ in range(2))
     first.hosts.append("h")
     first.leader.leader_id = 7
@@ -278,7 +278,7 @@ def test_defaults_of_absent_tags_are_each_readers_own() -> None:
     assert second.leader == {"leader_id": -1, "leader_epoch": -1}
 
 
-def test_keys_of_other_versions_are_not_written() -> None:
+def test_fields_of_other_versions_are_not_encoded() -> None:
     value = {"topics": [TOPIC | {"topic_id": UUID(int=1)}], "throttle_time_ms": 9}
     assert DEMO.codec(0).build(value) == bytes.fromhex(CASES[1][2])
 
@@ -294,20 +294,18 @@ def test_keys_of_other_versions_are_not_written() -> None:
         (2, f"{HEAD} 01 0006 00000001 00 00", "leader", 14),
     ],
 )
-def test_bytes_that_do_not_fit_are_problems(
-    version: int, data: str, path: str, position: int
-) -> None:
+def test_undecodable_bytes_are_errors(version: int, data: str, path: str, position: int) -> None:
     with pytest.raises(DecodeError) as raised:
         DEMO.codec(version).parse(bytes.fromhex(data))
     assert (raised.value.path, raised.value.position) == (path, position)
 
 
-def test_a_codec_is_made_once() -> None:
+def test_codecs_are_cached() -> None:
     assert DEMO.codec(2) is DEMO.codec(2)
     assert DEMO.codec(2) is not DEMO.codec(1)
 
 
-def test_a_schema_with_other_fields_has_codecs_of_its_own() -> None:
+def test_a_changed_schema_has_its_own_codecs() -> None:
     DEMO.codec(1)
     other = DEMO[Int8("x"),]
     assert other.codec(1).build({"x": 1}) == b"\1"
@@ -320,7 +318,7 @@ def test_unknown_version(version: int) -> None:
         DEMO.codec(version)
 
 
-def test_known() -> None:
+def test_is_known() -> None:
     assert DEMO.versions_text == "0-3"
     assert message(1, "4").versions_text == "4"
 

@@ -1,4 +1,4 @@
-"""Where each field of a message lies in its bytes."""
+"""Byte spans of the fields of messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DEMO = message(900, "0-1", flexible="1+")[
 
 
 def _table(root: Span) -> list[tuple[str, int, int, Any]]:
-    """List path, start, end and value of what has no children, and of what has: no value."""
+    """List path, start, end and value of each span; those with children have no value."""
     out = []
     for span in root.children:
         out.append((span.path, span.start, span.end, ... if span.children else span.value))
@@ -97,7 +97,7 @@ def test_a_flexible_message() -> None:
 def test_a_null_struct() -> None:
     root = spans(DEMO, 1, bytes.fromhex("0001 00 ff 00"))
     assert _table(root)[2:] == [("cursor", 3, 4, None)]
-    # What is absent has no span, but a value.
+    # Absent fields have a value but no span.
     assert root.value.leader == {"leader_id": 0}
 
 
@@ -147,7 +147,7 @@ def test_spans_of_random_messages(data: st.DataObject) -> None:
     assert root.value == schema.codec(version).parse(written)
     assert (root.start, root.end) == (len(before), len(before) + len(written))
     bytes_of_leaves = _nested(root, before + written, flexible)
-    # What leaves do not hold are the counts, null marks and tag headers of what holds them.
+    # Bytes outside leaves are counts, null marks and tag headers of their parents.
     assert bytes_of_leaves <= len(written)
     if not flexible:
         counts = sum(4 for s in _all(root) if s.children and _counts(s))
@@ -177,7 +177,7 @@ def _nested(span: Span, data: bytes, flexible: bool) -> int:
     for child in span.children:
         between = child.start - at
         assert between >= 0
-        # Only a count, a null mark or a tag and its size can lie between two fields.
+        # Only a count, a null mark or a tag with its size can separate two fields.
         first = child is span.children[0]
         assert between == 0 or flexible or (first and between in (1, 4))
         held += _nested(child, data, flexible)
@@ -188,7 +188,7 @@ def _nested(span: Span, data: bytes, flexible: bool) -> int:
 
 
 def _leaf(span: Span, data: bytes) -> None:
-    """Read a leaf's value again from nothing but the bytes of its span."""
+    """Decode the value of a leaf from the bytes of its span only."""
     content = data[span.start : span.end]
     value = span.value
     if isinstance(value, str):
@@ -204,8 +204,8 @@ def _leaf(span: Span, data: bytes) -> None:
 
 @given(data=st.data())
 @settings(SOME, max_examples=examples(40))
-def test_a_message_that_is_cut(data: st.DataObject) -> None:
-    """At every length: what is whole stays, and what fails is what the codec blames."""
+def test_truncated_messages(data: st.DataObject) -> None:
+    """At every length: complete fields stay, and the failing field is that of the codec's error."""
     schema, version, written = _random(data)
     whole = {(s.path, s.start, s.end): s.value for s in _all(spans(schema, version, written))}
     for end in range(len(written)):
@@ -243,7 +243,7 @@ def test_a_message_that_is_cut(data: st.DataObject) -> None:
         (1, "0001 01 ff 02 0500 0500", "", 7, "tag 5 occurs twice"),
     ],
 )
-def test_bytes_that_do_not_fit_are_problems(
+def test_undecodable_bytes_are_problems(
     version: int, data: str, path: str, end: int, what: str
 ) -> None:
     root = spans(DEMO, version, bytes.fromhex(data))

@@ -27,9 +27,7 @@ TOPIC = {"error_code": 0, "name": None, "topic_id": UUID(int=1), "partitions": [
         (OFFSET_COMMIT, 2, {"topics": [{"name": "t", "partitions": None}]}),
     ],
 )
-def test_a_null_in_a_field_that_is_not_nullable(
-    key: int, version: int, values: dict[str, Any]
-) -> None:
+def test_a_null_in_a_non_nullable_field(key: int, version: int, values: dict[str, Any]) -> None:
     message = decode_request(request(key, version, 1, **values)[4:])
     assert message.body is not None
     assert has_undeclared_null(message)
@@ -45,7 +43,7 @@ def test_a_null_in_a_field_that_is_not_nullable(
         (FIND_COORDINATOR, 4, {"coordinator_keys": []}),
     ],
 )
-def test_a_null_that_is_declared(key: int, version: int, values: dict[str, Any]) -> None:
+def test_a_null_in_a_nullable_field(key: int, version: int, values: dict[str, Any]) -> None:
     message = decode_request(request(key, version, 1, **values)[4:])
     assert not has_undeclared_null(message)
     assert readable_body(message) is message.body

@@ -17,7 +17,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 DEMO = str(CAPTURES / "demo.pcap")
 
 
-def test_what_rdpcap_returns() -> None:
+def test_packets_of_rdpcap() -> None:
     expected = open_capture(DEMO)
     with open_capture() as capture:
         capture.feed(rdpcap(DEMO))
@@ -26,7 +26,7 @@ def test_what_rdpcap_returns() -> None:
 
 
 def test_a_sniffer_passes_packets_one_by_one() -> None:
-    """As `AsyncSniffer(prn=capture.feed)` does, which prints what its function returns."""
+    """As by `AsyncSniffer(prn=capture.feed)`, which prints the result of its function."""
     with open_capture() as capture, PcapReader(DEMO) as reader:
         assert {capture.feed(packet) for packet in reader} == {None}
         assert len(capture.exchanges()) == 281

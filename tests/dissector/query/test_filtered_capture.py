@@ -1,4 +1,4 @@
-"""Captures in Python: the same rows from every kind of input, filters, and packets that are fed."""
+"""Captures in Python: the same rows from every kind of input, filters, and fed packets."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_kind_of_input_gives_the_same_rows(source: Any) -> None:
     assert rows(capture).equals(expected()), "it can be read again"
 
 
-def test_a_file_object_is_named_by_its_file_and_stays_open() -> None:
+def test_a_file_object_has_its_name_and_stays_open() -> None:
     with DEMO.open("rb") as file:
         assert open_capture(file).exchanges()["capture"].unique().to_list() == [str(DEMO)]
         assert not file.closed
@@ -116,7 +116,7 @@ def test_compressed_bytes_with_a_key_log() -> None:
         ([(1.5, b"packet")][0:0] or [3.5], "not float"),
     ],
 )
-def test_other_things_are_no_captures(source: Any, what: str) -> None:
+def test_other_objects_are_refused(source: Any, what: str) -> None:
     with pytest.raises(UsageError) as error:
         open_capture(source)
     assert what in str(error.value)
@@ -134,7 +134,7 @@ def test_a_closed_file_is_an_error() -> None:
         capture.exchanges()
 
 
-def test_all_methods_give_what_passes_as_the_commands_do(
+def test_all_methods_give_the_filtered_rows_of_the_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def of_command(name: str, *more: str) -> polars.DataFrame:
@@ -158,7 +158,7 @@ def test_all_methods_give_what_passes_as_the_commands_do(
     capsys.readouterr()
 
 
-def test_without_a_filter_the_tables_are_whole() -> None:
+def test_without_a_filter_the_tables_are_complete() -> None:
     capture = open_capture(DEMO)
     assert capture.stats()["apis"]["count"].sum() == len(expected())
     assert len(capture.streams()) == 44
@@ -173,7 +173,7 @@ def test_records_are_filtered_by_their_own_columns() -> None:
         capture.exchanges()
 
 
-def test_a_filter_is_checked_at_once() -> None:
+def test_a_filter_is_checked_immediately() -> None:
     with pytest.raises(FilterError, match="character"):
         open_capture(DEMO, filter="api ==")
     assert len(list(dissect(content(), filter="api == Produce"))) == 53
@@ -189,7 +189,7 @@ def test_a_capture_closes_at_the_end_of_its_block() -> None:
         capture.feed((0, b""))
 
 
-def test_completion_offers_what_programs_use() -> None:
+def test_completion_offers_public_names() -> None:
     offered = [name for name in dir(open_capture(DEMO)) if not name.startswith("_")]
     assert {"exchanges", "records", "streams", "stats", "fields", "feed", "follow"} <= set(offered)
     assert not {"tap", "known_of", "parts_of", "windows"} & set(offered)
@@ -208,14 +208,14 @@ def test_times_as_datetimes() -> None:
     assert unanswered.response_time is None
 
 
-def test_nothing_was_fed() -> None:
+def test_without_fed_packets() -> None:
     with open_capture() as capture:
         assert capture.exchanges().columns[1:] == expected().columns
         assert len(capture.exchanges()) == 0
         assert repr(capture) == "<Capture without packets>"
 
 
-def test_packets_come_behind_those_of_the_files(tmp_path: Path) -> None:
+def test_fed_packets_follow_those_of_the_files(tmp_path: Path) -> None:
     sent = cli_traffic.shop().packets
     whole = tcp_captures.write(tmp_path / "a.pcap", sent)
     first = tcp_captures.write(tmp_path / "1.pcap", sent[:20])
@@ -226,14 +226,14 @@ def test_packets_come_behind_those_of_the_files(tmp_path: Path) -> None:
         assert rows(capture).equals(rows(open_capture(whole)))
 
 
-def test_exchanges_are_followed_as_packets_come() -> None:
+def test_exchanges_are_yielded_as_packets_arrive() -> None:
     fed = iter(list(pairs(content())))
     with open_capture(filter="api == Produce") as capture, closing(capture.follow()) as following:  # type: ignore[type-var]
         feeder: threading.Thread | None = None
         seen = threading.Event()
 
         def feed() -> None:
-            """Feed until the first exchange has been seen, and only then the rest."""
+            """Feed packets until the first exchange is yielded, then the rest."""
             for packet in fed:
                 capture.feed(packet)
                 if seen.is_set():
@@ -285,7 +285,7 @@ def test_times_of_packets(time: Any, time_ns: int) -> None:
         (Decimal("inf"), b""),
     ],
 )
-def test_other_things_are_no_packets(packet: Any) -> None:
+def test_other_objects_are_not_packets(packet: Any) -> None:
     with open_capture() as capture, pytest.raises(UsageError):
         capture.feed(packet)
 
@@ -297,14 +297,14 @@ def test_link_types() -> None:
         assert rows(capture).equals(expected())
 
 
-def test_many_packets_are_on_disk_and_private(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_packets_are_stored_in_a_private_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dissector.query.packet_spool._MEMORY_BYTES", 1000)
     with open_capture() as capture:
         capture.feed(pairs(content()))
         assert rows(capture).equals(expected())
 
 
-def test_a_live_pipe_is_read_as_its_packets_come() -> None:
+def test_a_live_pipe_is_read_as_packets_arrive() -> None:
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb", buffering=0) as file, os.fdopen(write_end, "wb") as pipe:
         pipe.write(content()[:50_000])  # a pipe holds 64 KiB

@@ -1,4 +1,4 @@
-"""What messages say of groups, and the state that follows."""
+"""Group events from messages, and the resulting states."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rows = list[dict[str, Any]]
 
 
 class Coordinator:
-    """A connection on which a group is played."""
+    """A connection between a group and its coordinator."""
 
     def __init__(self) -> None:
         self.wire = Wire()
@@ -156,7 +156,7 @@ def test_a_stable_group() -> None:
     ]
 
 
-def test_a_member_leaves_and_the_group_goes_on() -> None:
+def test_a_group_continues_after_a_leave() -> None:
     play = two_members()
     play.exchange(LEAVE, 2, {"group_id": BILLING, "member_id": "b"}, {})
     assert play.report()["groups"][0]["state"] == "PreparingRebalance"
@@ -175,7 +175,7 @@ def test_a_member_leaves_and_the_group_goes_on() -> None:
     assert shown(play.report()["groups"], "state", "members") == [("Empty", 0)]
 
 
-def test_a_capture_that_begins_midway_knows_members_by_heartbeats() -> None:
+def test_members_are_known_by_heartbeats_midway() -> None:
     play = Coordinator()
     for _ in range(3):
         beat = {"group_id": BILLING, "member_id": "a", "generation_id": 9}
@@ -201,7 +201,7 @@ def test_a_capture_that_begins_midway_knows_members_by_heartbeats() -> None:
     assert shown(report["partitions"], "partition", "committed") == [(0, 5), (1, None)]
 
 
-def test_offsets_of_a_transaction_count_once_it_is_committed() -> None:
+def test_transactional_offsets_count_after_the_commit() -> None:
     def transaction(play: Coordinator, offset: int, committed: bool | None) -> None:
         asked = {"partition_index": 0, "committed_offset": offset}
         topics = [{"name": "orders", "partitions": [asked]}]
@@ -255,7 +255,7 @@ def test_a_static_member_has_one_id_at_a_time() -> None:
 
 
 def test_a_static_member_is_removed_by_its_instance() -> None:
-    """As kafka-consumer-groups and admin clients do: KIP-345."""
+    """As by kafka-consumer-groups and admin clients: KIP-345."""
     play = two_members()
     asked = {"group_id": BILLING, "member_id": "s-1", "group_instance_id": "s"}
     play.exchange(SYNC, 3, {**asked, "generation_id": 1}, {"assignment": b""})
@@ -268,7 +268,7 @@ def test_a_static_member_is_removed_by_its_instance() -> None:
     ]
 
 
-def test_members_that_left_are_bounded() -> None:
+def test_number_of_former_members_is_bounded() -> None:
     states = GroupStates()
     for number in range(1_500):
         member = {f"m{number}": MemberFacts(instance_id=f"i{number}")}
@@ -279,7 +279,7 @@ def test_members_that_left_are_bounded() -> None:
     assert "m1498" in group.former
 
 
-def test_names_of_groups_may_be_no_utf8() -> None:
+def test_names_of_groups_may_have_invalid_utf8() -> None:
     play = Coordinator()
     beat = {"group_id": "caf\udce9", "member_id": "a", "generation_id": 1}
     play.exchange(HEARTBEAT, 3, beat, {})

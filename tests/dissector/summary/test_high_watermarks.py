@@ -1,4 +1,4 @@
-"""High watermarks from the tape are those of decoded bodies."""
+"""High watermarks from the tape equal those of decoded bodies."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def windows(name: str) -> Iterator[tuple[Window, HighWatermarks]]:
         found = HighWatermarks()
         found.read(window.exchanges, exchange)
         yield window, found
-        # As if the tape could read none: cut messages are left to the codecs.
+        # Truncated messages are left to the codecs: the same result without the tape.
         table = window.exchanges
         sizes = np.where(table.api_key == 1, table.response.size + 1, table.response.size)
         cut = replace(table, response=replace(table.response, size=sizes))
-        again = HighWatermarks()
-        again.read(cut, exchange)
-        assert again == found
+        by_codecs = HighWatermarks()
+        by_codecs.read(cut, exchange)
+        assert by_codecs == found
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_of_captures(name: str) -> None:
+def test_high_watermarks_of_captures(name: str) -> None:
     expected = {}
     capture = open_capture(CAPTURES / name)
     for each in capture:

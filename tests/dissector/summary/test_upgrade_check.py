@@ -1,4 +1,4 @@
-"""What breaks with another release."""
+"""Clients and requests that break with another release."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def use(api: str, version: int | None, **values: Any) -> dict[str, Any]:
 def offers(
     ranges: dict[str, dict[int, tuple[int, int]]] | None = None, *, asks: bool = True
 ) -> VersionOffers:
-    """Return what ApiVersions shows, with or without requests of the client."""
+    """Return the offers seen in ApiVersions, with or without requests of the client."""
     found = VersionOffers(open_capture())
     found.offers = ranges or {}
     found.requesters = {("shop", "10.0.0.1")} if asks else set()
@@ -51,7 +51,7 @@ def verdicts(report: UpgradeReport) -> dict[tuple[str, int], str]:
     return {(row["api"], row["api_version"]): row["verdict"] for row in report.rows}
 
 
-def test_a_client_that_never_asks_breaks() -> None:
+def test_a_client_without_api_versions_breaks() -> None:
     report = check_clients(
         [use("Fetch", 2, count=3), use("Metadata", 1)], offers(asks=False), "4.4"
     )
@@ -72,7 +72,7 @@ def test_a_client_that_never_asks_breaks() -> None:
     assert (report.subjects, report.broken) == (1, 1)
 
 
-def test_a_client_that_asks_breaks_below_what_was_offered() -> None:
+def test_a_negotiating_client_breaks_below_the_offered_versions() -> None:
     uses = [use("ApiVersions", 2), use("Fetch", 2)]
     known = offers({BROKER: {FETCH: (0, 17)}})
     assert verdicts(check_clients(uses, known, "4.4")) == {("Fetch", 2): BREAKS}
@@ -100,8 +100,8 @@ def test_an_older_release_lacks_new_versions() -> None:
     assert {row["removed_in"] for row in report.rows} == {None}
 
 
-def test_an_api_that_a_release_lacks_can_not_be_negotiated() -> None:
-    """A consumer with the protocol of KIP-848 has no other one; telemetry is optional."""
+def test_an_api_missing_in_a_release_can_not_be_negotiated() -> None:
+    """A KIP-848 consumer has no alternative protocol; telemetry is optional."""
     uses = [use("ConsumerGroupHeartbeat", 0), use("GetTelemetrySubscriptions", 0)]
     assert verdicts(check_clients(uses, offers(), "3.6")) == {
         ("ConsumerGroupHeartbeat", 0): BREAKS,
@@ -133,7 +133,7 @@ def test_software_is_known_from_any_connection() -> None:
         (None, None),
     ],
 )
-def test_a_guess_is_named_as_such(client_id: str | None, software: str | None) -> None:
+def test_a_guess_is_marked(client_id: str | None, software: str | None) -> None:
     assert guess_software(client_id) == software
 
 

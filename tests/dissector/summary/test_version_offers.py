@@ -39,7 +39,7 @@ def test_each_connection_has_its_software() -> None:
 
 
 def test_a_refused_version_has_software_and_ranges() -> None:
-    """Source: KIP-511: the answer has the layout of v0."""
+    """Source: KIP-511: the response has the layout of v0."""
     connection = (wire := Wire()).connect().syn()
     connection.client(request_frame(API_VERSIONS, 4, 1, **SOFTWARE))
     ranges = [{"api_key": 18, "min_version": 0, "max_version": 3}]
@@ -49,7 +49,7 @@ def test_a_refused_version_has_software_and_ranges() -> None:
     assert offers.offers == {"10.0.0.2:9092": {18: (0, 3)}}
 
 
-def test_bad_bytes_say_nothing() -> None:
+def test_undecodable_bytes_are_ignored() -> None:
     connection = (wire := Wire()).connect().syn()
     good = request_frame(API_VERSIONS, 3, 1, **SOFTWARE)
     connection.client(good[:-7] + b"\x7f" + good[-6:])
@@ -58,7 +58,7 @@ def test_bad_bytes_say_nothing() -> None:
     assert (offers.software, offers.offers) == ({}, {})
 
 
-def test_a_name_that_is_no_utf8() -> None:
+def test_a_name_with_invalid_utf8() -> None:
     connection = (wire := Wire()).connect().syn()
     values = {"client_software_name": "caf\udce9", "client_software_version": ""}
     connection.client(request_frame(API_VERSIONS, 3, 1, **values))

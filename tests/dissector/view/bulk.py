@@ -1,4 +1,4 @@
-"""Bodies of exchanges written in bulk, and one by one; the exchanges that tests of both take."""
+"""Bodies of exchanges written in bulk and one by one, and exchanges for tests of both."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def exchange(
 
 
 def split(table: Exchanges) -> Exchanges:
-    """Let half of the messages lie in `data`, the rest in `carry_over`."""
+    """Split the messages between `data` and `carry_over`."""
     starts = np.sort(np.concatenate((table.request.start, table.response.start)))
     cut = max(int(starts[len(starts) // 2]), 0) if len(starts) else 0
     return replace(table, data=table.carry_over[:cut], carry_over=table.carry_over[cut:])
 
 
 def one_by_one(table: Exchanges, show_secrets: bool = False) -> Texts:
-    """Return what Python writes."""
+    """Return the texts written by Python."""
     out: Texts = []
     for row in range(len(table)):
         each = Exchange(table, row, capture="", client="", broker="", names=TopicNames())
@@ -57,7 +57,7 @@ def one_by_one(table: Exchanges, show_secrets: bool = False) -> Texts:
 
 
 def in_bulk(table: Exchanges, show_secrets: bool = False) -> Texts:
-    """Return what is written in bulk."""
+    """Return the texts written in bulk."""
     numbers = {"number": Coded(np.arange(len(table)), range(len(table)))}
     out: Texts = []
     for part in bulk_bodies.with_bodies(table, numbers, show_secrets):
@@ -74,7 +74,7 @@ def in_bulk(table: Exchanges, show_secrets: bool = False) -> Texts:
 
 
 def check(rows: Sequence[ExchangeRow], show_secrets: bool = False) -> Texts:
-    """Hold both against each other; return the texts."""
+    """Check that both agree; return the texts."""
     table = split(to_exchange_table(rows))
     texts = in_bulk(table, show_secrets)
     assert texts == one_by_one(table, show_secrets)

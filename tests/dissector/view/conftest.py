@@ -1,4 +1,4 @@
-"""Fixtures of the tests of what people see."""
+"""Fixtures for tests of views."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dissector.view.json import bulk_bodies
 
 @pytest.fixture
 def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No body may be left to Python."""
+    """Fail if a body is left to Python."""
 
     def fail(*args: Any) -> bytes:
         raise AssertionError("left to Python")

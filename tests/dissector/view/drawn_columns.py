@@ -1,4 +1,4 @@
-"""Columns of every kind, drawn by Hypothesis, for the tests of what writes them."""
+"""Columns of every kind, drawn by Hypothesis, for tests of writers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,16 @@ TEXT = st.text(st.characters()) | st.text('abc ,"\\\n;é日\x1b', max_size=8)
 VALUES = TEXT | st.none() | st.booleans() | SMALL | st.lists(TEXT, max_size=3)
 BYTES = st.binary(max_size=12) | TEXT.map(lambda text: text.encode("utf-8", "surrogatepass"))
 
-LEFT = [b"\xe2\x82\xac", b"\xed\xa0\x80", b"\xf0\x9f\xa6\x88", b"\xf4\x90\x80\x80", b"\xc2\x9f"]
-EDGES = st.sampled_from([*LEFT, b"\xc0\x80", b"\xe2\x80\xae", b"\xd8\x9c", b"\xe2\x82", b"\x7f"])
+LEFT_TO_PYTHON = [
+    b"\xe2\x82\xac",
+    b"\xed\xa0\x80",
+    b"\xf0\x9f\xa6\x88",
+    b"\xf4\x90\x80\x80",
+    b"\xc2\x9f",
+]
+EDGES = st.sampled_from(
+    [*LEFT_TO_PYTHON, b"\xc0\x80", b"\xe2\x80\xae", b"\xd8\x9c", b"\xe2\x82", b"\x7f"]
+)
 
 
 def ints(values: list[int]) -> Any:
@@ -47,7 +55,7 @@ def numbers(draw: st.DrawFn, count: int) -> Any:
 
 
 class _Bytes:
-    """Lays byte strings into the three buffers."""
+    """Distributes byte strings over three buffers."""
 
     def __init__(self) -> None:
         self.laid: list[tuple[int, bytes | None]] = []
@@ -81,7 +89,7 @@ class _Bytes:
 
 @st.composite
 def any_columns(draw: st.DrawFn, *, records: bool = False, max_rows: int = 6) -> Columns:
-    """Draw columns of all kinds; with `records` those that only records have."""
+    """Draw columns of all kinds; `records` adds those of records."""
     count = draw(st.integers(1, max_rows))
     shared = draw(coded(count))
     table: dict[str, Any] = {

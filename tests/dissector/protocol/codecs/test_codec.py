@@ -1,4 +1,4 @@
-"""The two forms of a codec give equal results; when each is used."""
+"""The interpreted and the compiled form of a codec give equal results, and are used as intended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = b"\2g\0\0\0\7\2m\0\0"
 
 @pytest.fixture(params=["interpreted", "compiled"])
 def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Codec:
-    """A codec that no other test used."""
+    """A fresh codec."""
     monkeypatch.setattr(module, "COMPILE_AFTER", 0 if request.param == "compiled" else 10**9)
     found = api(12)
     assert found is not None
@@ -28,7 +28,7 @@ def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Co
     return Codec(fresh.subcon)
 
 
-def test_the_api_is_the_same(codec: Codec) -> None:
+def test_both_forms_have_the_interface_of_construct(codec: Codec) -> None:
     assert codec.parse(DATA + b"rest") == BODY
     assert codec.parse(bytearray(DATA)) == codec.parse(memoryview(DATA)) == BODY
     assert codec.build(BODY) == DATA
@@ -46,7 +46,7 @@ def test_the_api_is_the_same(codec: Codec) -> None:
     assert codec.compile().build(BODY) == DATA
 
 
-def test_errors_are_the_same(codec: Codec) -> None:
+def test_both_forms_give_the_same_errors(codec: Codec) -> None:
     with pytest.raises(DecodeError) as raised:
         codec.parse(DATA[:7])
     assert (raised.value.path, raised.value.position) == ("member_id", 6)
@@ -61,13 +61,13 @@ def test_errors_are_the_same(codec: Codec) -> None:
         codec.parse("text")  # type: ignore[arg-type]
 
 
-def test_values_are_the_callers_own(codec: Codec) -> None:
+def test_parsed_values_are_independent(codec: Codec) -> None:
     first, second = codec.parse(DATA), codec.parse(DATA)
     first.member_id = "x"
     assert second.member_id == "m"
 
 
-def test_few_messages_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codecs_are_compiled_after_some_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
     def counted(name: str) -> None:

@@ -1,4 +1,4 @@
-"""What compiled functions call: the parts that whole messages reach seldom."""
+"""Helpers of compiled functions, in cases rare in whole messages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def test_varints(value: int) -> None:
 
 
 @pytest.mark.parametrize("data", ["ffffffffff", "ffffffff10", "ffff"])
-def test_no_varints(data: str) -> None:
+def test_invalid_varints(data: str) -> None:
     with pytest.raises(FALLBACK_ERRORS):
         compiled.read_varint(bytes.fromhex(data), 0)
 
 
 @pytest.mark.parametrize("value", [-1, 2**32, None, "1"])
-def test_no_varint_to_write(value: Any) -> None:
+def test_unencodable_varints(value: Any) -> None:
     with pytest.raises(FALLBACK_ERRORS):
         compiled.varint_bytes(value)
 
@@ -59,25 +59,25 @@ def test_a_tag_section() -> None:
 @pytest.mark.parametrize(
     "data", ["02 0500 0500", "01 0502 00", "01 0102 0000", "01 0100", "01", "02 0500"]
 )
-def test_no_tag_section(data: str) -> None:
+def test_invalid_tag_sections(data: str) -> None:
     encoded = bytes.fromhex(data)
     with pytest.raises(FALLBACK_ERRORS):
         read_tags(encoded, 1, encoded[0], Container(), {1: ("rack", lambda _, at: (0, at + 1))})
 
 
 @pytest.mark.parametrize("unknown", [None, [], {"1": b""}, {1: "x"}, {-1: b""}, {2**32: b""}])
-def test_no_tag_section_to_write(unknown: Any) -> None:
+def test_unencodable_tag_sections(unknown: Any) -> None:
     with pytest.raises(CodecFallback):
         compiled.tags_bytes({}, {"unknown_tags": unknown})
 
 
-def test_the_same_uuid_is_made_once() -> None:
+def test_equal_uuids_are_created_once() -> None:
     first = compiled.uuid_of(bytes(range(16)))
     assert first == UUID(bytes=bytes(range(16)))
     assert compiled.uuid_of(bytes(range(16))) is first
 
 
-def test_odd_values() -> None:
+def test_unusual_values() -> None:
     assert compiled.uuid_bytes(str(UUID(int=5))) == UUID(int=5).bytes
     assert compiled.plain_bytes(memoryview(b"a")) == b"a"
     assert compiled.plain_list((1,)) == (1,)
@@ -92,7 +92,7 @@ def test_odd_values() -> None:
 
 
 def test_streams() -> None:
-    """The other form sees the stream as it was."""
+    """The other form starts at the same stream position."""
     stream = io.BytesIO(b"abc")
     stream.seek(1)
     assert compiled.parse_by(lambda data, at: (data[at], at + 1), stream, pytest.fail) == ord("b")

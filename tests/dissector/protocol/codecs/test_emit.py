@@ -1,4 +1,4 @@
-"""Compiled functions against the interpreted form: every declaration at every version."""
+"""Compiled functions compared with the interpreted form: every declaration at every version."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ JUNK = (None, -1, 2**70, 1.5, True, "x", "\ud800", b"x", bytearray(b"x"), [], ()
 
 
 def _read(parse: Any, data: bytes, start: int = 0) -> tuple[str, int] | None:
-    """Return what is shown of the value (so that order and types count), and where it ends."""
+    """Return the repr of the value, which includes order and types, and its end."""
     stream = io.BytesIO(data)
     stream.seek(start)
     try:
@@ -59,7 +59,7 @@ def _compiled(read: Any, data: bytes, start: int = 0) -> tuple[str, int] | None:
 
 
 def _changed(data: bytes, chance: random.Random) -> bytes:
-    """Change some bytes, and cut or lengthen the whole."""
+    """Change some bytes, and truncate or extend them."""
     bad = bytearray(data or b"\0")
     for _ in range(chance.randrange(3)):
         byte = chance.choice((0, 1, 2, 0x7F, 0x80, 0xFF, chance.randrange(256)))
@@ -69,15 +69,15 @@ def _changed(data: bytes, chance: random.Random) -> bytes:
     return bytes(bad) + chance.randbytes(chance.choice((0, 0, 3)))
 
 
-def _spoilt(value: Any, chance: random.Random) -> Any:
-    """Replace or leave out something somewhere in a value."""
+def _invalidated(value: Any, chance: random.Random) -> Any:
+    """Replace or omit a part of a value."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         key = chance.choice(list(value))
         rest = {k: v for k, v in value.items() if k != key}
-        return rest if chance.random() < 0.2 else {**value, key: _spoilt(value[key], chance)}
+        return rest if chance.random() < 0.2 else {**value, key: _invalidated(value[key], chance)}
     if isinstance(value, list) and value and chance.random() < 0.8:
         index = chance.randrange(len(value))
-        return [*value[:index], _spoilt(value[index], chance), *value[index + 1 :]]
+        return [*value[:index], _invalidated(value[index], chance), *value[index + 1 :]]
     return chance.choice(JUNK)
 
 
@@ -103,7 +103,7 @@ def _agree(message: tuple[str, int], source: Source) -> None:
         assert _compiled(read, bad) == _read(interpreted.parse_stream, bad)
 
     for _ in range(30):
-        spoilt = _spoilt(value, chance)
+        spoilt = _invalidated(value, chance)
         try:
             written = write(spoilt)
         except FALLBACK_ERRORS:
@@ -138,7 +138,7 @@ def test_construct_compiles_it(plain: Construct, value: Any, data: str) -> None:
 
 
 @pytest.mark.parametrize(("plain", "data", "path", "position", "what"), HOSTILE)
-def test_the_interpreted_form_says_what_is_wrong(
+def test_decode_errors_come_from_the_interpreted_form(
     plain: Construct, data: str, path: str, position: int, what: str
 ) -> None:
     with pytest.raises(DecodeError) as raised:
@@ -150,7 +150,9 @@ def test_the_interpreted_form_says_what_is_wrong(
 
 
 @pytest.mark.parametrize(("plain", "value", "text"), UNWRITABLE)
-def test_and_what_can_not_be_written(plain: Construct, value: Any, text: str) -> None:
+def test_encode_errors_come_from_the_interpreted_form(
+    plain: Construct, value: Any, text: str
+) -> None:
     with pytest.raises(EncodeError) as raised:
         plain.compile().build(value)
     assert str(raised.value) == text
@@ -158,7 +160,7 @@ def test_and_what_can_not_be_written(plain: Construct, value: Any, text: str) ->
         emit.compile_writer(plain)(value)
 
 
-def test_numbers_in_a_row_are_one_call() -> None:
+def test_consecutive_integers_are_one_call() -> None:
     row = Fields([Member("a", int8), Member("inner", Fields([Member("b", int8)]))])
     compiled = Fields([Member("x", int8), Member("y", int8), Member("row", row)]).compile()
     assert compiled.source.count("unpack_from") == 2
@@ -167,15 +169,15 @@ def test_numbers_in_a_row_are_one_call() -> None:
     assert "pack_bbbb" in compiled.source
 
 
-def test_uncompilable_schemas_stay_interpreted() -> None:
+def test_uncompilable_schemas_are_interpreted() -> None:
     for make in (emit.compile_reader, emit.compile_writer):
         with pytest.raises(NotImplementedError):
             make(RECORD)
     assert f"linkedparsers[{id(RECORD)}](io" in RECORD.compile().source
 
 
-def test_defaults_are_everybodys_own() -> None:
-    """Those that hold something that can be changed, and those that are copied from one."""
+def test_default_values_are_independent() -> None:
+    """Mutable ones, and those copied from one."""
     for default in (Container(a=1), Container(a=[]), Container(a=Container(b=UUID(int=1)))):
         member = Member("x", Fields([]), lambda default=default: default)
         read = emit.compile_reader(Fields([Member("y", int8)], TaggedFields({0: member})))

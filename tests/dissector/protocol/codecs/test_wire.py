@@ -68,7 +68,7 @@ CASES: list[tuple[Construct, Any, str]] = [
     (float64, math.inf, "7ff0000000000000"),
     (boolean, False, "00"),
     (boolean, True, "01"),
-    # No boolean for Kafka; the byte survives all the same.
+    # Not a boolean for Kafka, but the byte is preserved.
     (boolean, 2, "02"),
     (boolean, 255, "ff"),
     (uuid16, ID, "00112233445566778899aabbccddeeff"),
@@ -91,7 +91,7 @@ CASES: list[tuple[Construct, Any, str]] = [
     (STRING, None, "ffff"),
     (STRING, "grün", "0005 6772c3bc6e"),
     (STRING, LONGEST, "7fff" + LONGEST.encode().hex()),
-    # Bytes that are no UTF-8 live as surrogates.
+    # Invalid UTF-8 is kept as surrogates.
     (STRING, "a\udcff\udcc3", "0003 61ffc3"),
     (COMPACT_STRING, "", "01"),
     (COMPACT_STRING, None, "00"),
@@ -135,14 +135,14 @@ def test_both_ways(construct: Construct, value: Any, data: str) -> None:
 
 
 @pytest.mark.parametrize(("construct", "value", "data"), CASES)
-def test_following_bytes_are_left_alone(construct: Construct, value: Any, data: str) -> None:
+def test_following_bytes_are_not_consumed(construct: Construct, value: Any, data: str) -> None:
     stream = io.BytesIO(bytes.fromhex(data) + b"rest")
     construct.parse_stream(stream)
     assert stream.read() == b"rest"
 
 
 @pytest.mark.parametrize(("construct", "value", "data"), CASES)
-def test_cut_anywhere(construct: Construct, value: Any, data: str) -> None:
+def test_truncated_values(construct: Construct, value: Any, data: str) -> None:
     encoded = bytes.fromhex(data)
     for end in {*range(min(len(encoded), 40)), len(encoded) - 1}:
         with pytest.raises(DecodeError) as raised:
@@ -151,8 +151,8 @@ def test_cut_anywhere(construct: Construct, value: Any, data: str) -> None:
 
 
 @pytest.mark.parametrize(("construct", "value", "data"), CASES)
-def test_the_least_size_is_true(construct: Construct, value: Any, data: str) -> None:
-    """A count is held against it, so it must never be more than the bytes of a value."""
+def test_the_minimum_size_is_correct(construct: Construct, value: Any, data: str) -> None:
+    """Counts are checked against it, so it must not exceed the size of a value."""
     assert 0 < construct.min_bytes <= len(bytes.fromhex(data))
 
 
@@ -176,8 +176,8 @@ def test_nan() -> None:
 
 
 @pytest.mark.parametrize("data", ["8000", "8080808000", "ff8000"])
-def test_longer_varints_than_needed_are_read(data: str) -> None:
-    """Kafka's readers take them as well; written, they come out short."""
+def test_padded_varints_are_decoded(data: str) -> None:
+    """Kafka also accepts them; they are encoded in shortest form."""
     value = unsigned_varint.parse(bytes.fromhex(data))
     assert value in (0, 0x7F)
     assert len(unsigned_varint.build(value)) == 1
@@ -239,16 +239,16 @@ def test_hostile(construct: Construct, data: str, path: str, position: int, what
 
 
 @pytest.mark.parametrize("data", ["02 0102", "00 0102", "7f 0102"])
-def test_any_positive_mark_of_a_struct_means_that_it_is_there(data: str) -> None:
+def test_any_positive_null_mark_means_a_present_struct(data: str) -> None:
     assert Nullable(POINT).parse(bytes.fromhex(data)) == {"x": 1, "y": 2}
 
 
 @pytest.mark.parametrize("data", ["80", "fe", "ff"])
-def test_any_negative_mark_of_a_struct_means_null(data: str) -> None:
+def test_any_negative_null_mark_means_null(data: str) -> None:
     assert Nullable(POINT).parse(bytes.fromhex(data)) is None
 
 
-def test_positions_are_those_of_the_stream() -> None:
+def test_positions_are_relative_to_the_stream() -> None:
     stream = io.BytesIO(b"header" + bytes.fromhex("0003 6162"))
     stream.seek(6)
     with pytest.raises(DecodeError) as raised:
@@ -311,7 +311,7 @@ def test_unwritable(construct: Construct, value: Any, text: str) -> None:
         (FLEXIBLE, {"x": 1, "unknown_tags": None}),
     ],
 )
-def test_more_that_is_unwritable(construct: Construct, value: Any) -> None:
+def test_further_unwritable_values(construct: Construct, value: Any) -> None:
     try:
         data = construct.build(value)
     except EncodeError:
@@ -319,7 +319,7 @@ def test_more_that_is_unwritable(construct: Construct, value: Any) -> None:
     raise AssertionError(data)
 
 
-def test_a_uuid_may_be_written_from_its_text() -> None:
+def test_a_uuid_can_be_encoded_from_its_text() -> None:
     assert uuid16.build(str(ID)) == ID.bytes
 
 
@@ -327,19 +327,19 @@ def test_bytes_may_be_any_buffer() -> None:
     assert BYTES.build(bytearray(b"a")) == BYTES.build(memoryview(b"a")) == BYTES.build(b"a")
 
 
-def test_defaults_fill_what_is_missing() -> None:
+def test_missing_fields_have_defaults() -> None:
     assert POINT.build({"x": 1}) == bytes.fromhex("0107")
     assert FLEXIBLE.build({"x": 1}) == bytes.fromhex("0100")
 
 
-def test_a_default_list_is_everybodys_own() -> None:
+def test_default_lists_are_independent() -> None:
     first, second = FLEXIBLE.parse(b"\1\0"), FLEXIBLE.parse(b"\1\0")
     first.racks.append("a")
     assert second.racks == FLEXIBLE.parse(b"\1\0").racks == []
 
 
 @given(st.sampled_from([case[0] for case in CASES]), st.binary(max_size=40))
-def test_any_bytes_give_a_value_or_an_error_with_its_place(
+def test_any_bytes_give_a_value_or_an_error_with_a_position(
     construct: Construct, data: bytes
 ) -> None:
     failed = None
@@ -350,5 +350,5 @@ def test_any_bytes_give_a_value_or_an_error_with_its_place(
     if failed:
         assert 0 <= failed.position <= len(data)
     else:
-        again = construct.parse(construct.build(value))
-        assert again == value or value != value  # not a number
+        decoded = construct.parse(construct.build(value))
+        assert decoded == value or value != value  # not a number

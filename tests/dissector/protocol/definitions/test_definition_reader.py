@@ -1,4 +1,4 @@
-"""Message definitions are read into the same notation as the declarations."""
+"""Message definitions are read into the notation of the declarations."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def field(name: str = "X", type: str = "int32", **more: Any) -> dict[str, Any]:
     return {"name": name, "type": type, "versions": "0+", **more}
 
 
-def test_every_word_of_the_notation() -> None:
+def test_every_attribute_of_definitions() -> None:
     read = read_definition(FULL)
     assert read.schema.fields == EXPECTED.fields
     assert (read.schema.key, read.schema.versions) == (600, Versions(0, 3))
@@ -125,7 +125,7 @@ def test_every_word_of_the_notation() -> None:
     assert read.listeners == ("broker", "controller")
 
 
-def test_a_read_message_has_codecs_like_a_declared_one() -> None:
+def test_a_defined_message_has_codecs_like_a_declared_one() -> None:
     read = read_definition(FULL).schema
     for version in read.versions:
         body = {each.name: each.zero(version) for each in EXPECTED.fields}
@@ -153,7 +153,7 @@ def test_names(kafka: str, ours: str) -> None:
     assert snake_case(kafka) == ours
 
 
-def test_structures_differ_by_what_is_on_the_wire() -> None:
+def test_structures_differ_by_their_encoding() -> None:
     one = defined(field(), field("Y")).schema
     assert same_structure(one, defined(field(about="!", ignorable=True), field("Y")).schema, 0)
     others = [
@@ -179,7 +179,7 @@ def test_structures_differ_by_what_is_on_the_wire() -> None:
         (b'{"name": "X", "type": "letter"}', "'letter' is not a type of message"),
     ],
 )
-def test_files_that_are_no_definition(content: bytes, said: str) -> None:
+def test_files_without_a_definition(content: bytes, said: str) -> None:
     with pytest.raises(DefinitionError) as error:
         read_definition(content)
     assert said in str(error.value)
@@ -233,7 +233,7 @@ def common(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "versions": "0+", "fields": list(fields)}
 
 
-def test_a_struct_that_contains_itself() -> None:
+def test_a_recursive_struct() -> None:
     structs = [
         common("Tree", field("Left", "Node")),
         common("Node", field("Children", "[]Tree")),
@@ -242,7 +242,7 @@ def test_a_struct_that_contains_itself() -> None:
         defined(field(type="Tree"), commonStructs=structs)
 
 
-def test_structs_that_grow_without_end() -> None:
+def test_endlessly_nested_structs() -> None:
     structs = [common(f"S{n}", *(field(f"X{i}", f"S{n + 1}") for i in range(4))) for n in range(20)]
     structs.append(common("S20", field()))
     with pytest.raises(DefinitionError, match="more than 10,000 fields"):

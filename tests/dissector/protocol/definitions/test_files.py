@@ -1,4 +1,4 @@
-"""Where message definitions are found."""
+"""Files of message definitions in JARs and folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definitions in Kafka's own JARs; skipped where Maven has not fetched them."""
+"""The definitions in Kafka's own JARs; skipped if Maven has not downloaded them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def jar(version: str, room: str = "clients") -> Path:
 
 
 def capture(path: Path, version: str) -> str:
-    """Write a capture with an exchange of each API that 4.4 changed."""
+    """Write a capture with an exchange of each API changed in 4.4."""
     wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     with using(Schemas.of(jar(version))):
@@ -50,7 +50,7 @@ def capture(path: Path, version: str) -> str:
 
 
 @pytest.mark.parametrize("version", [OLDER, NEWER])
-def test_a_release_that_is_declared_changes_nothing(version: str) -> None:
+def test_definitions_of_the_declared_release_change_nothing(version: str) -> None:
     jars = [jar(version, room) for room in ROOMS]
     schemas = Schemas.of(*jars)
     assert schemas.problems == []
@@ -64,7 +64,7 @@ def test_a_release_that_is_declared_changes_nothing(version: str) -> None:
         ]
 
 
-def test_the_older_release_and_the_newer_over_it_decode_as_we_do(tmp_path: Path) -> None:
+def test_an_older_and_a_newer_release_decode_like_the_declarations(tmp_path: Path) -> None:
     files = [
         capture(tmp_path / "changed.pcap", NEWER),
         *(str(CORPUS / f"kafka4-{name}.pcap") for name in ("librdkafka-group", "quorum")),
@@ -92,7 +92,7 @@ def test_the_older_release_and_the_newer_over_it_decode_as_we_do(tmp_path: Path)
             is_changed = (row["api_key"], row["api_version"]) in CHANGED.items()
             assert bool(foreign) == is_changed
             row["problems"] = [each for each in row["problems"] if each not in foreign]
-    # Kafka does not say of each text with a topic's name that it is one; our declarations do.
+    # Kafka does not mark each field with a topic name; our declarations do.
     for rows in (*found, *expected):
         for row in rows:
             del row["topics"]
@@ -107,13 +107,13 @@ def _bodies(file: str, schemas: Schemas | None) -> list[Any]:
 
 
 def _values(body: Any) -> Any:
-    """Return a body without the names of its fields: Kafka renamed some of them."""
+    """Return a body without field names, as Kafka renamed some."""
     if isinstance(body, dict):
         return [_values(each) for each in body.values()]
     return [_values(each) for each in body] if isinstance(body, list) else body
 
 
-def test_reading_a_release_is_quick() -> None:
+def test_reading_a_release_takes_bounded_time() -> None:
     """It costs some 0.1 s of CPU; the bound leaves room for a slow machine."""
     path = jar(NEWER)
     begin = time.process_time()

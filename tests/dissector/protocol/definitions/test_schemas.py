@@ -1,4 +1,4 @@
-"""Definitions over the built-in declarations: which hold, and what is wrong with the others."""
+"""Definitions over the built-in declarations: precedence and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def spec(name: str, key: int | None, kind: str, *fields: Any, **more: Any) -> di
     return {**base, **keyed, "fields": list(fields), **more}
 
 
-def test_a_key_that_is_not_built_in(tmp_path: Path) -> None:
+def test_a_new_api_key(tmp_path: Path) -> None:
     with using(Schemas.of(definitions.vendor(tmp_path / "vendor"))):
         found = api(600)
         assert found is not None
@@ -95,7 +95,7 @@ def test_another_api_of_the_same_key_takes_its_place(tmp_path: Path) -> None:
         assert (found.name, found.request.versions_text) == ("Mine", "0")
 
 
-def test_a_later_source_holds(tmp_path: Path) -> None:
+def test_a_later_source_takes_precedence(tmp_path: Path) -> None:
     newer = {**PING_RESPONSE, "validVersions": "1-2", "fields": [field("Other", "int64")]}
     first = definitions.vendor(tmp_path / "first")
     second = written(tmp_path / "second", PING_REQUEST, newer)
@@ -141,7 +141,7 @@ def test_a_later_source_holds(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_definition_is_one_line_and_the_others_are_used(
+def test_a_wrong_definition_is_a_one_line_error_and_others_are_used(
     tmp_path: Path, files: dict[str, Any], said: str
 ) -> None:
     definitions.vendor(tmp_path)
@@ -171,7 +171,7 @@ def test_definitions_of_embedded_messages(tmp_path: Path) -> None:
     assert [path for path, _ in over.schema.iter_fields(4)] == ["Topics", "Extra"]
 
 
-def test_records_that_are_not_built_in(tmp_path: Path) -> None:
+def test_definitions_of_new_records(tmp_path: Path) -> None:
     record = spec("MoonRecord", 300, "metadata", field("Phase", "int8"))
     key = spec("MoonPhaseKey", 90, "coordinator-key", field("Group", "string"))
     key["flexibleVersions"] = "none"

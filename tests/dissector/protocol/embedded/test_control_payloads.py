@@ -63,7 +63,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("key", "value", "kind", "name", "body"), KNOWN)
-def test_known(key: str, value: str, kind: str, name: str, body: dict[str, object]) -> None:
+def test_known_types(key: str, value: str, kind: str, name: str, body: dict[str, object]) -> None:
     record = decode_control(bytes.fromhex(key), bytes.fromhex(value))
     assert (record.name, record.problems) == (kind, [])
     assert record.key is not None
@@ -72,11 +72,11 @@ def test_known(key: str, value: str, kind: str, name: str, body: dict[str, objec
     assert (record.value.name, record.value.value) == (name, body)
 
 
-def test_every_named_type_has_a_reading() -> None:
+def test_every_type_is_decoded() -> None:
     assert {kind for _, _, kind, _, _ in KNOWN} == set(CONTROL_TYPES.values())
 
 
-def test_a_newer_marker_is_read_as_the_newest_known() -> None:
+def test_a_newer_marker_is_decoded_as_the_newest_known() -> None:
     record = decode_control(b"\0\1\0\1more", b"\0\7\0\0\0\1more")
     assert record.problems == []
     assert record.value is not None

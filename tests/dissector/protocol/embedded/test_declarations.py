@@ -1,4 +1,4 @@
-"""Every embedded schema at every version: against the facts, kio, and round trips."""
+"""Every embedded schema at every version: Kafka's definitions, kio, and round trips."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ NOT_AMONG_THE_FACTS = {
     "CooperativeStickyUserData",
     "ControlRecordKey",
     "EndTxnMarker",
-    # Came to Kafka after the facts were taken.
+    # Added to Kafka after the snapshot of the facts.
     "ConsumerGroupRegularExpressionKey",
     "ConsumerGroupRegularExpressionValue",
     "ClearElrRecord",
     *(name for name in vars(streams_group_coordinator) if name.startswith("Streams")),
 } - {"StreamsGroupMetadataValue"}
-# The facts are of October 2024, before share groups were finished (Kafka 4.1). What follows is
-# held against the classes of a later Kafka in tests/oracle.
+# The facts are of October 2024, before share groups were finished (Kafka 4.1). The entries below
+# are compared with the classes of a later Kafka in tests/oracle.
 NEWER_VERSIONS = {"RegisterBrokerRecord": "4", "BrokerRegistrationChangeRecord": "3"}
 NEWER_FIELDS = {
     "ConsumerGroupCurrentMemberAssignmentValue": {
@@ -94,7 +94,7 @@ OTHER_TYPES = {
     ("ShareSnapshotValue", "SnapshotEpoch"): "int32",
     ("ShareUpdateValue", "SnapshotEpoch"): "int32",
 }
-# The definition says null without quotes, which Kafka's generator does not take for a default.
+# The definition has null without quotes, which Kafka's generator ignores as a default.
 NO_DEFAULT = {("ConsumerGroupMemberMetadataValue", "ClassicMemberMetadata")}
 every_version = pytest.mark.parametrize(("name", "version"), VERSIONS)
 
@@ -173,7 +173,7 @@ def test_defaults_agree_with_the_facts(shared: Path) -> None:
                 assert field.default == int(text)
 
 
-def test_keys_are_the_numbers_that_the_facts_have(shared: Path) -> None:
+def test_keys_agree_with_the_facts(shared: Path) -> None:
     for message in facts(shared, "embedded_messages"):
         schema = SCHEMAS.get(message["name"])
         if message.get("record_key") is not None:
@@ -249,7 +249,7 @@ KIO = [
 @pytest.mark.parametrize(("name", "version"), KIO)
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-def test_kio_reads_and_writes_the_same(name: str, version: int, data: st.DataObject) -> None:
+def test_kio_decodes_and_encodes_the_same(name: str, version: int, data: st.DataObject) -> None:
     serial = pytest.importorskip("kio.serial")
     folder = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     entity = getattr(importlib.import_module(f"kio.schema.{folder}.v{version}.data"), name)
@@ -265,12 +265,12 @@ def test_kio_reads_and_writes_the_same(name: str, version: int, data: st.DataObj
 
 
 def _is_utf8(value: Any) -> bool:
-    """Return whether all strings of a value are UTF-8, which kio demands."""
+    """Return whether all strings of a value are UTF-8, as kio requires."""
     return not re.search(r"\\udc", ascii(value))
 
 
 def _plain(entity: Any, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
-    """Return what kio read, as our codecs return it."""
+    """Return a value decoded by kio in the form of our codecs."""
     out = {}
     for field in fields:
         if version in field.versions:

@@ -1,4 +1,4 @@
-"""What the bytes fields of messages hold."""
+"""Contents of bytes fields of messages."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_join_group(version: int) -> None:
     ]
 
 
-def test_the_request_gives_the_protocol_type_that_the_response_lacks() -> None:
+def test_the_protocol_type_of_a_response_comes_from_its_request() -> None:
     answered = join_response(2, SUBSCRIPTION + b"x")
     assert read_embedded(answered) == []
     (found,) = read_embedded(answered, request=join_request(2))
@@ -152,7 +152,7 @@ def envelope(inner: bytes, principal: bytes | None = None, host: bytes = b"\x0a\
     return request(58, 0, body)
 
 
-def test_an_envelope_holds_a_request_its_principal_and_its_address() -> None:
+def test_an_envelope_has_request_principal_and_address() -> None:
     who = {"type": "User", "name": "alice", "token_authenticated": False}
     principal = b"\0\0" + DefaultPrincipalData.codec(0).build(who)
     inner = request_frame(20, 1, {"topic_names": ["t"], "timeout_ms": 5})
@@ -211,7 +211,7 @@ def test_decoded_sasl_tokens_hide_the_password(version: int) -> None:
     }
 
 
-def test_one_field_alone_is_read_as_all_are() -> None:
+def test_a_single_field_is_read_like_all_fields() -> None:
     join = join_request(9)
     for each in read_embedded(join):
         assert decode_field(join, each.path, each.data) == each
@@ -220,7 +220,7 @@ def test_one_field_alone_is_read_as_all_are() -> None:
 
 
 @pytest.mark.parametrize(("key", "kind", "path"), list(READERS))
-def test_the_table_names_bytes_fields(key: int, kind: Kind, path: str) -> None:
+def test_the_table_has_bytes_fields_only(key: int, kind: Kind, path: str) -> None:
     fields = api(key).schema(kind).fields  # type: ignore[union-attr]
     for name in path.split("."):
         field = next(f for f in fields if f.name == name)
@@ -231,8 +231,8 @@ def test_the_table_names_bytes_fields(key: int, kind: Kind, path: str) -> None:
 @pytest.mark.parametrize(("key", "kind"), sorted({(key, kind) for key, kind, _ in READERS}))
 @given(data=st.data())
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_body_can_be_read(key: int, kind: Kind, data: st.DataObject) -> None:
-    """Whatever the fields hold, reading them raises nothing, and spans can be made of it."""
+def test_any_body_is_read_without_errors(key: int, kind: Kind, data: st.DataObject) -> None:
+    """Reading any field contents raises no error, and gives spans."""
     schema = api(key).schema(kind)  # type: ignore[union-attr]
     version = data.draw(st.sampled_from(list(schema.versions)))
     body = data.draw(values(schema, version))

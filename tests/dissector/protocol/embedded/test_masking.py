@@ -105,7 +105,7 @@ ENVELOPE = {"request_principal": None, "client_host_address": b""}
 
 
 @pytest.mark.parametrize(("kind", "key", "version", "body"), WITH_SECRETS)
-def test_secrets_are_in_no_body_and_no_dump(
+def test_bodies_and_dumps_have_no_secrets(
     kind: str, key: int, version: int, body: dict[str, Any]
 ) -> None:
     make = request if kind == "request" else response
@@ -114,12 +114,12 @@ def test_secrets_are_in_no_body_and_no_dump(
     assert TEXT in repr(message.body)
     assert TEXT not in repr(masked(message))
     assert MASK in repr(masked(message))
-    assert TEXT in repr(message.body), "the body itself stays as it is"
+    assert TEXT in repr(message.body), "the body itself is unchanged"
     assert SECRET in message.frame
     assert SECRET not in blanked(message)
 
 
-def test_values_that_are_no_secret_stay() -> None:
+def test_other_values_are_not_masked() -> None:
     message = request(33, 1, alter_configs(config("ssl.key.password"), config("retention.ms", "1")))
     (resource,) = masked(message).resources
     assert resource.configs == [config("ssl.key.password", MASK), config("retention.ms", "1")]
@@ -130,7 +130,7 @@ def test_values_that_are_no_secret_stay() -> None:
     assert masked(answered) == {"error_code": 58, "error_message": "no", "auth_bytes": None}
 
 
-def test_a_described_entry_is_hidden_with_its_synonyms() -> None:
+def test_a_described_entry_is_masked_with_its_synonyms() -> None:
     synonym = {"name": "listener.x", "value": TEXT, "source": 1}
     entry = config(
         "plain", read_only=False, is_sensitive=True, synonyms=[synonym], documentation=None
@@ -142,7 +142,7 @@ def test_a_described_entry_is_hidden_with_its_synonyms() -> None:
     assert shown.synonyms[0].name == "listener.x"
     assert SECRET not in blanked(message)
     for size in range(len(message.frame)):
-        # What would say that it is a secret may be missing.
+        # The field that marks it as secret may be missing.
         cut = decode_response(message.frame[:size], 32, 3, size=len(message.frame))
         assert SECRET not in blanked(cut)
 
@@ -174,7 +174,7 @@ def test_sensitive_names(name: str | None, unmarked: bool, marked: bool) -> None
     assert is_sensitive(name, marked=True) is marked
 
 
-def test_the_apis_that_carry_secrets() -> None:
+def test_apis_with_secrets() -> None:
     carry = {
         (each.name, kind)
         for each in all_apis()
@@ -210,7 +210,7 @@ def test_an_envelope_without_secrets_is_shown() -> None:
     answered = response(58, 0, {"response_data": answer, "error_code": 0})
     assert masked(answered, outer).response_data == answer
     assert secret_ranges(answered, outer) == []
-    # Nobody knows what it answers, so it might hold one.
+    # Its request is unknown, so it may have a secret.
     assert masked(answered).response_data == MASK
     assert answer not in blanked(answered)
 
@@ -223,7 +223,7 @@ def test_an_envelopes_response_with_a_secret() -> None:
     assert SECRET not in blanked(answered, outer)
 
 
-def test_embedded_values_are_masked_too() -> None:
+def test_embedded_values_are_masked() -> None:
     (data, _) = read_embedded(envelope(request_frame(51, 0, scram())))
     hidden = mask_embedded(data)
     assert data.value is not None
@@ -297,7 +297,7 @@ def test_configuration_records(name: str, secret: bool) -> None:
     }
 
 
-def test_records_that_can_not_be_read_are_hidden() -> None:
+def test_undecodable_records_are_masked() -> None:
     for data in (SCRAM_RECORD[:-3], b"\1\x0b\7" + SECRET, b"\1\x7f\0" + SECRET, b"\7" + SECRET):
         record = decode_record(CLUSTER_METADATA, None, data)
         assert record is not None
@@ -325,7 +325,7 @@ def fetch(version: int, records: bytes, **topic: object) -> Message:
     return response(1, version, {**body, "responses": [{**topic, "partitions": [partition]}]})
 
 
-def test_the_log_of_kraft_is_blanked_in_a_dump_of_fetch() -> None:
+def test_the_kraft_log_is_blanked_in_dumps_of_fetch() -> None:
     by_name = fetch(12, SECRET, topic=CLUSTER_METADATA)
     by_id = fetch(13, SECRET, topic_id=UUID(int=1))
     for message in (by_name, by_id):
@@ -341,10 +341,10 @@ def test_the_log_of_kraft_is_blanked_in_a_dump_of_fetch() -> None:
 @pytest.mark.parametrize(("kind", "key", "version", "body"), WITH_SECRETS[:8])
 @given(data=st.data())
 @settings(max_examples=examples(30), deadline=None)
-def test_messages_cut_short_or_drawn_out_do_not_leak(
+def test_shortened_or_extended_messages_do_not_leak(
     kind: str, key: int, version: int, body: dict[str, Any], data: st.DataObject
 ) -> None:
-    """From the first byte that does not fit, everything is blanked."""
+    """Everything is blanked from the first undecodable byte on."""
     make = request if kind == "request" else response
     message = make(key, version, body)
     size = data.draw(st.integers(message.body_start, len(message.frame)))
@@ -357,7 +357,7 @@ def test_messages_cut_short_or_drawn_out_do_not_leak(
     assert SECRET not in blanked(cut)
 
 
-def test_unknown_versions_of_secret_apis_are_blanked_whole() -> None:
+def test_unknown_versions_of_apis_with_secrets_are_blanked_completely() -> None:
     frame = b"\0\x24\0\x63" + bytes(4) + b"\xff\xff\0" + SECRET
     assert SECRET not in blanked(decode_request(frame))
     assert secret_ranges(decode_request(b"\0\x12\0\x63" + bytes(4) + b"\xff\xff\0more")) == []
@@ -379,11 +379,11 @@ SECRET_APIS = [
 ]
 
 
-def _hides_the_same(key: int, kind: str, version: int, source: Source) -> None:
-    """Where the body is masked, and only there, the dump has a range."""
+def _masks_equally(key: int, kind: str, version: int, source: Source) -> None:
+    """Check that the dump has secret ranges if and only if the body is masked."""
     schema = api(key).schema(kind)  # type: ignore[union-attr,arg-type]
     drawn = source.value(schema, version)
-    if MASK in repr(drawn):  # Hypothesis draws constants of the code too
+    if MASK in repr(drawn):  # Hypothesis also draws constants of the code
         return
     message = (request if kind == "request" else response)(key, version, drawn)
     assert (MASK in repr(masked(message))) == bool(secret_ranges(message))
@@ -393,14 +393,14 @@ every_secret = pytest.mark.parametrize(("key", "kind", "version"), SECRET_APIS)
 
 
 @every_secret
-def test_dump_and_body_of_each_version_hide_the_same(key: int, kind: str, version: int) -> None:
+def test_dump_and_body_of_each_version_mask_equally(key: int, kind: str, version: int) -> None:
     for number in range(10):
-        _hides_the_same(key, kind, version, seeded(key, kind, version, number))
+        _masks_equally(key, kind, version, seeded(key, kind, version, number))
 
 
 @pytest.mark.long
 @every_secret
 @given(source=sources())
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-def test_dump_and_body_hide_the_same(key: int, kind: str, version: int, source: Source) -> None:
-    _hides_the_same(key, kind, version, source)
+def test_dump_and_body_mask_equally(key: int, kind: str, version: int, source: Source) -> None:
+    _masks_equally(key, kind, version, source)

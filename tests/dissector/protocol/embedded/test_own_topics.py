@@ -1,4 +1,4 @@
-"""The records of Kafka's own topics."""
+"""Records of Kafka's internal topics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_offset_commit(version: int, key_version: int) -> None:
 
 
 def test_an_offset_commit_as_kafka_writes_it() -> None:
-    """Key and value as the broker of Kafka 3.x stores them, byte by byte."""
+    """Key and value as stored by a Kafka 3.x broker, byte by byte."""
     key = bytes.fromhex("0001 0005 67726f7570 0006 6f7264657273 00000000")
     value = bytes.fromhex("0003 000000000000002a ffffffff 0000 0000018bcfe56800")
     record = decode_record(OFFSETS, key, value)
@@ -71,7 +71,7 @@ def test_a_tombstone() -> None:
 
 
 def test_a_member_of_a_kip_848_group_has_no_classic_metadata() -> None:
-    """As Kafka 4 writes it: the tagged struct is there and null."""
+    """As written by Kafka 4: the tagged struct is present and null."""
     key = bytes.fromhex("0005 0001 67 0001 6d")
     value = bytes.fromhex("0000 00 00 02 63 02 2f 02 02 74 00 00000000 00 01 00 01 00")
     record = decode_record(OFFSETS, key, value)
@@ -100,7 +100,7 @@ def test_a_record_of_a_streams_group() -> None:
     }
 
 
-def test_group_metadata_holds_what_the_members_wrote() -> None:
+def test_group_metadata_has_the_metadata_of_members() -> None:
     member = {
         "member_id": "m",
         "group_instance_id": None,
@@ -208,7 +208,7 @@ def test_metadata_records(data: str, name: str, value: dict[str, object] | None)
     assert record.value.value == value
 
 
-def test_a_newer_tagged_field_survives() -> None:
+def test_a_newer_tagged_field_is_preserved() -> None:
     record = decode_record(CLUSTER_METADATA, None, bytes.fromhex("01 14 00 01 63 02 abcd"))
     assert record is not None
     assert record.value is not None
@@ -276,7 +276,7 @@ def test_undecodable_bytes_are_a_problem(
     assert [str(p) for p in record.problems] == [problem]
 
 
-def test_other_topics_are_the_users_own() -> None:
+def test_records_of_other_topics_are_not_decoded() -> None:
     assert decode_record("orders", OFFSET_KEY, None) is None
 
 
@@ -301,7 +301,7 @@ def test_hostile_bytes(
     assert record.problems or record.tombstone or not unread
 
 
-def test_own_topics_are_those_that_are_decoded() -> None:
+def test_internal_topics_are_those_with_decoders() -> None:
     assert is_own_topic(OFFSETS)
     assert is_own_topic(CLUSTER_METADATA)
     assert not is_own_topic("orders")

@@ -1,4 +1,4 @@
-"""The reading that everything embedded shares."""
+"""The common reader of embedded values."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_read(
     assert (found.spans() is None) == (read_as is None)
 
 
-def test_positions_count_from_the_beginning_of_the_bytes() -> None:
+def test_positions_are_relative_to_the_bytes() -> None:
     found = read_versioned("f", "Pair", Pair, bytes.fromhex("0001 05 0002 61"))
     assert (found.start, found.problems[0].position) == (2, 3)
     tree = found.spans()
@@ -85,7 +85,7 @@ def test_positions_count_from_the_beginning_of_the_bytes() -> None:
     ]
 
 
-def test_problems_below_carry_the_whole_path() -> None:
+def test_nested_problems_have_the_full_path() -> None:
     inner = read_versioned("allocation", "Pair", Pair, b"")
     outer = Embedded("metadata", "Outer", b"", inner=[inner])
     outer.problem("odd")

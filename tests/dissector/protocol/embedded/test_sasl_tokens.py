@@ -1,4 +1,4 @@
-"""SASL tokens: what is shown of them, and that their secrets are not."""
+"""SASL tokens: shown parts and masked secrets."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_no_claim_of_a_web_token_is_shown(claims: object) -> None:
     assert token == Token("OAUTHBEARER", None, "client-first", "OAUTHBEARER token ***")
 
 
-def test_a_user_can_not_break_the_line() -> None:
+def test_user_names_are_escaped() -> None:
     token = decode_token(b"\0al\nice\0sesame", "PLAIN")
     assert token.text == 'PLAIN user "al\\nice" password ***'
 
@@ -171,7 +171,7 @@ SECRETS = st.text(st.characters(codec="utf-8", exclude_characters="\0\1"), min_s
 
 
 @given(secret=SECRETS, user=st.text(max_size=8), mechanism=MECHANISMS, from_client=st.booleans())
-def test_text_of_a_token_hides_its_secret(
+def test_text_of_a_token_masks_its_secret(
     secret: str, user: str, mechanism: str | None, from_client: bool
 ) -> None:
     user = user.encode("utf-8", "replace").decode()
@@ -197,7 +197,9 @@ def test_text_of_a_token_hides_its_secret(
 
 
 @given(data=st.binary(max_size=60), mechanism=MECHANISMS, from_client=st.booleans())
-def test_any_bytes_give_a_token(data: bytes, mechanism: str | None, from_client: bool) -> None:
+def test_any_bytes_are_decoded_as_a_token(
+    data: bytes, mechanism: str | None, from_client: bool
+) -> None:
     token = decode_token(data, mechanism, from_client)
     assert token.text.isprintable()
     if token.user is not None:
@@ -217,12 +219,12 @@ def _parts(token: Token) -> tuple[str | None, ...]:
         "sesame",
     ],
 )
-def test_a_bearer_token_is_masked_whole(token: str) -> None:
+def test_a_bearer_token_is_masked_completely(token: str) -> None:
     assert "sesame" not in decode_token(bearer(token, "sesame" * (token == "sesame"))).text
 
 
 @pytest.mark.parametrize("name", [jwt({"sub": "carol"}), "http://carol:sesame@host"])
-def test_a_name_that_is_a_credential_is_not_shown(name: str) -> None:
+def test_a_credential_as_user_name_is_masked(name: str) -> None:
     token = decode_token(b"\0" + name.encode() + b"\0sesame", "PLAIN")
     assert token.user is None
     assert token.text == f"PLAIN token of {len(name) + 8} bytes"

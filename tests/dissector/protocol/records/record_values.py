@@ -1,4 +1,4 @@
-"""Values that the tests of records draw, and batches made with them."""
+"""Strategies of values for tests of records, and batches of them."""
 
 from __future__ import annotations
 

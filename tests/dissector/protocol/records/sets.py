@@ -1,4 +1,4 @@
-"""Message sets that the tests make: sets in sets, and damaged ones."""
+"""Message sets for tests: nested and damaged ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.dissector.protocol.records.record_values import CODECS, MESSAGE_SETS
 
 
 def wrap(inner: bytes, codec: str, magic: int, offset: int = 0) -> bytes:
-    """Put a message set into a message."""
+    """Wrap a message set in a message."""
     number = CODEC_IDS[codec]
     value = compress(number, inner, magic=magic)
     time = 7 if magic else None
@@ -25,7 +25,7 @@ def wrap(inner: bytes, codec: str, magic: int, offset: int = 0) -> bytes:
 
 @st.composite
 def damaged_sets(draw: st.DrawFn) -> bytes:
-    """Message sets, perhaps wrapped again, some cut, some with a few other bytes."""
+    """Message sets, possibly nested, some truncated, some with changed bytes."""
     data = build_records(draw(MESSAGE_SETS))
     if draw(st.booleans()):
         data = wrap(data, draw(st.sampled_from(CODECS[1:])), draw(st.integers(0, 1)))

@@ -27,7 +27,7 @@ FIELDS = struct.Struct(">hiqqqhii")
 def batch_bytes(
     payload: bytes, *, attributes: int = 0, count: int = 1, epoch: int = 5, base: int = 100
 ) -> bytes:
-    """Lay out a batch by hand, independent of the code under test."""
+    """Encode a batch by hand, independently of the tested code."""
     body = FIELDS.pack(attributes, count - 1, 1000, 2000, -1, -1, -1, count) + payload
     head = struct.pack(">qiibI", base, 9 + len(body), epoch, 2, crc32c(body))
     return head + body
@@ -42,7 +42,7 @@ def only(data: bytes, **kwargs: Limits) -> RecordBatch:
 ONE = bytes.fromhex("0c 00 00 00 01 01 00")
 
 
-def test_batch_by_hand() -> None:
+def test_hand_encoded_batch() -> None:
     data = batch_bytes(bytes.fromhex("1a 00 06 00 02 6b 04 7676 02 02 68 02 78"))
     batch = only(data)
     assert batch.problems == []
@@ -102,12 +102,12 @@ def test_meaning_of_attributes(
     assert batch.has_delete_horizon == horizon
 
 
-def test_append_time_is_the_time_of_every_record() -> None:
+def test_log_append_time_applies_to_every_record() -> None:
     assert only(batch_bytes(ONE, attributes=0x08)).records[0].timestamp == 2000
 
 
 @pytest.mark.parametrize(("kind", "name"), [(0, "ABORT"), (1, "COMMIT"), (3, "SNAPSHOT_HEADER")])
-def test_control_records_are_named(kind: int, name: str) -> None:
+def test_control_records_have_types(kind: int, name: str) -> None:
     marker = bytes.fromhex(f"20 00 00 00 08 0000 000{kind} 0c 0000 00000007 00")
     batch = only(batch_bytes(marker, attributes=0x30))
     assert batch.problems == []
@@ -137,7 +137,7 @@ def test_compressed_records(codec: str) -> None:
     assert (batch.codec, len(batch.records), batch.payload) == (codec, 3, payload)
 
 
-def test_an_empty_batch_that_compaction_left_is_fine() -> None:
+def test_an_empty_batch_left_by_compaction_is_valid() -> None:
     for attributes in (0, 1, 4):
         batch = only(batch_bytes(b"", attributes=attributes, count=0))
         assert (batch.problems, batch.records) == ([], [])
@@ -171,7 +171,7 @@ def test_a_bad_batch_is_kept_with_its_problem(
     assert build_records([batch]) == data
 
 
-def test_problems_inside_compressed_records_say_where() -> None:
+def test_problems_inside_compressed_records_have_positions() -> None:
     payload = compress(1, ONE + bytes.fromhex("0c 00 00 00 08 01 00"))
     batch = only(batch_bytes(payload, attributes=1, count=2))
     what = "length 4 but 2 bytes are left in the message (byte 11 of the decompressed records)"
@@ -182,7 +182,7 @@ def test_problems_inside_compressed_records_say_where() -> None:
     ]
 
 
-def test_a_cut_off_payload_gives_the_records_that_are_there() -> None:
+def test_a_truncated_payload_gives_its_whole_records() -> None:
     records = [Record(value=bytes((n,)) * 1000, offset_delta=n) for n in range(200)]
     payload = new_batch(records, codec="gzip").to_bytes()[61:]
     batch = only(batch_bytes(payload[:-30], attributes=1, count=200))
@@ -205,7 +205,7 @@ def test_a_wrong_crc_is_reported_kept_and_fixed_on_request() -> None:
     assert build_records([batch], fix_crc=True) == good
 
 
-def test_other_records_are_written_anew() -> None:
+def test_changed_records_are_re_encoded() -> None:
     batch = only(batch_bytes(compress(2, ONE), attributes=2))
     records = [Record(value=b"a", timestamp=5), Record(offset_delta=4, value=b"b", timestamp=9)]
     other = only(batch.with_records(records).to_bytes())
@@ -221,7 +221,7 @@ def test_with_records_keeps_the_append_time() -> None:
     assert batch.with_records([Record(timestamp=9999)]).max_timestamp == 2000
 
 
-def test_unencodable_values_are_named() -> None:
+def test_unencodable_values_are_errors_with_their_path() -> None:
     with pytest.raises(EncodeError) as error:
         dataclasses.replace(RecordBatch(), producer_epoch=1 << 15).to_bytes()
     assert error.value.path == "producer_epoch"
@@ -230,7 +230,7 @@ def test_unencodable_values_are_named() -> None:
 
 
 @given(BATCHES)
-def test_a_composed_batch_reads_as_it_was(batch: RecordBatch) -> None:
+def test_a_composed_batch_round_trips(batch: RecordBatch) -> None:
     data = batch.to_bytes()
     out = only(data)
     assert out.problems == []
@@ -242,8 +242,8 @@ def test_a_composed_batch_reads_as_it_was(batch: RecordBatch) -> None:
 
 
 @given(BATCHES)
-def test_aiokafka_reads_what_we_write(batch: RecordBatch) -> None:
-    assume(batch.records)  # it wants compressed data also where there is none
+def test_aiokafka_decodes_our_batches(batch: RecordBatch) -> None:
+    assume(batch.records)  # it requires compressed data even for empty batches
     reader = DefaultRecordBatch(batch.to_bytes())
     assert reader.validate_crc()
     assert reader.base_offset == batch.base_offset

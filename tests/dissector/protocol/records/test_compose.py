@@ -36,7 +36,7 @@ def test_an_empty_batch() -> None:
     assert (batch.records, batch.problems) == ([], [])
 
 
-def test_old_messages_become_a_batch_and_back() -> None:
+def test_message_sets_are_converted_to_batches_and_back() -> None:
     old = [LegacyRecord(magic=0, value=b"x"), LegacyRecord(timestamp=7, value=b"y")]
     batch = new_batch(old)
     assert [r.timestamp for r in batch.records] == [-1, 7]
@@ -50,7 +50,7 @@ def test_old_messages_become_a_batch_and_back() -> None:
 
 
 @pytest.mark.parametrize(("codec", "messages"), [("none", 2), ("gzip", 1)])
-def test_a_set_is_wrapped_when_it_is_compressed(codec: str, messages: int) -> None:
+def test_a_compressed_set_is_wrapped(codec: str, messages: int) -> None:
     assert len(new_message_set(RECORDS, codec=codec)) == messages
     assert new_message_set([], codec=codec) == []
 
@@ -60,7 +60,7 @@ def test_the_wrapper_of_magic_1_has_the_offset_of_its_last_message() -> None:
     assert (wrapper.offset, wrapper.timestamp) == (41, 1000)
 
 
-def test_what_there_is_not() -> None:
+def test_unknown_codecs_and_magics() -> None:
     with pytest.raises(EncodeError, match="codec 'brotli' is unknown"):
         new_batch([], codec="brotli")
     with pytest.raises(EncodeError, match="codec 'brotli' is unknown"):

@@ -28,7 +28,7 @@ KIB = 1024
 
 
 def sample(size: int) -> bytes:
-    """Bytes that compress, but not to nothing."""
+    """Moderately compressible bytes."""
     return b"".join(
         struct.pack(">I", n * 2654435761 % 2**32) + b"same" for n in range(size // 8 + 1)
     )[:size]
@@ -80,14 +80,14 @@ def test_streams_of_other_encoders(name: str, data: bytes) -> None:
     assert decompress(CODEC_IDS[name], data) == (b"hello", None, "")
 
 
-def test_more_lz4_blocks_and_snappy_chunks_than_others_allow() -> None:
+def test_many_lz4_blocks_and_snappy_chunks() -> None:
     data = sample(8 << 20)
     for name in ("lz4", "snappy"):
         number = CODEC_IDS[name]
         assert decompress(number, compress(number, data)).data == data
 
 
-def test_written_as_java_does() -> None:
+def test_output_equals_that_of_java() -> None:
     assert compress(CODEC_IDS["snappy"], b"x" * 40_000).startswith(XERIAL)
     info = lz4.frame.get_frame_info(compress(CODEC_IDS["lz4"], b"x"))
     assert (info["block_size"], info["block_linked"], info["content_size"]) == (65536, False, 0)
@@ -95,7 +95,7 @@ def test_written_as_java_does() -> None:
     assert zstandard.get_frame_parameters(zstd).content_size == zstandard.CONTENTSIZE_UNKNOWN
 
 
-def test_only_magic_0_forgives_the_lz4_header_checksum() -> None:
+def test_only_magic_0_accepts_a_wrong_lz4_header_checksum() -> None:
     lz4_id = CODEC_IDS["lz4"]
     old = compress(lz4_id, b"hello", magic=0)
     assert old != compress(lz4_id, b"hello")
@@ -106,7 +106,7 @@ def test_only_magic_0_forgives_the_lz4_header_checksum() -> None:
 
 
 @pytest.mark.parametrize("number", REAL)
-def test_cut_off_input_gives_what_there_is_and_says_so(number: int) -> None:
+def test_truncated_input_gives_its_data_and_a_problem(number: int) -> None:
     data = sample(300_000)
     packed = compress(number, data)
     for cut in (1, 2, 3, 10, len(packed) // 2, len(packed) - 1):
@@ -129,13 +129,13 @@ def test_bytes_behind_the_end_are_a_problem_but_the_data_is_kept(number: int) ->
 
 @pytest.mark.parametrize("number", REAL)
 @given(data=st.binary(max_size=300))
-def test_hostile_input_only_gives_problems(number: int, data: bytes) -> None:
+def test_hostile_input_gives_problems_only(number: int, data: bytes) -> None:
     for hostile in (data, compress(number, b"some data")[:-4] + data, XERIAL + data):
         assert isinstance(decompress(number, hostile, limited(1 << 20)).data, bytes)
 
 
 @pytest.mark.parametrize("number", REAL)
-def test_nothing_is_not_compressed_data(number: int) -> None:
+def test_empty_input_is_a_problem(number: int) -> None:
     assert decompress(number, b"").problem == f"no {codec_name(number)} data"
 
 
@@ -164,7 +164,7 @@ def test_a_bomb_stops_at_the_limit(name: str) -> None:
     assert out == b""
     assert problem == f"{name} data of {len(BOMBS[name])} bytes gives more than {1 << 20}"
     assert budget.output_bytes == 0
-    # What may be given in all, and one piece more: a zstd window of 1 KiB gives 32 MiB at most.
+    # The limit, and one piece more: a zstd window of 1 KiB gives at most 32 MiB.
     assert peak < (80 << 20 if name == "zstd" else 8 << 20)
 
 
@@ -176,14 +176,14 @@ def test_a_ratio_beyond_the_limit_stops() -> None:
     assert "gives more than" in problem
 
 
-def test_an_honest_batch_of_equal_values_is_no_bomb() -> None:
+def test_a_valid_batch_of_equal_values_is_not_a_bomb() -> None:
     data = bytes(20 << 20)
     for number in REAL:
         assert decompress(number, compress(number, data)).data == data
 
 
 @pytest.mark.parametrize("size", [0xFFFFFFFF, 1 << 20])
-def test_a_snappy_block_that_lies_about_its_size_allocates_nothing(size: int) -> None:
+def test_a_false_snappy_size_allocates_no_memory(size: int) -> None:
     declared = bytes(size >> 7 * i & 0x7F | (0x80 if size >> 7 * (i + 1) else 0) for i in range(5))
     tracemalloc.start()
     out, problem, _ = decompress(CODEC_IDS["snappy"], declared.rstrip(b"\0") + b"x" * 1000)
@@ -205,7 +205,7 @@ def test_a_snappy_block_that_lies_about_its_size_allocates_nothing(size: int) ->
         (4, b"\x50\x2a\x4d\x18\x00\x00\x00\x00"),
     ],
 )
-def test_many_small_streams_are_no_copies_of_the_rest(number: int, unit: bytes) -> None:
+def test_many_small_streams_take_linear_time(number: int, unit: bytes) -> None:
     data = (XERIAL if number == 2 else b"") + unit * 40_000
     assert decompress(number, data) == (b"", None, "")
 

@@ -28,14 +28,16 @@ from dissector.protocol.records.record import Record
 from tests.dissector.protocol.records.record_values import FIELDS, problems
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # its import uses importlib's old ways
+    warnings.simplefilter(
+        "ignore", DeprecationWarning
+    )  # its import uses deprecated functions of importlib
     from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 ONE = new_batch([Record(value=b"one", timestamp=5)]).to_bytes()
 SMALL = Limits(max_decompressed_bytes=1 << 20, max_records=1000)
 
 
-def test_nothing() -> None:
+def test_empty_field() -> None:
     assert parse_records(b"") == []
     assert build_records([]) == b""
 
@@ -56,7 +58,7 @@ def test_any_mixture_of_magics_round_trips(batches: list[RecordBatch | LegacyBat
 
 
 @given(FIELDS, st.data())
-def test_a_field_cut_anywhere_gives_whole_batches_and_the_rest(
+def test_a_truncated_field_gives_whole_batches_and_the_rest(
     batches: list[RecordBatch | LegacyBatch], data: st.DataObject
 ) -> None:
     whole = build_records(batches)
@@ -69,7 +71,7 @@ def test_a_field_cut_anywhere_gives_whole_batches_and_the_rest(
     assert len(out) - len(read) <= 1
 
 
-def test_a_cut_off_batch_says_what_it_can() -> None:
+def test_a_truncated_batch_has_its_header_fields() -> None:
     data = ONE + ONE[:30]
     batch, tail = parse_records(data)
     assert (batch.problems, tail.problems) == ([], [])
@@ -95,7 +97,7 @@ def test_a_partial_batch_is_a_problem_unless_it_may_be_cut() -> None:
 
 
 def head(length: int, magic: int, size: int) -> bytes:
-    """The beginning that all magics share, and zeros."""
+    """The start common to all magics, and zeros."""
     return struct.pack(">qiib", 3, length, -1, magic).ljust(size, b"\0")
 
 
@@ -119,7 +121,7 @@ def test_a_bad_batch_does_not_hide_the_next(
 
 
 @pytest.mark.parametrize("length", [13, 0, -1, -(1 << 31)])
-def test_after_an_impossible_length_nothing_is_guessed(length: int) -> None:
+def test_nothing_is_guessed_after_an_impossible_length(length: int) -> None:
     data = head(length, 2, 70)
     first, rest = parse_records(ONE + data)
     what = f"batch_length {length} is below the minimum; 70 bytes are not read"
@@ -129,14 +131,14 @@ def test_after_an_impossible_length_nothing_is_guessed(length: int) -> None:
     assert build_records([first, rest]) == ONE + data
 
 
-def test_the_limit_of_records_holds_over_batches() -> None:
+def test_the_limit_of_records_applies_across_batches() -> None:
     out = parse_records(ONE * 10, limits=Limits(max_records=4))
     assert [len(batch.records) for batch in out] == [1, 1, 1, 1, 0]
     assert "more than 4 records" in out[-1].problems[0].what
     assert build_records(out) == ONE * 10
 
 
-def test_the_limit_of_output_holds_over_batches() -> None:
+def test_the_limit_of_output_applies_across_batches() -> None:
     data = new_batch([Record(value=bytes(600_000))], codec="gzip").to_bytes() * 3
     out = parse_records(data, limits=SMALL)
     assert [len(batch.records) for batch in out] == [1, 0, 0]
@@ -144,7 +146,7 @@ def test_the_limit_of_output_holds_over_batches() -> None:
 
 
 @given(FIELDS, st.data())
-def test_mutated_bytes_only_give_problems(
+def test_changed_bytes_give_problems_only(
     batches: list[RecordBatch | LegacyBatch], data: st.DataObject
 ) -> None:
     raw = bytearray(build_records(batches))
@@ -162,7 +164,7 @@ def test_mutated_bytes_only_give_problems(
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_come_back(data: bytes) -> None:
+def test_any_bytes_round_trip(data: bytes) -> None:
     assert build_records(parse_records(data, limits=SMALL)) == data
 
 
@@ -176,7 +178,7 @@ def test_any_bytes_come_back(data: bytes) -> None:
     ],
     ids=["messages", "batches", "records", "wrapped messages"],
 )
-def test_memory_follows_the_records_not_the_counts(make: Callable[[], bytes]) -> None:
+def test_memory_depends_on_records_not_on_counts(make: Callable[[], bytes]) -> None:
     field = make()
     tracemalloc.start()
     out = parse_records(field)
@@ -186,7 +188,7 @@ def test_memory_follows_the_records_not_the_counts(make: Callable[[], bytes]) ->
     assert peak < 40 << 20
 
 
-def test_a_count_alone_allocates_nothing() -> None:
+def test_a_count_alone_allocates_no_memory() -> None:
     data = bytearray(ONE)
     data[57:61] = b"\x7f\xff\xff\xff"
     tracemalloc.start()
@@ -222,12 +224,12 @@ def test_kafka_python_agrees(magic: int, codec: int) -> None:
     assert problems(out) == []
     assert build_records(out) == data
     assert [row[:5] for row in iter_records(out)] == theirs(data)
-    again = build_records([batch.with_records(batch.records) for batch in out])
-    assert theirs(again) == theirs(data)
+    rebuilt = build_records([batch.with_records(batch.records) for batch in out])
+    assert theirs(rebuilt) == theirs(data)
 
 
 def with_right_crc(data: bytes) -> list[tuple[int, Batch]]:
-    """Every place where a batch or message begins that has records and a right CRC."""
+    """Every position of a batch or message with records and a valid CRC."""
     found = []
     for start in range(len(data) - 26):
         end = start + 12 + int.from_bytes(data[start + 8 : start + 12], "big", signed=True)

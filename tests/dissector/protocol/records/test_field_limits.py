@@ -1,4 +1,4 @@
-"""What a field may give follows from its size, for objects and for columns alike."""
+"""Output limits of a field, equal for objects and for columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EMPTY = b"\x0c\0\0\0\1\1\0"
 
 
 def bomb(count: int, declared: int | None = None, codec: int = 1) -> bytes:
-    """Return a batch of so many equal records."""
+    """Return a batch of `count` equal records."""
     batch = new_batch([Record()])
     batch.attributes = codec
     batch.payload = compress(codec, EMPTY * count)
@@ -35,7 +35,7 @@ def test_columns_and_objects_have_the_same_limits(size: int) -> None:
 
 @pytest.mark.parametrize("codec", [1, 3, 4])
 @pytest.mark.parametrize("count", [100, 2000, 200_000])
-def test_columns_and_objects_agree_on_what_is_too_much(codec: int, count: int) -> None:
+def test_columns_and_objects_agree_on_limits(codec: int, count: int) -> None:
     data = bomb(count, codec=codec)
     batches = parse_records(data)
     where = np.zeros(1, np.int64), np.array([len(data)]), np.zeros(1, np.bool_)
@@ -44,26 +44,26 @@ def test_columns_and_objects_agree_on_what_is_too_much(codec: int, count: int) -
     assert wrong.tolist() == [count > DEFAULT.records_of(len(data))]
 
 
-def test_more_records_than_a_field_may_have_are_counted_and_few_are_kept() -> None:
+def test_records_beyond_the_limit_are_counted_and_few_kept() -> None:
     (batch,) = parse_records(bomb(200_000))
     assert len(batch.records) <= DEFAULT.kept_records
     assert any("more records" in problem.what for problem in batch.problems)
 
 
-def test_more_bytes_than_a_field_may_give_are_a_problem() -> None:
+def test_output_beyond_the_limit_is_a_problem() -> None:
     batch = new_batch([Record(value=bytes(8 * MIB))], codec="zstd")
     (read,) = parse_records(build_records([batch]))
     assert "gives more than" in read.problems[0].what
 
 
 @pytest.mark.parametrize("size", [BATCH.size, 100, 10**4, 10**6, 10**8])
-def test_fields_together_give_in_proportion_to_their_bytes(size: int) -> None:
+def test_output_of_many_fields_is_proportional_to_their_bytes(size: int) -> None:
     assert DEFAULT.bytes_of(size) <= 1_100 * size
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_honest_batches_pass(codec: str) -> None:
-    # Of equal bytes zstd alone makes less than any limit in proportion can let pass.
+def test_valid_batches_pass(codec: str) -> None:
+    # Only zstd compresses equal bytes beyond any proportional limit.
     text = bytes(MIB) if codec != "zstd" else b" ".join(b"%d" % i for i in range(MIB // 8))
     large = new_batch([Record(value=text)], codec=codec)
     many = new_batch([Record(offset_delta=i, value=b"x" * 10) for i in range(10_000)], codec=codec)

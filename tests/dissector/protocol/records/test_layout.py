@@ -18,14 +18,14 @@ from dissector.protocol.records.layout import (
 )
 
 
-def test_sizes_are_those_of_the_documentation() -> None:
+def test_sizes_equal_those_in_the_documentation() -> None:
     assert (BATCH.size, MESSAGE_0.size, MESSAGE_1.size) == (61, 18, 26)
     assert (MIN_BATCH_LENGTH, MIN_MESSAGE_SIZE) == (49, 14)
 
 
 @pytest.mark.parametrize("header", [BATCH, MESSAGE_0, MESSAGE_1])
 @given(data=st.binary(min_size=61, max_size=61))
-def test_a_header_reads_the_same_in_both_ways(header: Header, data: bytes) -> None:
+def test_both_decoders_read_the_same_header(header: Header, data: bytes) -> None:
     data = data[: header.size]
     fields = header.construct.parse(data)
     assert tuple(fields.values()) == header.unpack_from(data)
@@ -34,7 +34,7 @@ def test_a_header_reads_the_same_in_both_ways(header: Header, data: bytes) -> No
     assert header.pack(SimpleNamespace(**fields)) == data
 
 
-def test_a_number_that_does_not_fit_is_named() -> None:
+def test_a_number_out_of_range_is_an_error_with_its_field() -> None:
     fields = dict.fromkeys(MESSAGE_0.names, 0) | {"attributes": 200}
     with pytest.raises(EncodeError, match="attributes"):
         MESSAGE_0.pack(SimpleNamespace(**fields))

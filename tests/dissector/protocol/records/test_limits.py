@@ -15,7 +15,7 @@ def test_output_is_bounded_by_ratio_and_by_size(compressed: int, allowed: int) -
     assert Budget(LIMITS).output_for(compressed) == allowed
 
 
-def test_the_budget_shrinks_by_what_was_decompressed() -> None:
+def test_the_budget_shrinks_by_decompressed_bytes() -> None:
     budget = Budget(LIMITS)
     budget.output_bytes -= 990
     assert budget.output_for(100) == 10

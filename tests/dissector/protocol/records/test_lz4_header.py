@@ -18,14 +18,14 @@ def test_xxh32_gives_the_published_values(data: bytes, value: int) -> None:
 
 
 @pytest.mark.parametrize("store_size", [False, True])
-def test_corrected_header_is_what_the_library_writes(store_size: bool) -> None:
+def test_corrected_header_equals_that_of_the_library(store_size: bool) -> None:
     frame = lz4.frame.compress(b"some bytes", store_size=store_size)
     size = 15 if store_size else 7
     wrong = frame[: size - 1] + bytes((frame[size - 1] ^ 0xFF,)) + frame[size:]
     assert corrected_header(wrong) == (frame[:size], size)
 
 
-def test_header_with_a_dictionary_is_as_long_as_it_can_be() -> None:
+def test_header_of_maximum_length() -> None:
     flags = bytes((0x69, 0x40))  # version 1, independent blocks, content size, dictionary id
     frame = b"\x04\x22\x4d\x18" + flags + bytes(12) + b"\xff"
     header, size = corrected_header(frame)
@@ -33,7 +33,7 @@ def test_header_with_a_dictionary_is_as_long_as_it_can_be() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x04\x22\x4d\x18\x68\x40", b"no frame at all"])
-def test_no_header_no_correction(data: bytes) -> None:
+def test_other_bytes_are_not_corrected(data: bytes) -> None:
     assert corrected_header(data) == (b"", 0)
 
 

@@ -19,7 +19,7 @@ def message(
     timestamp: int = 1000,
     key: bytes | None = None,
 ) -> bytes:
-    """Lay out a message by hand, independent of the code under test."""
+    """Encode a message by hand, independently of the tested code."""
     body = struct.pack(">bb", magic, attributes)
     if magic:
         body += struct.pack(">q", timestamp)
@@ -55,7 +55,7 @@ def test_a_message(magic: int, key: bytes | None, value: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
-def test_magic_1_offsets_are_relative_to_the_wrapper_s(codec: int) -> None:
+def test_magic_1_offsets_are_relative_to_the_wrapper(codec: int) -> None:
     inner = message(b"a") + message(b"b", offset=1) + message(b"c", offset=5)
     batch = only(wrapper(inner, offset=105, codec=codec))
     assert batch.problems == []
@@ -71,18 +71,18 @@ def test_magic_0_offsets_are_absolute(codec: int) -> None:
     assert facts(batch) == [(100, None, b"a"), (104, None, b"b")]
 
 
-def test_a_wrapper_with_offset_0_leaves_offsets_as_they_are() -> None:
+def test_a_wrapper_with_offset_0_keeps_offsets() -> None:
     inner = message(b"a") + message(b"b", offset=1)
     assert [record.offset for record in only(wrapper(inner, offset=0)).records] == [0, 1]
 
 
-def test_append_time_of_the_wrapper_is_that_of_its_messages() -> None:
+def test_append_time_of_the_wrapper_applies_to_its_messages() -> None:
     batch = only(wrapper(message(b"a") + message(b"b"), offset=1, log=0x08))
     assert batch.timestamp_type == "LogAppendTime"
     assert [record.timestamp for record in batch.records] == [5000, 5000]
 
 
-def test_a_wrapper_in_a_wrapper_is_read_and_a_third_is_not() -> None:
+def test_two_levels_of_wrappers_are_read_and_a_third_is_not() -> None:
     first = wrapper(message(b"a") + message(b"b", offset=1), offset=1)
     second = wrapper(first, offset=11)
     batch = only(second)
@@ -94,7 +94,7 @@ def test_a_wrapper_in_a_wrapper_is_read_and_a_third_is_not() -> None:
     assert batch.problems == [Problem("message sets are nested deeper than 2", path, 26, "limit")]
 
 
-def test_a_wrapper_that_has_no_value_is_a_message() -> None:
+def test_a_wrapper_without_a_value_is_a_message() -> None:
     batch = only(message(None, attributes=1))
     assert (batch.problems, [record.value for record in batch.records]) == ([], [None])
 
@@ -106,7 +106,7 @@ def test_sums_of_offsets_stay_in_64_bits() -> None:
 
 
 def damaged(data: bytes, at: int, value: str) -> bytes:
-    """Replace bytes and set the CRC right again."""
+    """Replace bytes and correct the CRC."""
     raw = bytes.fromhex(value)
     data = data[:at] + raw + data[at + len(raw) :]
     return data[:12] + struct.pack(">I", zlib.crc32(data[16:])) + data[16:]
@@ -152,7 +152,7 @@ def test_a_bad_message_is_kept_with_its_problem(
     assert batch.to_bytes() == data
 
 
-def test_a_cut_off_wrapper_gives_the_messages_that_are_there() -> None:
+def test_a_truncated_wrapper_gives_its_whole_messages() -> None:
     inner = b"".join(message(bytes((n,)) * 900, offset=n) for n in range(100))
     value = compress(1, inner)
     batch = only(message(value[:-20], attributes=1))
@@ -167,14 +167,14 @@ def test_a_message_inside_that_is_too_small_ends_the_set() -> None:
     assert [problem.path for problem in batch.problems] == ["records[0].records[1]"]
 
 
-def test_the_limit_of_records_holds_inside_wrappers() -> None:
+def test_the_limit_of_records_applies_inside_wrappers() -> None:
     data = wrapper(b"".join(message(b"", offset=n) for n in range(10)), offset=9)
     batch = only(data, limits=Limits(max_records=5))
     assert len(batch.records) == 4  # the wrapper itself is one
     assert "more than 5 records" in batch.problems[0].what
 
 
-def test_a_small_message_that_wraps_a_bomb() -> None:
+def test_a_bomb_wrapped_in_a_small_message() -> None:
     bomb = message(compress(1, bytes(8 << 20)), attributes=1)
     batch = only(bomb, limits=Limits(max_decompressed_bytes=1 << 20))
     assert batch.records == []

@@ -58,7 +58,7 @@ def test_magic_0_has_no_timestamps() -> None:
     assert shown["records"][0]["timestamp"] is None
 
 
-def test_a_wrong_crc_is_kept_and_fixed_when_asked() -> None:
+def test_a_wrong_crc_is_kept_and_corrected_on_request() -> None:
     good = LegacyBatch(magic=0, offset=7, records=[LegacyRecord(key=b"k")]).to_bytes()
     bad = good[:12] + b"\x00\x00\x00\x00" + good[16:]
     batch = only(bad)
@@ -89,7 +89,7 @@ def test_without_a_codec_a_message_is_one_record(records: list[LegacyRecord]) ->
         LegacyBatch(timestamp=0).with_records(records).to_bytes()
 
 
-def test_unencodable_values_are_named() -> None:
+def test_unencodable_values_are_errors_with_their_path() -> None:
     with pytest.raises(EncodeError, match="at least one message"):
         LegacyBatch(attributes=1, timestamp=0).to_bytes()
     with pytest.raises(EncodeError, match="timestamp"):
@@ -101,7 +101,7 @@ def test_messages_have_no_headers() -> None:
 
 
 @given(MESSAGE_SETS)
-def test_a_composed_set_reads_as_it_was(batches: list[LegacyBatch]) -> None:
+def test_a_composed_set_round_trips(batches: list[LegacyBatch]) -> None:
     data = build_records(batches)
     out = parse_records(data)
     assert problems(out) == []
@@ -116,14 +116,16 @@ def test_a_composed_set_reads_as_it_was(batches: list[LegacyBatch]) -> None:
 
 
 @given(MESSAGE_SETS)
-def test_aiokafka_reads_what_we_write(batches: list[LegacyBatch]) -> None:
+def test_aiokafka_decodes_our_message_sets(batches: list[LegacyBatch]) -> None:
     for batch in batches:
         if batch.codec == "zstd" or (batch.codec, batch.magic) == ("lz4", 0):
-            continue  # its reader knows neither
+            continue  # its decoder supports neither
         reader = LegacyRecordBatch(batch.to_bytes(), batch.magic)
         assert reader.validate_crc()
         got = [(r.offset, r.timestamp, r.key, r.value) for r in reader]
-        times = [None if r.timestamp == -1 else r.timestamp for r in batch.records]  # its habit
+        times = [
+            None if r.timestamp == -1 else r.timestamp for r in batch.records
+        ]  # its convention
         assert got == [
             (r.offset, time, r.key, r.value) for r, time in zip(batch.records, times, strict=True)
         ]

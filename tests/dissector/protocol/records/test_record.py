@@ -37,7 +37,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("record", "data"), TABLE)
-def test_records_by_hand(record: Record, data: str) -> None:
+def test_hand_encoded_records(record: Record, data: str) -> None:
     raw = bytes.fromhex(data)
     assert write_records([record]) == raw
     want = record._replace(
@@ -55,7 +55,7 @@ def test_round_trip(records: list[Record]) -> None:
 
 
 def declared(data: bytes) -> tuple[list[Record], int]:
-    """Read records by the declaration alone, as `read_records` should."""
+    """Decode records by the declaration, as the reference for `read_records`."""
     records: list[Record] = []
     at = 0
     while at < len(data):
@@ -78,7 +78,7 @@ def declared(data: bytes) -> tuple[list[Record], int]:
 
 
 @given(RAW_RECORDS)
-def test_the_loop_reads_what_is_declared(records: list[Record]) -> None:
+def test_the_loop_equals_the_declaration(records: list[Record]) -> None:
     data = write_records(records)
     assert read_records(data, ALL, 0, 0, None) == declared(data)
 
@@ -90,7 +90,7 @@ def test_long_lengths_and_counts() -> None:
     assert read_records(data, 1, 0, 0, None)[0][0].headers == headers
 
 
-def test_append_time_is_the_time_of_all() -> None:
+def test_log_append_time_applies_to_all_records() -> None:
     data = write_records([Record(timestamp_delta=5), Record(timestamp_delta=9)])
     out, _ = read_records(data, 2, 0, 100, 777)
     assert [(r.timestamp_delta, r.timestamp) for r in out] == [(5, 777), (9, 777)]
@@ -104,7 +104,7 @@ def test_sums_stay_in_64_bits() -> None:
     assert read_records(data, 1, 0, 1, None)[0][0].timestamp == -(1 << 63)
 
 
-def test_no_more_than_asked() -> None:
+def test_number_of_records_is_limited() -> None:
     data = write_records([Record(), Record()])
     assert read_records(data, 1, 0, 0, None)[1] == 7
     assert read_records(data, 0, 0, 0, None) == ([], 0)
@@ -140,7 +140,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("data", "path", "position", "what"), BAD)
-def test_a_bad_record_is_named(data: str, path: str, position: int, what: str) -> None:
+def test_an_invalid_record_has_a_problem_with_its_path(
+    data: str, path: str, position: int, what: str
+) -> None:
     raw = bytes.fromhex(GOOD + data)
     records, stopped = read_records(raw, ALL, 0, 0, None)
     assert (len(records), stopped) == (1, 7)
@@ -164,7 +166,7 @@ def test_hostile_bytes_stop_the_loop_where_the_declaration_fails(
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_read_as_declared(data: bytes) -> None:
+def test_any_bytes_are_decoded_like_the_declaration(data: bytes) -> None:
     assert read_records(data, ALL, 0, 0, None) == declared(data)
 
 
@@ -181,7 +183,7 @@ def test_any_bytes_are_read_as_declared(data: bytes) -> None:
         (Record(headers=(("k", "v"),)), "records[1].headers[0].value"),  # type: ignore[arg-type]
     ],
 )
-def test_unencodable_values_are_named(record: Record, path: str) -> None:
+def test_unencodable_values_are_errors_with_their_path(record: Record, path: str) -> None:
     with pytest.raises(EncodeError) as error:
         write_records([Record(), record])
     assert error.value.path == path

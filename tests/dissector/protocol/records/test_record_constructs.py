@@ -53,12 +53,12 @@ def test_bad_varints(codec: object, data: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1 << 31, -(1 << 31) - 1, "1", None])
-def test_values_beyond_a_varint_are_not_written(number: object) -> None:
+def test_values_beyond_a_varint_are_errors(number: object) -> None:
     with pytest.raises(EncodeError):
         varint.build(number)
 
 
-def test_record_by_hand() -> None:
+def test_hand_encoded_record() -> None:
     data = bytes.fromhex("00 06 02 06 6b6579 01 02 04 6831 02 ff")
     record = RECORD.parse(data)
     assert record == {

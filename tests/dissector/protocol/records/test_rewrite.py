@@ -33,7 +33,7 @@ WRONG_CRC = DATA[:17] + bytes(4) + DATA[21:]
         },
     ),
 )
-def test_only_what_is_asked_changes(batch: RecordBatch, changes: dict[str, int]) -> None:
+def test_only_requested_fields_change(batch: RecordBatch, changes: dict[str, int]) -> None:
     data = batch.to_bytes()
     new = rewrite_batch(data, **changes)
     old, out = parse_records(data)[0], parse_records(new)[0]
@@ -46,12 +46,12 @@ def test_only_what_is_asked_changes(batch: RecordBatch, changes: dict[str, int])
     assert rewrite_batch(parse_records(data)[0], **changes) == new
 
 
-def test_nothing_asked_nothing_changed() -> None:
+def test_a_rewrite_without_changes_is_the_identity() -> None:
     assert rewrite_batch(DATA) == DATA
     assert rewrite_batch(WRONG_CRC, producer_id=4) == WRONG_CRC
 
 
-def test_a_wrong_crc_stays_until_something_under_it_changes() -> None:
+def test_a_wrong_crc_is_kept_until_its_bytes_change() -> None:
     assert not parse_records(rewrite_batch(WRONG_CRC, base_offset=9))[0].crc_ok
     assert parse_records(rewrite_batch(WRONG_CRC, producer_id=9))[0].crc_ok
 
@@ -65,12 +65,12 @@ def test_a_wrong_crc_stays_until_something_under_it_changes() -> None:
         (new_message_set([Record(value=bytes(80))])[0].to_bytes(), "magic"),
     ],
 )
-def test_bytes_that_are_no_batch_are_refused(data: bytes, path: str) -> None:
+def test_bytes_other_than_a_batch_are_refused(data: bytes, path: str) -> None:
     with pytest.raises(EncodeError) as error:
         rewrite_batch(data, producer_id=1)
     assert error.value.path == path
 
 
-def test_a_number_that_does_not_fit_is_named() -> None:
+def test_a_number_out_of_range_is_an_error_with_its_field() -> None:
     with pytest.raises(EncodeError, match="producer_epoch"):
         rewrite_batch(DATA, producer_epoch=1 << 15)

@@ -44,7 +44,7 @@ def test_sequences_follow_offset_deltas_and_wrap(base: int, delta: int, sequence
     assert row.sequence == sequence
 
 
-def test_control_records_say_what_they_are() -> None:
+def test_control_records_have_their_type() -> None:
     batch = new_batch([Record(key=b"\0\0\0\1", value=b"\0\0\0\0\0\7")], transactional=True)
     data = dataclasses.replace(batch, attributes=batch.attributes | 0x20).to_bytes()
     (row,) = iter_records(parse_records(data))

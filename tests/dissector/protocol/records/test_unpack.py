@@ -1,4 +1,4 @@
-"""Payloads decompressed in one call: the same output as chunk by chunk."""
+"""Payloads decompressed in one call have the same output as in chunks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALLOWED = 9 << 20
 
 
 def by_chunks(number: int, payload: bytes, budget: Budget) -> bytes | None:
-    """Return what the reader in chunks gives; None for a problem."""
+    """Return the output of the chunked reader; None for a problem."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compression, "unpack", lambda *arguments: None)
         out, problem, _ = decompress(number, payload, budget)
@@ -31,7 +31,7 @@ TEXT = st.binary(max_size=60).flatmap(lambda piece: st.integers(0, 90).map(lambd
 
 @st.composite
 def payloads(draw: st.DrawFn) -> tuple[int, bytes]:
-    """A codec and what it made of some bytes, perhaps twice, perhaps with damage."""
+    """A codec and compressed bytes, possibly in two streams, possibly damaged."""
     number = draw(st.integers(0, 5))
     data = compress(number, draw(TEXT)) if number < 5 else b"x"
     damaged = bytearray(data * draw(st.integers(0, 2)))
@@ -76,7 +76,7 @@ def test_large_and_very_small(codec: str) -> None:
         ("zstd", zstandard.ZstdCompressor(write_checksum=True).compress(b"abc" * 900)),
     ],
 )
-def test_what_other_writers_write(codec: str, payload: bytes) -> None:
+def test_output_of_other_encoders(codec: str, payload: bytes) -> None:
     assert unpack(CODEC_IDS[codec], memoryview(payload), ALLOWED) == b"abc" * 900
 
 
@@ -89,7 +89,7 @@ def test_bombs_are_stopped_at_the_limit() -> None:
         assert unpack(number, memoryview(compress(number, bytes(50 << 20))), ALLOWED) is None
 
 
-def test_declared_sizes_and_windows_are_not_believed() -> None:
+def test_declared_sizes_and_windows_are_not_trusted() -> None:
     payload = bytearray(zstandard.ZstdCompressor(write_content_size=False).compress(b"a" * 100))
     payload[5] = 31 << 3  # a window of 2 GiB
     assert unpack(ZSTD, memoryview(payload), ALLOWED) is None
@@ -99,8 +99,8 @@ def test_declared_sizes_and_windows_are_not_believed() -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(1, 255), st.booleans())
-def test_lz4_frames_of_many_blocks_are_right_to_the_last(at: int, flip: int, cut: bool) -> None:
-    """Wherever they are damaged or end."""
+def test_lz4_frames_of_many_blocks(at: int, flip: int, cut: bool) -> None:
+    """Damaged or truncated at any position."""
     whole = compress(LZ4, b"".join(b"%d" % number for number in range(40_000)))
     damaged = bytearray(whole)
     damaged[at % len(whole)] ^= flip

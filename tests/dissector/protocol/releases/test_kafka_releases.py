@@ -1,4 +1,4 @@
-"""Which release a broker is most like."""
+"""The best matching release of a broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_each_release_is_its_own_best_match(release: str) -> None:
     assert match.differences == ()
 
 
-def test_ranges_hold_until_they_change() -> None:
+def test_ranges_apply_until_the_next_change() -> None:
     assert ranges_of("0.8.0") == {0: (0, 0), 1: (0, 0), 2: (0, 0), 3: (0, 0)}
     assert ranges_of("3.9")[1] == (0, 17)
     assert ranges_of("4.0")[1] == (4, 17)
@@ -47,13 +47,13 @@ def _recorded(name: str) -> dict[int, tuple[int, int]]:
         ("kafka40-sweep-share.pcap", "4.0"),
     ],
 )
-def test_recorded_brokers_are_known(capture: str, release: str) -> None:
+def test_recorded_brokers_match_their_release(capture: str, release: str) -> None:
     match = best_match(_recorded(capture))
     assert match.releases == (release,)
     assert match.is_exact
 
 
-def test_a_range_of_no_release_is_a_difference() -> None:
+def test_a_range_outside_all_releases_is_a_difference() -> None:
     offered = {**ranges_of("4.3"), 0: (3, 13)}
     match = best_match(offered)
     assert match.releases == ("4.3",)
@@ -61,14 +61,14 @@ def test_a_range_of_no_release_is_a_difference() -> None:
     assert [str(each) for each in match.differences] == ["Produce: offers v3-13, the release v0-13"]
 
 
-def test_a_broker_that_offers_little_is_most_like_what_it_copies() -> None:
+def test_a_broker_with_few_apis_matches_their_release() -> None:
     offered = {key: bounds for key, bounds in ranges_of("2.4").items() if key in (0, 1, 2, 3, 18)}
     match = best_match(offered)
     assert "2.4" in match.releases
     assert {each.offered for each in match.differences} == {None}
 
 
-def test_settings_explain_apis_and_never_ranges() -> None:
+def test_settings_explain_missing_apis_but_not_ranges() -> None:
     offered = dict(ranges_of("4.3"))
     del offered[76]
     (gone,) = differences(offered, "4.3")

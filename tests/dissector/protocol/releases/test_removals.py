@@ -1,4 +1,4 @@
-"""What releases removed."""
+"""API versions removed by releases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_versions_that_kafka_4_removed() -> None:
     assert found == lowest
 
 
-def test_brokers_refuse_produce_that_they_offer() -> None:
+def test_brokers_refuse_offered_produce_versions() -> None:
     assert ranges_of("4.4")[PRODUCE][0] == 0
     assert not is_spoken(PRODUCE, 2, "4.0")
     assert is_spoken(PRODUCE, 3, "4.0")
@@ -43,15 +43,15 @@ def test_brokers_refuse_produce_that_they_offer() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_what_is_spoken_is_not_removed(release: str) -> None:
+def test_supported_versions_are_not_removed(release: str) -> None:
     for key, (lowest, highest) in spoken_by(release).items():
         assert removed_in(key, lowest, release) is None
         assert removed_in(key, highest, release) is None
         assert removed_in(key, highest + 1, release) is None
 
 
-def test_a_version_may_come_back() -> None:
-    """JoinGroup v0 and v1 were removed in 4.0 and are offered by 4.1 again."""
+def test_a_removed_version_may_return() -> None:
+    """JoinGroup v0 and v1 were removed in 4.0 and returned in 4.1."""
     assert removed_in(JOIN_GROUP, 0, "4.0") == "4.0"
     assert removed_in(JOIN_GROUP, 0, "4.1") is None
 

@@ -1,4 +1,4 @@
-"""Bodies written in bulk are the texts that Python writes one by one."""
+"""Bodies written in bulk equal those written by Python."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def frames(
 def test_messages_of_all_kinds(
     chosen: list[tuple[int, int]], source: Source, show_secrets: bool
 ) -> None:
-    """Right, cut, changed, with bytes left over, with bytes that were not captured."""
+    """Valid, truncated, changed, with bytes left over, with uncaptured bytes."""
     rows = []
     for number, (key, version) in enumerate(chosen):
         unknown = source.chance.randrange(5) == 0
@@ -156,7 +156,7 @@ def test_values_left_to_python(wrong: str) -> None:
 
 
 @pytest.mark.usefixtures("no_python")
-def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capacity_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [produce(batch()), fetched(batch(codec="gzip"), batch()[:30]), fetched(None)] * 2
     table = split(to_exchange_table(rows))
     expected = one_by_one(table)
@@ -165,14 +165,14 @@ def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> 
         assert in_bulk(table) == expected
 
 
-def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interleaved_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_bodies, "PORTION_RECORDS", 2)
     rows = [fetched(batch(codec=codec)) for codec in ("lz4", "gzip", "none", "zstd")]
     check([rows[0], fetched(None), *rows, exchange(None), *rows, fetched(None)])
 
 
 @pytest.mark.parametrize("error", [0, 35])
-def test_answers_to_versions_that_nobody_knows(error: int) -> None:
+def test_responses_in_unknown_versions(error: int) -> None:
     for version in (0, 3, 99):
         response_frame = response(API_VERSIONS, min(version, 4), 1, error_code=error)[4:]
         request_frame = request(API_VERSIONS, 3, 1)[4:]
@@ -182,7 +182,7 @@ def test_answers_to_versions_that_nobody_knows(error: int) -> None:
         )
 
 
-def test_messages_that_nobody_knows() -> None:
+def test_unknown_apis() -> None:
     frame = b"\x7f\xff\0\0\0\0\0\1\xff\xff"
     newer = request(FETCH, 11, 1)[4:]
     newer = newer[:2] + b"\0\x63" + newer[4:]
@@ -195,13 +195,13 @@ def test_no_exchanges() -> None:
 
 
 @each_capture("body texts")
-def test_captures(path: Path) -> None:
+def test_bodies_of_captures(path: Path) -> None:
     for window in open_capture(path).windows():
         table = window.exchanges
         assert in_bulk(table) == one_by_one(table)
 
 
-def test_declarations_are_no_deeper_than_the_notes() -> None:
+def test_declarations_fit_the_stack_of_the_kernel() -> None:
     programs = BodyPrograms(show_secrets=True)
     for key, version in MESSAGES:
         for kind in ("request", "response"):

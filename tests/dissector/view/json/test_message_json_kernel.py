@@ -1,4 +1,4 @@
-"""Message sets written in bulk are the texts that Python writes message by message."""
+"""Message sets written in bulk equal those written by Python."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def with_attributes(message: bytes, attributes: int) -> bytes:
 
 
 def written(field: bytes) -> list[dict[str, Any]]:
-    """Return the batches that both ways write for a field."""
+    """Return the batches written for a field, equal in bulk and by Python."""
     rows = [produce(field, version=2), *(fetched(field, version=v) for v in range(4))]
     texts = check(rows)
     partitions: list[dict[str, Any]] = json.loads(texts[0][0] or "")["topic_data"][0][
@@ -102,8 +102,8 @@ def test_offsets_and_times_of_wrappers() -> None:
 
 
 @pytest.mark.usefixtures("no_python")
-def test_attributes_that_mean_nothing() -> None:
-    """Bits without a meaning, and a codec where there is no value that could be compressed."""
+def test_unused_attributes() -> None:
+    """Bits without a meaning, and a codec without a value."""
     odd = [
         with_attributes(message_set(RECORDS[1:2], magic=magic), attributes)
         for magic, attributes in (
@@ -149,7 +149,7 @@ def test_values_left_to_python(wrong: str, magic: int) -> None:
 )
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_message_sets_of_all_kinds(given_rows: list[tuple[list[bytes], int]]) -> None:
-    """Right, damaged, in sets again, cut anywhere; in all versions that had message sets."""
+    """Valid, damaged, nested, truncated; in all versions with message sets."""
     check([row(fields, version) for fields, version in given_rows])
 
 
@@ -167,7 +167,7 @@ def test_batches_of_magic_2_may_follow(batch: Any, codec: str) -> None:
 
 
 @pytest.mark.usefixtures("no_python")
-def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capacity_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     contents = [message_set(codec="lz4"), message_set(magic=0), new_batch(RECORDS).to_bytes()]
     rows = [produce(*contents, version=1), fetched(*contents, version=3)] * 2
     texts = check(rows)
@@ -177,18 +177,20 @@ def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("no_python")
-def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interleaved_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_bodies, "PORTION_RECORDS", 2)
     monkeypatch.setattr(decompressor, "ARENA_BYTES", 1)
     fields = [message_set(codec=codec, base_offset=9) for codec in CODECS]
     check([fetched(*fields, version=3), fetched(None), *(fetched(each) for each in fields)])
 
 
-def test_uncompiled_wrappers_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrappers_are_left_to_python_without_compiled_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(vars(record_decoder.count_messages), "compiled", None)
     check([produce(message_set(codec="gzip"), message_set(), version=1)])
 
 
 @pytest.mark.parametrize("topic", ["__cluster_metadata", "__consumer_offsets"])
-def test_records_that_may_be_secret_are_left_to_python(topic: str) -> None:
+def test_possibly_secret_records_are_left_to_python(topic: str) -> None:
     check([produce(message_set(), topic=topic, version=1)])

@@ -1,4 +1,4 @@
-"""Rows of messages in columns are those of objects, whatever the windows."""
+"""Rows of messages from columns equal those of objects, for any windows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Texts = Callable[..., tuple[str, str]]
 def pairs_of_texts(
     request: pytest.FixtureRequest, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> Texts:
-    """Return what is printed with windows as objects, and with windows in columns."""
+    """Return the output with windows as objects and in columns."""
 
     def texts(*words: str | Path) -> tuple[str, str]:
         out = []
@@ -48,7 +48,7 @@ def pairs_of_texts(
 
 
 @each_capture("message rows")
-def test_real_traffic(path: Path, pairs_of_texts: Texts) -> None:
+def test_messages_of_captures(path: Path, pairs_of_texts: Texts) -> None:
     one_by_one, in_columns = pairs_of_texts(path)
     assert in_columns == one_by_one
 
@@ -69,7 +69,7 @@ def test_irregular_messages(
     assert in_columns.count("\n") >= 3
 
 
-def test_names_that_come_late_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_names_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deferred messages, as objects or columns, have the names defined before them."""
     topic_id = UUID(int=5)
     wire = Wire()

@@ -1,4 +1,4 @@
-"""Rows that are written in bulk are, byte for byte, those that are written one by one."""
+"""Rows written in bulk equal, byte for byte, those written one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.kernel_modes import PYTHON, running
 
 
 def written(text: Callable[..., Iterator[memoryview]], *given: Any) -> str:
-    """Return what is written, in Python and compiled, which must be the same."""
+    """Return the output, equal in Python and compiled."""
     done = [b"".join(map(bytes, text(*given))).decode()]
     with running(PYTHON, loop.write_rows):
         done.append(b"".join(map(bytes, text(*given))).decode())
@@ -33,21 +33,21 @@ def rows_of(columns: Columns) -> list[dict[str, Any]]:
     return [row_dict(columns, row) for row in range(len(next(iter(columns.values()))))]
 
 
-def ended(lines: Iterable[str], end: str) -> str:
+def with_line_ends(lines: Iterable[str], end: str) -> str:
     return "".join(f"{line}{end}" for line in lines)
 
 
 @settings(max_examples=examples(50))
 @given(any_columns())
 def test_lines_of_json(columns: Columns) -> None:
-    assert written(ndjson_rows, columns) == ended(ndjson_lines(rows_of(columns)), "\n")
+    assert written(ndjson_rows, columns) == with_line_ends(ndjson_lines(rows_of(columns)), "\n")
 
 
 @settings(max_examples=examples(50))
 @given(any_columns(records=True))
 def test_records_as_json(columns: Columns) -> None:
     rows = map(record_json, rows_of(columns))
-    assert written(ndjson_rows, columns) == ended(ndjson_lines(rows), "\n")
+    assert written(ndjson_rows, columns) == with_line_ends(ndjson_lines(rows), "\n")
 
 
 @settings(max_examples=examples(50))
@@ -55,14 +55,14 @@ def test_records_as_json(columns: Columns) -> None:
 def test_csv(columns: Columns, data: st.DataObject) -> None:
     names = data.draw(st.permutations(list(columns)))[:4]
     lines = list(csv_lines(rows_of(columns), names))[1:]
-    assert written(csv_rows, columns, names) == ended(lines, "\r\n")
+    assert written(csv_rows, columns, names) == with_line_ends(lines, "\r\n")
 
 
 @settings(max_examples=examples(50))
 @given(any_columns(records=True))
 def test_records_as_csv(columns: Columns) -> None:
     lines = list(csv_lines(map(record_text, rows_of(columns)), list(columns)))[1:]
-    assert written(csv_rows, columns, list(columns)) == ended(lines, "\r\n")
+    assert written(csv_rows, columns, list(columns)) == with_line_ends(lines, "\r\n")
 
 
 @settings(max_examples=examples(50))
@@ -71,7 +71,7 @@ def test_a_table(first: Columns, columns: Columns) -> None:
     names = list(columns)
     table = Table(names, rows_of(first))
     lines = map(table.line, rows_of(columns))
-    assert written(table_rows, columns, table) == ended(lines, "\n")
+    assert written(table_rows, columns, table) == with_line_ends(lines, "\n")
 
 
 @pytest.mark.parametrize(
@@ -80,25 +80,27 @@ def test_a_table(first: Columns, columns: Columns) -> None:
 def test_lengths_of_time(ns: int) -> None:
     columns = {"a": Milliseconds(ints([ns, -ns])), "b": Milliseconds(ints([-ns, ns]))}
     table = Table(["a", "b"], [])
-    assert written(table_rows, columns, table) == ended(map(table.line, rows_of(columns)), "\n")
-    assert written(ndjson_rows, columns) == ended(ndjson_lines(rows_of(columns)), "\n")
+    assert written(table_rows, columns, table) == with_line_ends(
+        map(table.line, rows_of(columns)), "\n"
+    )
+    assert written(ndjson_rows, columns) == with_line_ends(ndjson_lines(rows_of(columns)), "\n")
 
 
 @settings(max_examples=examples(50))
 @given(any_columns(records=True, max_rows=3), st.sets(st.integers(0, 2)))
-def test_other_lines_instead(columns: Columns, rows: set[int]) -> None:
+def test_replaced_lines(columns: Columns, rows: set[int]) -> None:
     rows &= set(range(len(rows_of(columns))))
     lines = list(ndjson_lines(map(record_json, rows_of(columns))))
     other = {row: f'{{"other": "é{row}"}}' for row in rows}
     expected = [other.get(row, line) for row, line in enumerate(lines)]
-    assert written(ndjson_rows, columns, other) == ended(expected, "\n")
+    assert written(ndjson_rows, columns, other) == with_line_ends(expected, "\n")
     cells = {row: f"é,{row}" for row in rows}
     lines = list(csv_lines(map(record_text, rows_of(columns)), list(columns)))[1:]
     expected = [cells.get(row, line) for row, line in enumerate(lines)]
-    assert written(csv_rows, columns, list(columns), cells) == ended(expected, "\r\n")
+    assert written(csv_rows, columns, list(columns), cells) == with_line_ends(expected, "\r\n")
 
 
-def test_more_text_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capacity_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "OUT_BYTES", 16)
     monkeypatch.setattr(bulk, "BLOCK_ROWS", 3)
     columns: Columns = {
@@ -106,7 +108,7 @@ def test_more_text_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> No
         "number": Integers(ints([*range(7)])),
     }
     parts = [bytes(part) for part in ndjson_rows(columns)]
-    assert b"".join(parts).decode() == ended(ndjson_lines(rows_of(columns)), "\n")
+    assert b"".join(parts).decode() == with_line_ends(ndjson_lines(rows_of(columns)), "\n")
     assert len(parts) >= 3
 
 

@@ -11,15 +11,15 @@ def column(name: str, cells: int, *, text: bool = True, empty: bool = False) -> 
     return ColumnWidth(name, cells, len(name), text, empty)
 
 
-def test_the_first_in_rank_stay() -> None:
+def test_columns_with_the_highest_rank_are_kept() -> None:
     columns = [column("a", 30), column("number", 9, text=False), column("b", 30), column("c", 8)]
     shown = fit_columns(columns, 32, Layout(priority=("b", "number")))
     assert list(shown) == ["number", "b"]
-    assert shown["number"] == 9, "numbers are never cut"
+    assert shown["number"] == 9, "numbers are never shortened"
     assert sum(shown.values()) + 2 == 32
 
 
-def test_empty_columns_go_first_unless_they_are_in_rank() -> None:
+def test_empty_columns_are_dropped_first_unless_ranked() -> None:
     columns = [column("empty", 0, empty=True), column("errors", 0, empty=True), column("a", 70)]
     assert list(fit_columns(columns, 60, Layout(priority=("errors",)))) == ["errors", "a"]
     assert list(fit_columns(columns, 60, Layout(keeps_all=True))) == ["empty", "errors", "a"]
@@ -29,13 +29,13 @@ WIDTHS = st.lists(st.builds(column, st.text("abc", min_size=1), st.integers(0, 9
 
 
 @given(WIDTHS, st.integers(20, 200))
-def test_what_is_shown_fits(columns: list[ColumnWidth], width: int) -> None:
+def test_shown_columns_fit(columns: list[ColumnWidth], width: int) -> None:
     shown = fit_columns(columns, width, Layout())
     assert sum(shown.values()) + 2 * (len(shown) - 1) <= width
 
 
 @given(st.text(max_size=30), st.integers(0, 30))
-def test_a_cut_keeps_both_ends(text: str, width: int) -> None:
+def test_shortened_texts_keep_both_ends(text: str, width: int) -> None:
     cut = cut_middle(text, width, len)
     assert len(cut) <= max(width, 0)
     if len(text) > width > 2:
@@ -51,7 +51,7 @@ def test_wide_characters_count_twice() -> None:
     assert line.endswith("1")
 
 
-def test_what_is_left_out_is_reported() -> None:
+def test_omitted_columns_are_reported() -> None:
     reported: list[str] = []
     layout = Layout(("a",), report=reported.extend)
     rows = [{"a": "x" * 40, "b": "y" * 40, "c": None}]

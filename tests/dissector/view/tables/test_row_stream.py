@@ -1,4 +1,4 @@
-"""A table is the same text, however its rows come."""
+"""A table has the same text for any division of its rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FORMS: dict[str, tuple[Callable[[Any], Iterator[Text]], Callable[[Any], Iterator
 @given(st.lists(st.tuples(any_columns(max_rows=3), st.booleans()), max_size=3))
 def test_parts_of_any_kind(form: str, parts: list[tuple[Columns, bool]]) -> None:
     text, lines, end = FORMS[form]
-    # All rows have the columns in one order.
+    # All rows have the same order of columns.
     ordered = [({name: part[name] for name in NAMES}, in_columns) for part, in_columns in parts]
     given_parts = [part if in_columns else iter(rows_of(part)) for part, in_columns in ordered]
     rows = [row for part, _ in ordered for row in rows_of(part)]
@@ -63,7 +63,7 @@ def test_parts_of_any_kind(form: str, parts: list[tuple[Columns, bool]]) -> None
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_widths_are_settled_by_the_first_rows(form: str) -> None:
+def test_widths_are_fixed_by_the_first_rows(form: str) -> None:
     text, lines, end = FORMS[form]
     counts = [SAMPLE_ROWS - 50, SAMPLE_ROWS, 7]
     parts = [{name: Integers(ints([*range(n)]) * 10**8) for name in NAMES} for n in counts]
@@ -74,7 +74,7 @@ def test_widths_are_settled_by_the_first_rows(form: str) -> None:
         assert joined(text(mixed)) == expected
 
 
-def test_the_header_of_csv_waits_until_there_is_something_to_read() -> None:
+def test_the_header_of_csv_is_not_written_before_input_is_readable() -> None:
     def broken() -> Iterator[Any]:
         raise OSError
         yield

@@ -42,7 +42,7 @@ def test_a_capture_without_kafka() -> None:
     assert report({}, {"packets": 5}) == ["Capture", "packets  5"]
 
 
-def test_a_terminal_cuts_the_tables() -> None:
+def test_tables_fit_the_terminal() -> None:
     lines = report(
         {"brokers": [row("brokers", broker="10.0.0.1:9092", count=1)]}, {}, terminal_width=30
     )

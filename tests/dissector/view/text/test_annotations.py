@@ -54,11 +54,11 @@ from dissector.view.text.annotations import BY_NAME, BY_OWNER, meaning
         ("Produce request", "acks", None, ""),
     ],
 )
-def test_meaning(where: str, name: str, value: Any, expected: str) -> None:
+def test_meanings_of_values(where: str, name: str, value: Any, expected: str) -> None:
     assert meaning(name, value, where) == expected
 
 
-def test_every_name_in_the_tables_is_declared_somewhere() -> None:
+def test_every_name_in_the_tables_is_declared() -> None:
     def names(fields: tuple[Field, ...]) -> set[str]:
         return {f.name for f in fields} | {n for f in fields for n in names(f.fields)}
 

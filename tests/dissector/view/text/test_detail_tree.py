@@ -59,7 +59,7 @@ def fetched(records: bytes, topic: str) -> Message:
 
 
 def block(lines: Sequence[str], first: str) -> list[str]:
-    """Return the line that begins with a text, and those below it, from its own depth."""
+    """Return the line with this start, and those below it, relative to its indentation."""
     start = next(n for n, line in enumerate(lines) if line.strip().startswith(first))
     depth = len(lines[start]) - len(lines[start].lstrip())
     found = [lines[start][depth:]]
@@ -168,7 +168,7 @@ def test_the_tree_shows_where_decoding_stopped() -> None:
     ]
 
 
-def test_messages_that_no_declaration_knows() -> None:
+def test_unknown_messages() -> None:
     lines = detail_tree(decode_request(b"\x03\xe7\0\1\0\0\0\7\0\1c\1\2\3"))
     assert lines[0] == "api 999 v1 request, 14 bytes"
     assert lines[-2:] == [
@@ -188,14 +188,14 @@ def test_messages_that_no_declaration_knows() -> None:
     ]
 
 
-def test_a_header_that_can_not_be_read_hides_the_rest() -> None:
+def test_an_undecodable_header_ends_the_tree() -> None:
     frame = b"\0\x24\0\1\0\0\0\7\x7f\xff" + SECRET.encode()
     lines = detail_tree(decode_request(frame))
     assert lines[-1].startswith("  ! request.header.client_id at byte 8: ")
     assert SECRET.encode().hex() not in "\n".join(lines)
 
 
-def test_topic_ids_get_their_names() -> None:
+def test_topic_ids_have_their_names() -> None:
     topics = [
         {"topic_id": TOPIC_ID, "partitions": []},
         {"topic_id": UUID(int=0), "partitions": []},
@@ -257,7 +257,7 @@ def test_message_sets_and_a_wrong_crc() -> None:
     assert '    [0]: offset 0, key null, value "v"' in lines
 
 
-def test_control_records_and_records_of_kafka_itself() -> None:
+def test_control_records_and_records_of_internal_topics() -> None:
     key = b"\0\1" + OffsetCommitKey.codec(1).build({"group": "g", "topic": "t", "partition": 0})
     commit = {"offset": 42, "leader_epoch": -1, "metadata": "", "commit_timestamp": 0}
     value = b"\0\3" + OffsetCommitValue.codec(3).build(commit)
@@ -352,7 +352,7 @@ SECRETS = {
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_secrets_are_masked_unless_asked_for(name: str) -> None:
+def test_secrets_are_masked_by_default(name: str) -> None:
     message = SECRETS[name]()
     masked, shown = (
         "\n".join(detail_tree(message)),
@@ -372,7 +372,7 @@ def test_values_beside_a_secret_are_shown() -> None:
     assert '      IP address: address "127.0.0.1"' in lines
 
 
-def test_an_envelope_in_an_envelope_goes_no_deeper() -> None:
+def test_nested_envelopes_are_not_decoded() -> None:
     inner = envelope(envelope(configs(SECRET)).frame)
     assert any("is not decoded" in line for line in detail_tree(inner))
 
@@ -402,8 +402,8 @@ def decoded(key: int, kind: Kind, version: int, frame: bytes) -> Message:
     return decode_response(frame, key, version)
 
 
-def _has_a_tree(message: Version, source: Source) -> None:
-    """Whole, cut off, and with a byte changed: never an error, nothing a terminal obeys."""
+def _check_tree(message: Version, source: Source) -> None:
+    """Check the trees of a message, whole, truncated and changed: no error or control character."""
     key, kind, version, schema = message
     frame = frame_of(key, kind, version, source.value(schema, version))
     lines = detail_tree(decoded(key, kind, version, frame))
@@ -417,7 +417,7 @@ def _has_a_tree(message: Version, source: Source) -> None:
 
 @every_api
 def test_each_version_has_a_tree(found: Api) -> None:
-    go_through(versions(found), _has_a_tree, times=2)
+    go_through(versions(found), _check_tree, times=2)
 
 
 @pytest.mark.long
@@ -425,10 +425,10 @@ def test_each_version_has_a_tree(found: Api) -> None:
 @given(data=st.data(), source=sources())
 @DRAWN
 def test_any_message_has_a_tree(found: Api, data: st.DataObject, source: Source) -> None:
-    _has_a_tree(data.draw(st.sampled_from(versions(found))), source)
+    _check_tree(data.draw(st.sampled_from(versions(found))), source)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["t", "__consumer_offsets", "__cluster_metadata"]))
-def test_any_bytes_can_stand_in_a_records_field(data: bytes, topic: str) -> None:
+def test_any_bytes_in_a_records_field_have_a_tree(data: bytes, topic: str) -> None:
     for message in (produce(data, topic), fetched(data, topic)):
         assert all(line.isprintable() for line in detail_tree(message))

@@ -62,7 +62,7 @@ def test_hexed(data: bytes, expected: str) -> None:
 
 
 @given(st.text(st.characters()))
-def test_safe_json_means_the_same(text: str) -> None:
+def test_safe_json_is_equivalent(text: str) -> None:
     line = safe_json(json.dumps(text, ensure_ascii=False))
     assert json.loads(line) == text
     assert line.encode("utf-8")

@@ -37,6 +37,6 @@ def test_the_bytes_can_be_read_back(data: bytes) -> None:
 
 
 @given(st.binary(min_size=1, max_size=60), st.integers(0, 60), st.integers(0, 60))
-def test_masked_bytes_are_not_there(data: bytes, start: int, end: int) -> None:
+def test_masked_bytes_are_not_shown(data: bytes, start: int, end: int) -> None:
     other = bytes(b ^ 0x55 if start <= at < end else b for at, b in enumerate(data))
     assert hexdump(data, masked=[(start, end)]) == hexdump(other, masked=[(start, end)])

@@ -46,7 +46,7 @@ def hostile(tmp_path: Path) -> str:
     return tcp_captures.write(tmp_path / f"{SCRIPT.replace('/', '')}.pcap", wire.packets)
 
 
-def test_markup_of_a_capture_is_escaped(tmp_path: Path) -> None:
+def test_markup_in_captures_is_escaped(tmp_path: Path) -> None:
     capture = open_capture(hostile(tmp_path))
     (exchange,) = capture
     assert exchange.request is not None
@@ -86,7 +86,7 @@ def test_secrets_of_captures_are_masked(name: str) -> None:
         assert "***" in exchange._repr_html_()
 
 
-def test_a_long_message_is_cut() -> None:
+def test_a_long_message_is_shortened() -> None:
     long = max(
         (each for exchange in open_capture(ACKS) for each in exchange.messages),
         key=lambda message: message.size,
@@ -94,7 +94,7 @@ def test_a_long_message_is_cut() -> None:
     assert long._repr_html_().count("\n") <= 401
 
 
-def test_totals_come_after_reading() -> None:
+def test_totals_are_shown_after_reading() -> None:
     capture = open_capture(ACKS)
     assert "packets read" not in capture._repr_html_()
     capture.exchanges()

@@ -1,4 +1,4 @@
-"""The tree of a message as nodes that are opened one by one."""
+"""The tree of a message as nodes opened one by one."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_fields_have_their_names_in_filters() -> None:
     assert paths["body"] == paths["header"] == ""
 
 
-def _opens(message: Version, source: Source) -> None:
-    """The nodes have the lines of the tree, where no records have lines of their own."""
+def _check_opened(message: Version, source: Source) -> None:
+    """Check that the nodes have the lines of the tree, for messages without records."""
     key, kind, version, schema = message
     frame = frame_of(key, kind, version, source.value(schema, version))
     for data in (frame, source.changed(frame, 1)):
@@ -92,7 +92,7 @@ def _check_places(root: TreeNode, message: Message) -> None:
 
 @every_api
 def test_each_version_can_be_opened(found: Api) -> None:
-    go_through(versions(found), _opens, times=1)
+    go_through(versions(found), _check_opened, times=1)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["t", "__consumer_offsets", "__cluster_metadata"]))

@@ -75,7 +75,7 @@ def test_each_field_of_an_old_message_has_its_bytes(magic: int, codec: str) -> N
         assert int.from_bytes(content(fields["offset"]), "big") == int(fields["offset"].text)
 
 
-def test_wrappers_inside_a_wrapper_have_no_places() -> None:
+def test_nested_wrappers_have_no_positions() -> None:
     (inner,) = new_message_set(RECORDS[:2], magic=1, codec="gzip")
     value = compress(1, inner.to_bytes() * 2)
     payload = MESSAGE_BODY.build({"key": None, "value": value})
@@ -106,7 +106,7 @@ def test_records_of_own_topics_are_masked_with_their_bytes() -> None:
     assert all(not node.place.block.masked for node in shown if node.place is not None)
 
 
-def test_the_places_of_a_tree_are_inside_of_what_encloses_them() -> None:
+def test_spans_of_nodes_are_inside_their_parents() -> None:
     def check(node: TreeNode) -> None:
         for child in node.load() if node.load is not None else ():
             place, outer = child.place, node.place

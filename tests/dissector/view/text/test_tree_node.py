@@ -9,7 +9,7 @@ def node(name: str, start: int, end: int, block: Block = BLOCK) -> TreeNode:
     return TreeNode(name, place=Place(block, start, end))
 
 
-def test_lines_name_places_and_are_indented() -> None:
+def test_lines_have_positions_and_indentation() -> None:
     hidden = TreeNode("item", "1", is_inline=True)
     inner = TreeNode("b", "2", Place(BLOCK, 4, 8))
     below = [inner, hidden, TreeNode.problem("bad", Place(BLOCK, 8, 9))]
@@ -17,7 +17,7 @@ def test_lines_name_places_and_are_indented() -> None:
     assert tree_lines(root) == ["a", "  b: 2 [4..8)", "  ! bad"]
 
 
-def test_similar_nodes_are_made_when_asked_for() -> None:
+def test_lazy_nodes_are_created_on_access() -> None:
     made = []
 
     def make(index: int) -> TreeNode:
@@ -31,14 +31,14 @@ def test_similar_nodes_are_made_when_asked_for() -> None:
     assert [each.name for each in nodes][:2] == ["count", "[0]"]
 
 
-def test_a_byte_has_the_smallest_node() -> None:
+def test_a_byte_belongs_to_the_smallest_node() -> None:
     nodes = [node("all", 0, 50), node("part", 5, 10), node("other", 5, 6, Block("response", b""))]
     assert index_at(nodes, BLOCK, 5) == 1
     assert index_at(nodes, BLOCK, 10) == 0
     assert index_at(nodes, BLOCK, 50) is None
 
 
-def test_few_of_many_nodes_are_made_to_find_a_byte() -> None:
+def test_few_lazy_nodes_are_created_to_find_a_byte() -> None:
     made = []
 
     def make(index: int) -> TreeNode:

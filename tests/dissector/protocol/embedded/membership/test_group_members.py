@@ -1,4 +1,4 @@
-"""Subscriptions and assignments: as clients write them, as newer ones may, and as nobody does."""
+"""Subscriptions and assignments: of clients, of newer versions, and invalid ones."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ KNOWN = [
 
 @pytest.mark.parametrize("guessed", [False, True])
 @pytest.mark.parametrize(("protocol_type", "part", "data", "name", "value"), KNOWN)
-def test_known(
+def test_known_metadata(
     protocol_type: str,
     part: MemberField,
     data: bytes,
@@ -86,7 +86,7 @@ def test_known(
     assert (tree.start, tree.end, tree.value) == (2, len(data), value)
 
 
-def test_the_allocation_of_a_worker_is_an_assignment_again() -> None:
+def test_the_allocation_of_a_worker_contains_an_assignment() -> None:
     found = read_member("m", WORKER_V1, "metadata", "connect")
     assert found is not None
     (allocation,) = found.inner
@@ -101,7 +101,7 @@ def test_the_allocation_of_a_worker_is_an_assignment_again() -> None:
     }
 
 
-def test_a_newer_version_is_read_as_the_newest_known() -> None:
+def test_a_newer_version_is_decoded_as_the_newest_known() -> None:
     v3 = ConsumerProtocolSubscription.codec(3).build(
         {"topics": ["t"], "user_data": b"u", "owned_partitions": [], "rack_id": "r"}
     )
@@ -129,11 +129,11 @@ def test_a_mismatch_is_a_problem_if_the_type_is_known() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", SUBSCRIPTION_V0 + b"x", b'{"host":"a"}', b"\0"])
-def test_nothing_is_guessed_from_what_does_not_fit(data: bytes) -> None:
+def test_undecodable_metadata_is_not_guessed(data: bytes) -> None:
     assert read_member("m", data, "metadata", None) is None
 
 
-def test_other_protocols_are_left_alone() -> None:
+def test_other_protocols_are_not_decoded() -> None:
     assert read_member("m", SUBSCRIPTION_V0, "metadata", "sr") is None
 
 
@@ -153,7 +153,9 @@ partitions = st.lists(st.integers(0, 2**31 - 1), max_size=3)
 
 
 @given(topics=topics, user_data=st.binary(max_size=9), each=partitions)
-def test_aiokafka_writes_what_we_read(topics: list[str], user_data: bytes, each: list[int]) -> None:
+def test_metadata_of_aiokafka_is_decoded(
+    topics: list[str], user_data: bytes, each: list[int]
+) -> None:
     protocol = pytest.importorskip("aiokafka.coordinator.protocol")
     metadata = protocol.ConsumerProtocolMemberMetadata(0, topics, user_data).encode()
     found = read_member("m", metadata, "metadata", "consumer")
@@ -171,7 +173,9 @@ def test_aiokafka_writes_what_we_read(topics: list[str], user_data: bytes, each:
 
 @pytest.mark.parametrize("version", range(4))
 @given(topics=topics, each=partitions)
-def test_kafka_python_writes_what_we_read(version: int, topics: list[str], each: list[int]) -> None:
+def test_metadata_of_kafka_python_is_decoded(
+    version: int, topics: list[str], each: list[int]
+) -> None:
     theirs = pytest.importorskip("kafka.protocol.consumer.metadata")
     topic_partition = theirs.ConsumerProtocolSubscription.TopicPartition
     subscription = theirs.ConsumerProtocolSubscription(

@@ -45,7 +45,7 @@ def test_a_credential_in_text_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_plain_text_holds_none(text: str) -> None:
+def test_plain_text_has_no_credential(text: str) -> None:
     assert not holds_credential(text)
 
 
@@ -60,14 +60,14 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=8).map("".join) | st.text(max_size=30))
 @example("".join(CREDENTIALS))
-def test_the_quick_look_misses_nothing(text: str) -> None:
+def test_the_quick_check_misses_no_credential(text: str) -> None:
     data = np.frombuffer(b"<" + text.encode("utf-8", "surrogateescape") + b">", np.uint8)
     if holds_credential(text):
         assert may_hold_credential(data, 1, len(data) - 2)
 
 
 @pytest.mark.parametrize("text", CREDENTIALS)
-def test_the_quick_look_stays_within_its_text(text: str) -> None:
+def test_the_quick_check_reads_only_its_text(text: str) -> None:
     data = np.frombuffer(b"plain" + text.encode() + b"plain", np.uint8)
     assert may_hold_credential(data, 5, len(text))
     assert not may_hold_credential(data, 0, 5)
