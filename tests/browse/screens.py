@@ -29,7 +29,7 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen."""
+        """The lines on the screen."""
         return [strip.text.rstrip() for strip in self.app.screen._compositor.render_strips()]
 
     @property
@@ -52,7 +52,7 @@ class Screen:
         await self.press("enter")
 
     async def settle(self) -> None:
-        """Wait until no thread is at work and all that they found is shown."""
+        """Wait until all threads are idle and their results are shown."""
         session = self.app.session
         await self.until(
             lambda: (

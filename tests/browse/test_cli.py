@@ -1,4 +1,4 @@
-"""The command `browse`, as far as it needs no terminal."""
+"""The command `browse`, tested without a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(*words: str) -> int:
         ((), "no input"),
     ],
 )
-def test_what_goes_wrong_is_one_line(
+def test_errors_are_one_line(
     words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*words) == 2
@@ -39,7 +39,7 @@ def test_what_goes_wrong_is_one_line(
     assert "Traceback" not in found.err
 
 
-def test_what_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_other_than_a_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("no packets")
     assert run(str(file)) == 2

@@ -20,7 +20,7 @@ _WAIT_S = 30
 
 
 class Terminal:
-    """A terminal in which a command runs."""
+    """A terminal running a command."""
 
     def __init__(self, socket: Path) -> None:
         self._tmux = ("tmux", "-S", str(socket), "-f", "/dev/null")

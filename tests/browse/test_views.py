@@ -1,8 +1,8 @@
 """
-A picture of each view, held against what it showed before.
+Snapshots of each view, compared with stored ones.
 
-`pytest tests/browse/test_views.py --update-golden` writes them anew: look at the difference before
-it is committed.
+`pytest tests/browse/test_views.py --update-golden` rewrites them: review the
+difference before the commit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIZE = (110, 32)
 JOIN_PACKET, PRODUCE_PACKET = 123, 69
 """Packets of a JoinGroup, and of a Produce with records."""
 
-Way = Callable[[Screen], Awaitable[None]]
+Steps = Callable[[Screen], Awaitable[None]]
 
 
 async def go_to(each: Screen, packet: int) -> None:
@@ -39,51 +39,51 @@ async def shown_details(each: Screen) -> None:
     await each.settle()
 
 
-def keys(*names: str, packet: int = JOIN_PACKET) -> Way:
-    """Return a way that chooses an exchange and presses keys."""
+def keys(*names: str, packet: int = JOIN_PACKET) -> Steps:
+    """Return steps that select an exchange and press keys."""
 
-    async def way(each: Screen) -> None:
+    async def steps(each: Screen) -> None:
         await go_to(each, packet)
         for name in names:
             await each.press(name)
         await each.settle()
 
-    return way
+    return steps
 
 
-def mode(key: str) -> Way:
-    """Return a way to another kind of rows."""
+def mode(key: str) -> Steps:
+    """Return steps to another kind of rows."""
 
-    async def way(each: Screen) -> None:
+    async def steps(each: Screen) -> None:
         await each.press(key)
         await shown_details(each)
 
-    return way
+    return steps
 
 
-def panel(key: str, packet: int = JOIN_PACKET) -> Way:
-    """Return a way that opens what lies over the list."""
+def panel(key: str, packet: int = JOIN_PACKET) -> Steps:
+    """Return steps that open a panel over the list."""
 
-    async def way(each: Screen) -> None:
+    async def steps(each: Screen) -> None:
         await go_to(each, packet)
         await each.press(key)
         await each.until(lambda: len(each.app.screen_stack) > 1)
         await each.pilot.pause()
         await each.settle()
 
-    return way
+    return steps
 
 
-def typed(text: str) -> Way:
-    """Return a way that types a filter."""
+def typed(text: str) -> Steps:
+    """Return steps that type a filter."""
 
-    async def way(each: Screen) -> None:
+    async def steps(each: Screen) -> None:
         await go_to(each, JOIN_PACKET)
         await each.press("slash")
         await each.type(text)
         await each.settle()
 
-    return way
+    return steps
 
 
 async def followed(each: Screen) -> None:
@@ -92,7 +92,7 @@ async def followed(each: Screen) -> None:
     await shown_details(each)
 
 
-WAYS: dict[str, Way] = {
+STEPS: dict[str, Steps] = {
     "exchanges": keys(),
     "messages": mode("2"),
     "records": mode("3"),
@@ -123,13 +123,13 @@ WAYS: dict[str, Way] = {
 }
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", STEPS)
 def test_a_view(name: str, request: pytest.FixtureRequest) -> None:
     shown: list[str] = []
 
     async def scene() -> None:
         async with screen(DEMO, details=DetailPanes(), size=SIZE) as each:
-            await WAYS[name](each)
+            await STEPS[name](each)
             await each.pilot.pause()
             shown.extend(each.lines)
 
@@ -141,5 +141,5 @@ def test_a_view(name: str, request: pytest.FixtureRequest) -> None:
     assert text == file.read_text(encoding="utf-8")
 
 
-def test_no_view_is_left_over() -> None:
-    assert {each.stem for each in VIEWS.iterdir()} == WAYS.keys()
+def test_no_stored_view_is_obsolete() -> None:
+    assert {each.stem for each in VIEWS.iterdir()} == STEPS.keys()

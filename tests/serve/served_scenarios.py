@@ -1,4 +1,4 @@
-"""The scenarios of the corpus whose clients can be played again at their captures."""
+"""Scenarios of the corpus with clients that can run against their captures."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ import pytest
 
 from dissector.cli import main
 from tests.replay.support.replay_captures import SHIPPED
-from tests.serve.support.command import serving
 from tests.serve.support.raw_client import RawClient
+from tests.serve.support.serve_process import serving
 
 CAPTURE = str(SHIPPED / "kafka4-librdkafka-group.pcap")
 
@@ -31,10 +31,10 @@ def test_a_served_capture_ends_with_its_report() -> None:
     assert out.startswith("1 requests on 1 connections, 0 misses\n")
 
 
-def test_a_judge_may_listen() -> None:
+def test_clients_are_judged_with_conform() -> None:
     with serving(CAPTURE, "--conform") as (process, address):
         with RawClient(address) as client:
-            assert client.ask("ApiVersions", 3).api_keys, "it does not name its software"
+            assert client.ask("ApiVersions", 3).api_keys, "its software is unknown"
         status, out = _end(process)
     assert status == 1
     assert "error V03 Invalid name or version of the client software" in out
@@ -54,13 +54,15 @@ def test_faults_are_options() -> None:
     with serving(CAPTURE, *faults) as (process, address):
         for is_closed in (True, False):
             with RawClient(address) as client:
-                client.ask_later("Metadata", 9, topics=[])
+                client.send_request("Metadata", 9, topics=[])
                 assert client.is_closed() is is_closed
         _, out = _end(process)
     assert "fault 'api == Metadata' close,times:1: 1 times\n" in out
 
 
-def test_wrong_usage_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for words, expected in (
         (["--latency", "slow"], "--latency takes"),
         (["--fault", "api == Fetch"], "'--fault' requires 2 arguments"),

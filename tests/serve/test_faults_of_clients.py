@@ -1,4 +1,4 @@
-"""Real clients see the faults that they are given, and go on."""
+"""Real clients get injected faults and continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S = 30
 
 
 def _produce(bootstrap: str, **settings: Any) -> list[KafkaError | None]:
-    """Produce a record by librdkafka; return what its delivery report says."""
+    """Produce a record by librdkafka; return the error of its delivery report."""
     errors: list[KafkaError | None] = []
     names = {key.replace("_", "."): value for key, value in settings.items()}
     sender = Producer({"bootstrap.servers": bootstrap, "log_level": 0, **names})
@@ -36,7 +36,7 @@ def _produce(bootstrap: str, **settings: Any) -> list[KafkaError | None]:
         ("delay:50,times:1", 1),
     ],
 )
-def test_a_producer_tries_again(action: str, times: int) -> None:
+def test_a_producer_retries(action: str, times: int) -> None:
     with cassette(NAME, faults=[(f"api == Produce and topic == {TOPIC}", action)]) as served:
         assert _produce(served.bootstrap, retry_backoff_ms=10) == [None]
     assert served.report.faults.total() == times
@@ -51,7 +51,7 @@ def test_a_producer_gives_up() -> None:
     assert error.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
 
-def test_another_client_sees_an_error() -> None:
+def test_another_client_gets_an_error() -> None:
     with cassette(NAME, faults=[("api == Produce", "TOPIC_AUTHORIZATION_FAILED")]) as served:
         sender = KafkaProducer(
             bootstrap_servers=served.bootstrap, selector=ClosingSelector, enable_idempotence=False
@@ -62,7 +62,7 @@ def test_another_client_sees_an_error() -> None:
         sender.close(PATIENCE_S)
 
 
-def test_a_consumer_fetches_again() -> None:
+def test_a_consumer_retries() -> None:
     with cassette(NAME, faults=[("api == Fetch", "NOT_LEADER_OR_FOLLOWER,times:1")]) as served:
         _produce(served.bootstrap)
         settings = {"bootstrap.servers": served.bootstrap, "group.id": "alone", "log_level": 0}

@@ -56,7 +56,7 @@ def test_pytest_finds_the_plugin() -> None:
     assert found == {"kafkashark": "serve.pytest_plugin"}
 
 
-def test_the_plugin_loads_nothing_until_it_serves() -> None:
+def test_the_plugin_loads_its_packages_on_first_use() -> None:
     script = "import sys, serve.pytest_plugin; print([m for m in sys.modules if 'dissector' in m])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr

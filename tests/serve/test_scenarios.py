@@ -1,4 +1,4 @@
-"""A client that is served by its own capture behaves as it did, and no request misses."""
+"""Clients served by their own captures behave as captured, without a miss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BROKER = [pytest.param(name, marks=pytest.mark.broker) for name in OTHER_LANGUAG
 
 @pytest.mark.filterwarnings("ignore:alter_configs has been deprecated:DeprecationWarning")
 @pytest.mark.parametrize("name", [*fast_and_long(FAST, LONG), *BROKER])
-def test_a_client_gets_what_it_got(name: str, tmp_path: Path) -> None:
+def test_a_client_behaves_as_captured(name: str, tmp_path: Path) -> None:
     with cassette(name) as served:
         play(name, served.bootstrap, tmp_path)
     assert not served.misses, "\n".join(served.report.lines())
@@ -25,7 +25,7 @@ def test_a_client_gets_what_it_got(name: str, tmp_path: Path) -> None:
     assert served.requests
 
 
-def test_each_scenario_is_played_or_has_a_reason() -> None:
+def test_each_scenario_is_run_or_has_a_reason() -> None:
     played = {*FAST, *LONG, *OTHER_LANGUAGES}
     for name in (each.name for each in all_scenarios()):
         has_reason = any(re.fullmatch(pattern, name) for pattern in NOT_PLAYED)

@@ -1,4 +1,4 @@
-"""The screen: each key, what it shows, and what goes wrong."""
+"""The screen: keys, views and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from timeline.public import timeline
 
 
 class Details(Static, can_focus=True):
-    """Panes that note what they are to show."""
+    """Panes that record the shown exchanges."""
 
     def __init__(self) -> None:
         super().__init__("details", id="details")
@@ -51,7 +51,7 @@ def test_the_list_shows_the_exchanges() -> None:
 
 
 def test_panes() -> None:
-    """Tab goes from pane to pane; they grow, shrink, fill the screen, and change places."""
+    """Tab moves between panes; they grow, shrink, fill the screen, and swap positions."""
 
     async def scene() -> None:
         details = Details()
@@ -103,7 +103,7 @@ def test_a_filter_while_it_is_typed() -> None:
             await each.press("escape")
             assert bar.text == "api == Produce"
             await each.press("escape")
-            assert "1/281 exchanges" in each.lines[-2], "back at the row that was chosen"
+            assert "1/281 exchanges" in each.lines[-2], "back at the selected row"
             await each.press("slash", "up")
             assert bar.text == "api == Produce"
             await each.press("down")
@@ -201,7 +201,7 @@ def _numbers(each: object) -> list[int]:
     return numbers
 
 
-def test_the_mouse_chooses_rows_and_sorts() -> None:
+def test_the_mouse_selects_rows_and_sorts() -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.pilot.click("#rows", offset=(10, 4))
@@ -214,7 +214,7 @@ def test_the_mouse_chooses_rows_and_sorts() -> None:
     play(scene)
 
 
-def test_choices_are_remembered(tmp_path: Path) -> None:
+def test_settings_are_remembered(tmp_path: Path) -> None:
     file = tmp_path / "kafkashark" / "browse.json"
 
     async def first() -> None:
@@ -241,7 +241,7 @@ async def _opens(file: Path) -> None:
         assert "281 exchanges" in each.text
 
 
-def test_a_terminal_that_is_too_small() -> None:
+def test_a_too_small_terminal() -> None:
     async def scene() -> None:
         async with screen(size=(30, 8)) as each:
             assert "too small" in each.text
@@ -271,7 +271,7 @@ def test_a_capture_without_kafka(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.long)])
-def test_control_characters_stay_off_the_screen(size: tuple[int, int], tmp_path: Path) -> None:
+def test_control_characters_are_not_shown(size: tuple[int, int], tmp_path: Path) -> None:
     data = DEMO.read_bytes().replace(b"billing-1", b"bi\x1b[2Jng\x07")
     file = tmp_path / "hostile.pcap"
     file.write_bytes(data)
@@ -287,7 +287,7 @@ def test_control_characters_stay_off_the_screen(size: tuple[int, int], tmp_path:
     play(scene)
 
 
-def test_a_damaged_capture_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_damaged_capture_is_shown_up_to_the_damage(tmp_path: Path) -> None:
     file = tmp_path / "cut.pcap"
     file.write_bytes(DEMO.read_bytes()[:60_000])
 

@@ -59,7 +59,7 @@ def is_sorted(each: Screen) -> bool:
 
 
 def grows(by: int) -> Effect:
-    """Return whether the list has more lines, or less, than at first."""
+    """Return an effect: the list has more or fewer lines than before."""
     return lambda each: (each.app.rows.size.height - HEIGHT) * by > 0
 
 
@@ -81,7 +81,7 @@ EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
     "m": (opens(LetterScreen), ("a",)),
     "apostrophe": (opens(LetterScreen), ("escape",)),
     "ctrl+f": (opens(PromptScreen), ("escape",)),
-    "n": (lambda each: each.app.status.notice != "", ()),  # that there is no search
+    "n": (lambda each: each.app.status.notice != "", ()),  # the message about a missing search
     "N": (lambda each: each.app.status.notice != "", ()),
     "y": (opens(CopyChooser), ("escape",)),
     "e": (opens(ExportDialog), ("escape",)),
@@ -118,7 +118,7 @@ EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
     "h": (column(COLUMN - 1), ()),
     "right": (column(COLUMN + 1), ()),
     "l": (column(COLUMN + 1), ()),
-    # The last one: the column is gone.
+    # The last one: the column is hidden.
     "x": (lambda each: "api" not in each.app.rows.columns, ()),
 }
 """What each key does, and the keys that undo it."""
@@ -132,7 +132,7 @@ def keys_of(owner: type[DOMNode]) -> Iterable[str]:
         yield from each.key.split(",")
 
 
-def test_each_key_has_its_line() -> None:
+def test_each_key_has_an_expected_effect() -> None:
     declared = {key for owner in (BrowseApp, RowList) for key in keys_of(owner)}
     assert declared == {*EFFECTS, *ENDS}
 
@@ -163,7 +163,7 @@ def test_each_key() -> None:
 
 
 @pytest.mark.parametrize("key", ENDS)
-def test_the_end(key: str) -> None:
+def test_keys_that_quit(key: str) -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.pilot.press(key)
@@ -188,7 +188,7 @@ def opens_choice(each: Screen) -> Callable[[], bool]:
     return lambda: isinstance(each.app.screen, ChoiceScreen) and each.app.focused is not None
 
 
-def test_colours_and_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_can_be_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows with errors are red; with NO_COLOR nothing has a colour."""
     shown: list[set[tuple[int, int, int]]] = []
 

@@ -1,4 +1,4 @@
-"""Keys that take something out: copies, files, columns of fields."""
+"""Keys for copies, files, and columns of fields."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_copies_of_a_row() -> None:
     play(scene)
 
 
-def test_forms_of_a_copy() -> None:
+def test_formats_of_a_copy() -> None:
     with open_capture(DEMO, filter="request_packet == 121") as capture:
         exchange = next(iter(capture))
     forms = copy_forms(exchange.row(), "JoinGroup", exchange, [str(DEMO)], False)
@@ -55,7 +55,7 @@ def test_secrets_stay_masked_in_copies() -> None:
         assert "***" in forms["both bodies as JSON"]()
 
 
-def test_files_of_what_is_shown(tmp_path: Path) -> None:
+def test_export_of_shown_rows(tmp_path: Path) -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.filter("api == Produce")
@@ -79,7 +79,7 @@ def test_files_of_what_is_shown(tmp_path: Path) -> None:
     assert len(open_capture(tmp_path / "out.pcapng").exchanges()) == 53
 
 
-def test_a_field_as_column_and_as_filter() -> None:
+def test_a_field_becomes_a_column_or_a_filter() -> None:
     async def scene() -> None:
         async with screen(details=DetailPanes(), size=(120, 40)) as each:
             each.app.go_to_packet(121)

@@ -40,7 +40,7 @@ def test_panels_open_and_close() -> None:
     play(scene)
 
 
-def test_every_key_has_its_line_in_the_help() -> None:
+def test_every_key_is_in_the_help() -> None:
     async def scene() -> None:
         async with screen(details=DetailPanes()) as each:
             described = {each.description for each in each.app.BINDINGS}  # type: ignore[union-attr]

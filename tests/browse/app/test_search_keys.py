@@ -1,4 +1,4 @@
-"""Keys that find rows and follow: packets, marks, searches, connections, groups."""
+"""Keys for search and following: packets, marks, searches, connections, groups."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from tests.browse.screens import Screen, play, screen
 
 
-async def answer(each: Screen, *keys: str, text: str = "") -> None:
-    """Press a key that asks, and answer."""
+async def answer_question(each: Screen, *keys: str, text: str = "") -> None:
+    """Press a key that opens a question, and answer it."""
     await each.pilot.press(keys[0])
     await each.until(lambda: len(each.app.screen_stack) > 1)
     await each.pilot.pause()
@@ -19,7 +19,7 @@ async def answer(each: Screen, *keys: str, text: str = "") -> None:
 def test_go_to_a_packet() -> None:
     async def scene() -> None:
         async with screen() as each:
-            await answer(each, "g", "enter", text="121")
+            await answer_question(each, "g", "enter", text="121")
             assert each.app.session.shown.parts.value(each.app.rows.chosen, "request_packet") == 121
             each.app.go_to_packet(122)  # the response
             assert each.app.session.shown.parts.value(each.app.rows.chosen, "request_packet") == 121
@@ -28,7 +28,7 @@ def test_go_to_a_packet() -> None:
             assert "has no row" in each.app.status.notice
             each.app.go_to_packet(10**9)
             assert each.app.rows.cursor == 280
-            await answer(each, "g", "enter", text="x1")
+            await answer_question(each, "g", "enter", text="x1")
             assert "not a packet number" in each.app.status.notice
             assert each.app.rows.cursor == 280
 
@@ -39,16 +39,16 @@ def test_marks() -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.press("down", "down")
-            await answer(each, "m", "a")
+            await answer_question(each, "m", "a")
             assert each.lines[4].startswith("a ")
             await each.press("end")
-            await answer(each, "apostrophe", "a")
+            await answer_question(each, "apostrophe", "a")
             assert each.app.rows.cursor == 2
-            await answer(each, "apostrophe", "apostrophe")
+            await answer_question(each, "apostrophe", "apostrophe")
             assert each.app.rows.cursor == 280
-            await answer(each, "apostrophe", "z")
+            await answer_question(each, "apostrophe", "z")
             assert "no row has the mark z" in each.app.status.notice
-            await answer(each, "apostrophe", "escape")
+            await answer_question(each, "apostrophe", "escape")
             assert each.app.rows.cursor == 280
 
     play(scene)
@@ -57,14 +57,14 @@ def test_marks() -> None:
 def test_a_search_in_cells() -> None:
     async def scene() -> None:
         async with screen() as each:
-            await answer(each, "ctrl+f", "enter", text="member_id_req")
+            await answer_question(each, "ctrl+f", "enter", text="member_id_req")
             value = each.app.session.shown.parts.value
             assert value(each.app.rows.chosen, "errors") == ["MEMBER_ID_REQUIRED"]
             first = each.app.rows.cursor
             await each.press("n")
             assert each.app.rows.cursor > first
             await each.press("n")
-            assert each.app.rows.cursor == first, "around the end"
+            assert each.app.rows.cursor == first, "wraps around at the end"
             await each.press("N")
             assert each.app.rows.cursor > first
             each.app.search("re:^Join")
@@ -89,7 +89,7 @@ def test_a_search_in_messages(text: str) -> None:
     play(scene)
 
 
-def test_what_can_not_be_searched() -> None:
+def test_invalid_searches() -> None:
     async def scene() -> None:
         async with screen() as each:
             for text, message in {
@@ -111,15 +111,15 @@ def test_follow_and_come_back() -> None:
         async with screen() as each:
             each.app.go_to_packet(121)
             row = each.app.rows.chosen
-            await answer(each, "f", "enter")
+            await answer_question(each, "f", "enter")
             shown = each.app.session.shown
             connection = shown.parts.value(row, "connection")
             assert {shown.parts.value(at, "connection") for at in shown.numbers().tolist()} == {
                 connection
             }
-            assert each.app.rows.chosen == row, "the exchange stays chosen"
+            assert each.app.rows.chosen == row, "the exchange stays selected"
             assert each.lines[0] == f"all > connection {connection}"
-            await answer(each, "f", "down", "enter")
+            await answer_question(each, "f", "down", "enter")
             assert len(each.app.session.shown) == 1
             assert each.lines[0].count(">") == 2
             await each.press("escape")

@@ -1,4 +1,4 @@
-"""The server for web browsers, as far as no browser is needed."""
+"""The server for web browsers, tested without a browser."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _SEGMENT = 50_000
 
 
 class Host(App[None]):
-    """An app with nothing but the panes; it keeps what they ask for."""
+    """An app with only the panes; it records their messages."""
 
     def __init__(self, show_secrets: bool = False) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Host(App[None]):
 
 
 def lines(app: App[Any]) -> list[str]:
-    """Return what is on the screen."""
+    """Return the lines on the screen."""
     return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
 
 
@@ -58,7 +58,7 @@ async def hosted(
 
 
 async def show(app: Host, pilot: Pilot[None], exchange: Exchange | None) -> None:
-    """Show another exchange, however long it takes to read."""
+    """Show another exchange, and wait for its fields."""
     app.panes.show(exchange)
     await app.workers.wait_for_complete()
     await pilot.pause()
@@ -83,7 +83,7 @@ def exchange_of(
 
 
 def exchange_of_frames(asked: bytes, answered: bytes) -> Exchange:
-    """Return an exchange of two frames, with their sizes in front."""
+    """Return an exchange of two frames with size prefixes."""
     wire = Wire()
     connection = wire.connect().syn()
     for side, frame in enumerate((asked, answered)):

@@ -52,7 +52,7 @@ def test_rows_are_those_of_a_hex_dump() -> None:
 
 
 @pytest.mark.parametrize(("width", "count"), [(150, 32), (80, 16), (50, 8), (30, 4), (10, 4)])
-def test_a_row_has_as_many_bytes_as_there_is_room_for(width: int, count: int) -> None:
+def test_bytes_per_row_follow_the_width(width: int, count: int) -> None:
     async def scene() -> None:
         async with shown(Block("request", DATA), (width, 10)) as (app, _):
             assert [int(line[:4], 16) for line in lines(app)[:3]] == [0, count, 2 * count]
@@ -103,7 +103,7 @@ def test_a_marked_range_is_scrolled_to() -> None:
     asyncio.run(scene())
 
 
-def test_without_bytes_nothing_happens() -> None:
+def test_keys_are_ignored_without_bytes() -> None:
     async def scene() -> None:
         block = Block("request", b"")
         async with shown(block) as (app, pilot):

@@ -35,7 +35,7 @@ def nodes_of(exchange: Exchange) -> Iterator[TreeNode]:
 
 
 @pytest.mark.parametrize(("capture", "chosen"), SAMPLES)
-def test_each_field_makes_a_filter_that_its_exchange_passes(capture: str, chosen: str) -> None:
+def test_the_filter_of_each_field_matches_its_exchange(capture: str, chosen: str) -> None:
     tried = set()
     for exchange in exchanges(capture, chosen):
         for node in nodes_of(exchange):
@@ -51,7 +51,7 @@ def test_each_field_makes_a_filter_that_its_exchange_passes(capture: str, chosen
 
 
 class OneValue:
-    """A row in which every column and field has one value."""
+    """A row with the same value in every column and field."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -98,7 +98,7 @@ PATHS = {
         (["a", "b"], ""),
     ],
 )
-def test_a_value_passes_its_own_filter(value: object, test: str) -> None:
+def test_the_filter_of_a_value_matches_it(value: object, test: str) -> None:
     path = PATHS.get(type(value), "client_id")
     text = filter_of(TreeNode("field", path=path, value=value), OneValue(value))
     assert text == f"{path}{test}"
@@ -113,7 +113,7 @@ def test_errors_have_names_in_filters(code: int, name: str) -> None:
     assert filter_of(field, ErrorCode(code)) == f"response.error_code == {name}"
 
 
-def test_an_empty_array_is_one_without_elements() -> None:
+def test_the_filter_of_an_empty_array_matches_it() -> None:
     assert filter_of(TreeNode("field", path="errors", value=[]), OneValue([])) == "not errors"
 
 
@@ -125,7 +125,7 @@ def test_secrets_are_not_in_filters() -> None:
     assert filter_of(secret, login) == "request.auth_bytes"
 
 
-def test_what_filters_can_not_name_makes_none() -> None:
+def test_values_without_a_filter() -> None:
     assert filter_of(TreeNode("heading"), OneValue(1)) is None
     assert column_of(TreeNode("heading")) is None
     assert filter_of(TreeNode("field", path="request.no_such_field", value=1), OneValue(1)) is None

@@ -50,7 +50,7 @@ def test_the_screen_of_an_exchange() -> None:
     play(scene)
 
 
-def test_a_wide_screen_has_the_panes_beside_each_other() -> None:
+def test_panes_are_side_by_side_on_a_wide_screen() -> None:
     async def scene() -> None:
         async with hosted(produced(batch(2)), (120, 40)) as (app, pilot):
             app.panes.put(beside=True)
@@ -101,7 +101,7 @@ def test_a_byte_marks_its_field() -> None:
     play(scene)
 
 
-def test_decompressed_records_are_bytes_of_their_own() -> None:
+def test_decompressed_records_have_their_own_bytes() -> None:
     async def scene() -> None:
         async with hosted(produced(batch(3, "gzip"))) as (app, pilot):
             assert titles(app) == ["request", "response"]
@@ -123,7 +123,7 @@ def test_decompressed_records_are_bytes_of_their_own() -> None:
     play(scene)
 
 
-def test_many_records_open_in_parts() -> None:
+def test_many_records_are_opened_in_parts() -> None:
     async def scene() -> None:
         exchange = produced(batch(100_000))
         async with hosted(exchange) as (app, pilot):
@@ -147,7 +147,7 @@ def test_many_records_open_in_parts() -> None:
     play(scene)
 
 
-def test_what_was_opened_for_a_byte_is_closed_behind_it() -> None:
+def test_nodes_opened_for_a_byte_are_closed_afterwards() -> None:
     async def scene() -> None:
         async with hosted(produced(batch(5000))) as (app, pilot):
             fields, view = app.panes.fields, app.panes.bytes
@@ -165,7 +165,7 @@ def test_what_was_opened_for_a_byte_is_closed_behind_it() -> None:
     play(scene)
 
 
-def test_a_thread_reads_long_messages() -> None:
+def test_long_messages_are_read_by_a_thread() -> None:
     async def scene() -> None:
         partitions = [{"error_code": 0, "partition_index": n, "leader_id": 1, "replica_nodes": [],
                        "isr_nodes": [], "offline_replicas": []} for n in range(3000)]  # fmt: skip
@@ -191,7 +191,7 @@ def test_a_thread_reads_long_messages() -> None:
     play(scene)
 
 
-def test_a_bug_is_a_line_of_the_tree() -> None:
+def test_an_internal_error_is_a_line_of_the_tree() -> None:
     def load() -> list[TreeNode]:
         raise KeyError("[red]\x1b")
 
@@ -208,7 +208,7 @@ def test_a_bug_is_a_line_of_the_tree() -> None:
     play(scene)
 
 
-def test_what_is_open_stays_open_in_the_next_exchange() -> None:
+def test_open_nodes_stay_open_in_the_next_exchange() -> None:
     async def scene() -> None:
         async with hosted(produced(batch(2))) as (app, pilot):
             await pilot.press("down", "right")
@@ -226,7 +226,7 @@ def test_what_is_open_stays_open_in_the_next_exchange() -> None:
     play(scene)
 
 
-def test_keys_make_filters_columns_and_copies() -> None:
+def test_keys_for_filters_columns_and_copies() -> None:
     async def scene() -> None:
         async with hosted(produced(batch(2))) as (app, pilot):
             await pilot.press("equals_sign")
@@ -260,7 +260,7 @@ def test_long_fields_scroll_sideways() -> None:
     play(scene)
 
 
-def test_nothing_to_show() -> None:
+def test_without_an_exchange() -> None:
     async def scene() -> None:
         async with hosted(None) as (app, pilot):
             await pilot.press("equals_sign", "c", "y", "right", "left", "asterisk", "tab", "down")
@@ -274,7 +274,7 @@ def test_nothing_to_show() -> None:
     play(scene)
 
 
-def test_texts_of_a_capture_are_neither_obeyed_nor_taken_for_markup() -> None:
+def test_captured_text_is_escaped() -> None:
     async def scene() -> None:
         exchange = produced(batch(2), HOSTILE, HOSTILE)
         async with hosted(exchange, (120, 40)) as (app, pilot):
@@ -289,7 +289,7 @@ def test_texts_of_a_capture_are_neither_obeyed_nor_taken_for_markup() -> None:
     play(scene)
 
 
-def test_broken_bytes_are_shown_with_their_problem() -> None:
+def test_invalid_bytes_are_shown_with_their_problem() -> None:
     async def scene() -> None:
         asked = bytearray(request(0, 3, 7, acks=-1, timeout_ms=500, topic_data=[])[4:])
         asked[-4:] = b"\x7f\xff\xff\xff"
@@ -307,7 +307,7 @@ def test_broken_bytes_are_shown_with_their_problem() -> None:
     play(scene)
 
 
-def test_secrets_are_masked_unless_they_are_asked_for() -> None:
+def test_secrets_are_masked_by_default() -> None:
     async def scene(show_secrets: bool) -> str:
         (login,) = exchanges("kafka4-librdkafka-sasl.pcap", "api == SaslAuthenticate")[:1]
         async with hosted(login, (120, 40), show_secrets=show_secrets) as (app, pilot):

@@ -28,18 +28,18 @@ def test_json_has_its_members() -> None:
     ]
 
 
-def test_long_texts_have_lines() -> None:
+def test_long_texts_are_split_into_lines() -> None:
     lines = opened("x" * 250 + "\n\x1b\n" + "y")
     assert [line.strip(" :") for line in lines] == ["x" * 100, "x" * 100, "x" * 50, r"\x1b", "y"]
 
 
 @pytest.mark.parametrize("value", ["", "short", b"\xff\xfe", b"\0" * 300, 7, None, [1], b"", "[ "])
-def test_what_the_line_shows_is_not_opened(value: object) -> None:
+def test_completely_shown_values_are_not_opened(value: object) -> None:
     assert inside_of(TreeNode("value", value=value)) is None
 
 
 @pytest.mark.parametrize("text", ["{not json}", "[" * 5000 + "]" * 5000, "[1e999, NaN]"])
-def test_odd_json_is_no_error(text: str) -> None:
+def test_invalid_json_is_no_error(text: str) -> None:
     node = TreeNode("value", value=text)
     load = inside_of(node)
     assert load is not None
@@ -57,5 +57,5 @@ def test_secrets_are_not_opened() -> None:
     [("a\tb", "a\tb"), (b"text", "text"), (b"\xff\0", "ff00"), (-1, "-1"), ([1], "1 item"),
      (None, "1 item"), (True, "True")],
 )  # fmt: skip
-def test_a_value_alone_is_copied(value: object, copied: str) -> None:
+def test_a_value_is_copied_without_its_name(value: object, copied: str) -> None:
     assert value_text(TreeNode("field", "1 item", value=value)) == copied

@@ -1,4 +1,4 @@
-"""What an exchange can be followed by."""
+"""Choices for following an exchange."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_choices(capture: str, api: str, titles: tuple[str, ...]) -> None:
         ]
 
 
-def test_each_choice_passes_its_exchange() -> None:
+def test_each_choice_matches_its_exchange() -> None:
     for exchange in open_capture(FOLDER / "demo.pcap", filter="request_packet < 300"):
         for choice in follow_choices(exchange):
             assert parse(choice.filter).matches(exchange), choice

@@ -27,7 +27,7 @@ def test_widths_fit_the_samples() -> None:
     assert ColumnWidths((), ()).line(()) == ""
 
 
-def test_forms_of_times() -> None:
+def test_formats_of_times() -> None:
     times = TimeForms("r", 1_000_000_000)
     assert times.text(1_500_000_000, None) == "0.500000"
     seen = {times.next() for _ in STYLES}
@@ -36,12 +36,12 @@ def test_forms_of_times() -> None:
     assert times.text(1_500_000_000, 1_200_000_000) == "0.300000"
 
 
-def test_modes_show_columns_that_they_have() -> None:
+def test_modes_show_their_own_columns() -> None:
     for mode in MODES:
         assert {*mode.shown, *mode.packets, mode.time} <= {*mode.columns}
 
 
-def test_colors_tell_kinds_and_errors() -> None:
+def test_colors_distinguish_kinds_and_errors() -> None:
     assert [kind_of_api(api) for api in ("Fetch", "Metadata", "JoinGroup", "Vote", None)] == [
         *("data", "metadata", "groups", "cluster", "other")
     ]

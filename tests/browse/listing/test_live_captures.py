@@ -1,4 +1,4 @@
-"""Captures that come while one looks: pipes, and files that grow."""
+"""Growing captures: pipes and files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_pipe_is_followed_and_its_bodies_are_read_again() -> None:
     play(scene)
 
 
-def test_a_file_that_grows(tmp_path: Path) -> None:
+def test_a_growing_file(tmp_path: Path) -> None:
     data, file = DEMO.read_bytes(), tmp_path / "growing.pcap"
     file.write_bytes(data[:20_000])
 

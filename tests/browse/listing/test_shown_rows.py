@@ -1,4 +1,4 @@
-"""Rows in parts: which are shown, in which order, while more come."""
+"""Selection and order of shown rows while more arrive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def names(shown: ShownRows) -> list[str]:
     return [shown.parts.value(shown.number(place), "name") for place in range(len(shown))]
 
 
-def test_rows_come_in_parts() -> None:
+def test_rows_arrive_in_parts() -> None:
     parts = RowParts()
     shown = ShownRows(parts)
     assert not shown.update()
@@ -42,7 +42,7 @@ def test_rows_come_in_parts() -> None:
     assert shown.place_of(3) is None
 
 
-def test_a_filter_holds_for_rows_to_come() -> None:
+def test_a_filter_applies_to_later_rows() -> None:
     parts = RowParts()
     shown = ShownRows(parts)
     parts.append(part(("a", 1), ("b", 2)))
@@ -57,7 +57,7 @@ def test_a_filter_holds_for_rows_to_come() -> None:
     assert len(shown) == 4
 
 
-def test_an_order_holds_for_rows_to_come() -> None:
+def test_an_order_applies_to_later_rows() -> None:
     parts = RowParts()
     shown = ShownRows(parts, key="packet")
     parts.append(part(("a", 5), ("b", 1)))
@@ -74,7 +74,7 @@ def test_an_order_holds_for_rows_to_come() -> None:
     assert found == [2]
 
 
-def test_rows_that_a_thread_finds() -> None:
+def test_rows_found_by_a_thread() -> None:
     parts = RowParts()
     shown = ShownRows(parts)
     parts.append(part(("a", 1), ("b", 2)))
@@ -87,7 +87,7 @@ def test_rows_that_a_thread_finds() -> None:
     assert names(shown) == ["b", "c"]
 
 
-def test_a_column_that_is_read_later() -> None:
+def test_a_column_read_later() -> None:
     parts = RowParts()
     parts.append(part(("a", 1), ("b", 2)))
     parts.append(part(("c", 3)))

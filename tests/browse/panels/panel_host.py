@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 
 
 class Host(App[None]):
-    """An app with nothing but panels; it keeps what they return."""
+    """An app with only panels; it records their results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ async def opened(
 
 
 def lines(app: App[Any]) -> list[str]:
-    """Return what is on the screen."""
+    """Return the lines on the screen."""
     return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
 
 

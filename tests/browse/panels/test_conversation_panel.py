@@ -8,7 +8,7 @@ from tests.corpus import FOLDER
 ROWS = [each.row() for each in open_capture(FOLDER / "demo.pcap", filter="connection == 0")]
 
 
-def test_messages_come_in_the_order_of_their_packets() -> None:
+def test_messages_are_in_packet_order() -> None:
     turns = messages_of(ROWS)
     assert [turn.packet for turn in turns] == sorted(turn.packet for turn in turns)
     assert {turn.number for turn in turns} == set(range(len(ROWS)))
@@ -43,7 +43,7 @@ def test_an_empty_conversation() -> None:
     play(scene)
 
 
-def test_texts_of_a_capture_are_neither_obeyed_nor_taken_for_markup() -> None:
+def test_captured_text_is_escaped() -> None:
     async def scene() -> None:
         row = {**ROWS[0], "topics": [HOSTILE], "errors": [HOSTILE], "api": None}
         async with opened(ConversationPanel(HOSTILE, [row]), (200, 24)) as (app, _):

@@ -55,7 +55,7 @@ def test_only_lines_on_the_screen_are_made() -> None:
     asyncio.run(scene())
 
 
-def test_keys_and_the_mouse_move_and_choose() -> None:
+def test_keys_and_the_mouse_move_and_select() -> None:
     async def scene() -> None:
         async with shown(100) as (app, pilot):
             await pilot.press("down", "j", "up", "k", "k", "G", "down", "g", "pagedown", "enter")

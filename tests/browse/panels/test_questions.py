@@ -38,7 +38,7 @@ def test_the_suffix_follows_the_format(tmp_path: Path) -> None:
     play(scene)
 
 
-def test_a_file_that_exists_is_confirmed(tmp_path: Path) -> None:
+def test_overwriting_a_file_needs_confirmation(tmp_path: Path) -> None:
     there = tmp_path / "some.pcapng"
     there.write_bytes(b"")
 
@@ -121,7 +121,7 @@ def test_columns_can_be_reset_but_not_all_hidden() -> None:
     play(scene)
 
 
-def test_a_form_of_a_copy_is_shown_and_returned() -> None:
+def test_a_format_of_a_copy_is_shown_and_returned() -> None:
     made: list[str] = []
 
     def form(name: str, result: str) -> tuple[str, object]:

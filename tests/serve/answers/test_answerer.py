@@ -1,4 +1,4 @@
-"""What clients get that ask in their own way, not as the captured ones did."""
+"""Responses to clients with other requests than the captured ones."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def test_a_fetch_waits_for_a_producer(served: Cassette) -> None:
         wanted = {"partition": 1, "fetch_offset": 10, "partition_max_bytes": 1 << 20}
         wanted |= {"current_leader_epoch": -1, "log_start_offset": -1, "last_fetched_epoch": -1}
         topics = [{"topic": TOPIC, "partitions": [wanted]}]
-        consumer.ask_later("Fetch", 12, topics=topics, max_bytes=1 << 20, max_wait_ms=30_000)
+        consumer.send_request("Fetch", 12, topics=topics, max_bytes=1 << 20, max_wait_ms=30_000)
         assert _produce(producer, 1).base_offset == 10
-        answer = consumer.later("Fetch", 12)
+        answer = consumer.receive_response("Fetch", 12)
     assert _offsets(answer.responses[0].partitions[0]) == [10]
 
 
-def test_a_batch_that_is_sent_again_keeps_its_offset(served: Cassette) -> None:
+def test_a_retried_batch_keeps_its_offset(served: Cassette) -> None:
     producer = {"producer_id": 77, "producer_epoch": 0, "base_sequence": 0}
     with RawClient(served.bootstrap) as client:
         first, again = (_produce(client, 1, 2, **producer).base_offset for _ in range(2))
@@ -79,7 +79,7 @@ def test_a_batch_that_is_sent_again_keeps_its_offset(served: Cassette) -> None:
         assert _produce(client, 1, 1, **producer).base_offset == first + 2
 
 
-def test_what_the_capture_has_no_word_of_is_unknown(served: Cassette) -> None:
+def test_topics_outside_the_capture_are_unknown(served: Cassette) -> None:
     with RawClient(served.bootstrap) as client:
         wanted = [{"name": "new", "topic_id": NO_ID}]
         (topic,) = client.ask("Metadata", 9, topics=wanted).topics
@@ -89,7 +89,7 @@ def test_what_the_capture_has_no_word_of_is_unknown(served: Cassette) -> None:
     assert [each.api for each in served.misses] == ["Metadata", "Fetch", "Produce"]
 
 
-def test_ends_of_partitions_are_counted(served: Cassette) -> None:
+def test_ends_of_partitions_advance(served: Cassette) -> None:
     with RawClient(served.bootstrap) as client:
         _produce(client, 0, 3)
         for time, expected in ((-2, 0), (-1, 3)):
@@ -121,7 +121,7 @@ def _join(client: RawClient, member: str) -> Any:
     )
 
 
-def test_a_member_has_to_rejoin_when_another_one_comes(served: Cassette) -> None:
+def test_members_rejoin_when_another_one_joins(served: Cassette) -> None:
     def beat(client: RawClient, joined: Any) -> int:
         values = {"generation_id": joined.generation_id, "member_id": joined.member_id}
         code: int = client.ask("Heartbeat", 3, group_id=GROUP, **values).error_code
@@ -134,7 +134,7 @@ def test_a_member_has_to_rejoin_when_another_one_comes(served: Cassette) -> None
         joined = _join(first, _join(first, "").member_id)
         assert [beat(first, joined) for _ in range(20)] == [0] * 20
         member = _join(second, "").member_id
-        second.ask_later(
+        second.send_request(
             *("JoinGroup", 5),
             group_id=GROUP,
             member_id=member,
@@ -144,7 +144,7 @@ def test_a_member_has_to_rejoin_when_another_one_comes(served: Cassette) -> None
         while beat(first, joined) != REBALANCES:
             pass
         again = _join(first, joined.member_id)
-        other = second.later("JoinGroup", 5)
+        other = second.receive_response("JoinGroup", 5)
         assert again.generation_id == other.generation_id > joined.generation_id
         assert {each.member_id for each in again.members} == {joined.member_id, member}
     assert not served.misses
@@ -157,7 +157,7 @@ def test_another_group_is_a_miss(served: Cassette) -> None:
     assert (miss.what, miss.field, miss.captured, miss.sent) == ("group other", "", None, None)
 
 
-def test_an_older_producer_is_fenced_when_a_newer_one_begins() -> None:
+def test_an_older_producer_is_fenced_by_a_newer_one() -> None:
     name = "kafka4-librdkafka-fenced"
     with (
         Cassette(SHIPPED / f"{name}.pcap", strict=True) as served,

@@ -1,4 +1,4 @@
-"""Workers of Kafka Connect get the assignments of their own leader, not captured ones."""
+"""Workers of Kafka Connect get the assignments of their live leader, not captured ones."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Worker(RawClient):
             answer = self.ask("JoinGroup", 9, member_id="", protocols=offers, **values)
             assert answer.error_code == MEMBER_ID_REQUIRED
             self.member_id = answer.member_id
-        self.ask_later("JoinGroup", 9, member_id=self.member_id, protocols=offers, **values)
+        self.send_request("JoinGroup", 9, member_id=self.member_id, protocols=offers, **values)
 
     def end_joining(self) -> Any:
-        answer = self.later("JoinGroup", 9)
+        answer = self.receive_response("JoinGroup", 9)
         self.generation = answer.generation_id
         return answer
 
     def start_syncing(self, **assignments: bytes) -> None:
         given = [{"member_id": name, "assignment": data} for name, data in assignments.items()]
-        self.ask_later("SyncGroup", 5, **self._identity(), assignments=given)
+        self.send_request("SyncGroup", 5, **self._identity(), assignments=given)
 
     def beat(self) -> int:
         error: int = self.ask("Heartbeat", 4, **self._identity()).error_code
@@ -76,7 +76,7 @@ def _join_both(first: Worker, second: Worker) -> None:
     assert first.end_joining().leader == first.member_id
     second.start_joining(b"b")
     while first.beat() != REBALANCES:
-        pass  # until the request of the other one has come
+        pass  # until the request of the other member arrives
     first.start_joining(b"a")
     first.end_joining()
     second.end_joining()
@@ -101,18 +101,18 @@ def test_the_leader_assigns(served: Cassette) -> None:
             assert found == (first.member_id, 2, "sessioned")
         second.start_syncing()
         first.start_syncing(**{first.member_id: b"one", second.member_id: b"two"})
-        assert first.later("SyncGroup", 5).assignment == b"one"
-        assert second.later("SyncGroup", 5).assignment == b"two"
+        assert first.receive_response("SyncGroup", 5).assignment == b"one"
+        assert second.receive_response("SyncGroup", 5).assignment == b"two"
         assert first.beat() == second.beat() == 0
 
 
-def test_a_member_that_leaves_makes_the_others_join(served: Cassette) -> None:
+def test_other_members_rejoin_after_a_leave(served: Cassette) -> None:
     with Worker(served, "first") as first, Worker(served, "second") as second:
         _join_both(first, second)
         second.start_syncing()
         members = [{"member_id": first.member_id, "group_instance_id": None}]
         assert first.ask("LeaveGroup", 5, group_id=GROUP, members=members).error_code == 0
-        assert second.later("SyncGroup", 5).error_code == REBALANCES
+        assert second.receive_response("SyncGroup", 5).error_code == REBALANCES
         assert second.beat() == REBALANCES
         assert first.beat() == UNKNOWN_MEMBER
         second.start_joining(b"b")
@@ -121,7 +121,7 @@ def test_a_member_that_leaves_makes_the_others_join(served: Cassette) -> None:
         assert second.beat() == OLD_GENERATION
 
 
-def test_a_silent_member_is_not_waited_for(served: Cassette) -> None:
+def test_a_silent_member_is_not_awaited(served: Cassette) -> None:
     with Worker(served, "first") as first, Worker(served, "second") as second:
         first.start_joining(b"a", session_ms=1)
         first.end_joining()
@@ -129,7 +129,7 @@ def test_a_silent_member_is_not_waited_for(served: Cassette) -> None:
         assert second.end_joining().leader == second.member_id
 
 
-def test_a_follower_may_ask_again(served: Cassette) -> None:
+def test_a_follower_may_repeat_its_sync(served: Cassette) -> None:
     with Worker(served, "first") as first, Worker(served, "second") as second:
         _join_both(first, second)
         second.start_joining(b"b")

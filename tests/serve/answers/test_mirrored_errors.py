@@ -18,7 +18,7 @@ def test_every_api_can_be_refused(api: Api) -> None:
     assert api.response.codec(version).build(answer)
 
 
-def test_elements_get_the_error_and_the_whole_has_none() -> None:
+def test_errors_are_in_elements_only() -> None:
     topic = Container(name="orders", partitions=[Container(partition_index=3, timestamp=-1)])
     answer = error_answer(KEYS["ListOffsets"], Container(topics=[topic]), 3)
     (part,) = answer.topics[0].partitions
@@ -27,6 +27,6 @@ def test_elements_get_the_error_and_the_whole_has_none() -> None:
     assert [(each.group_id, each.error_code) for each in groups.groups] == [("a", 15), ("b", 15)]
 
 
-def test_an_answer_without_elements_has_the_error() -> None:
+def test_a_response_without_elements_has_the_error() -> None:
     answer = error_answer(KEYS["Heartbeat"], Container(group_id="g"), 25)
     assert answer.error_code == 25

@@ -1,4 +1,4 @@
-"""Consumers get what clients produce, as brokers show it to them."""
+"""Consumers fetch records produced by clients, as from a broker."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_open_transaction_is_not_stable(client: RawClient) -> None:
     assert _stable_end(client) == 2
 
 
-def test_an_aborted_transaction_is_named(client: RawClient) -> None:
+def test_an_aborted_transaction_is_listed(client: RawClient) -> None:
     producer = _begin(client)
     _produce(client, producer, 0, b"never")
     _end(client, producer, committed=False)
@@ -106,7 +106,7 @@ def test_an_aborted_transaction_is_named(client: RawClient) -> None:
     assert (aborted.producer_id, aborted.first_offset) == (producer["producer_id"], 0)
 
 
-def test_a_new_producer_aborts_what_the_older_one_left_open(client: RawClient) -> None:
+def test_a_new_producer_aborts_the_open_transaction_of_the_older(client: RawClient) -> None:
     older = _begin(client)
     _produce(client, older, 0, b"never")
     _begin(client)

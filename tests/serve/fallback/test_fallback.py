@@ -1,4 +1,4 @@
-"""What the capture lacks is answered by another cluster, and may be recorded."""
+"""Requests without a captured answer go to another cluster, and may be recorded."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from serve.public import Cassette
 from serve.server.listener_security import tls_context
 from serve.server.serve_options import ServeOptions
 from tests.replay.support.replay_captures import SHIPPED
-from tests.serve.support.command import serving
 from tests.serve.support.raw_client import RawClient
+from tests.serve.support.serve_process import serving
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
 CERTIFICATE = Path(__file__).parents[2] / "replay/loopback.pem"
@@ -66,7 +66,7 @@ def test_a_request_is_split_between_capture_and_cluster() -> None:
     assert {each.what for each in served.misses} == {f"topic {NEW}"}
 
 
-def test_what_a_cluster_has_answered_can_be_served(tmp_path: Path) -> None:
+def test_recorded_answers_of_a_cluster_can_be_served(tmp_path: Path) -> None:
     added = tmp_path / "added.pcapng"
     with (
         EmbeddedBroker(topics={NEW: 1}) as broker,
@@ -86,7 +86,7 @@ def test_what_a_cluster_has_answered_can_be_served(tmp_path: Path) -> None:
     assert not served.misses
 
 
-def test_a_cluster_that_is_down_is_a_miss() -> None:
+def test_an_unreachable_cluster_is_a_miss() -> None:
     with (
         Cassette(CAPTURE, upstream="127.0.0.1:1") as served,
         RawClient(served.bootstrap) as client,

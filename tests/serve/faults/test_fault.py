@@ -1,4 +1,4 @@
-"""Faults for requests that pass a filter."""
+"""Faults for requests that match a filter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _produce(topic: str) -> ClientRequest:
     return _request("Produce", 9, topic_data=[{"name": topic, "partition_data": parts}])
 
 
-def test_a_fault_is_taken_as_often_as_it_says() -> None:
+def test_a_fault_is_injected_its_number_of_times() -> None:
     counts: Counter[str] = Counter()
     fault = Fault.of("api == Produce and topic == orders", "NOT_LEADER_OR_FOLLOWER,times:2")
     faults = Faults([fault], counts)
@@ -36,7 +36,7 @@ def test_a_fault_is_taken_as_often_as_it_says() -> None:
     assert counts.total() == 2
 
 
-def test_a_fault_answers_each_partition() -> None:
+def test_a_fault_sets_the_error_of_each_partition() -> None:
     answer = Fault.of("api == Produce", "NOT_LEADER_OR_FOLLOWER").answer(_produce("orders"))
     (topic,) = answer.responses
     assert topic.name == "orders"
@@ -51,7 +51,7 @@ def test_a_fault_answers_each_partition() -> None:
         ("api_version > 8", "delay:250", FaultKind.DELAY),
     ],
 )
-def test_faults_are_read(filter_text: str, action: str, kind: FaultKind) -> None:
+def test_faults_are_parsed(filter_text: str, action: str, kind: FaultKind) -> None:
     fault = Fault.of(filter_text, action)
     assert fault.kind is kind
     assert Faults([fault], Counter()).take(_produce("orders")) is fault

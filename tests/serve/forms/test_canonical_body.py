@@ -29,7 +29,7 @@ def _topics() -> TopicNames:
 
 
 @pytest.mark.parametrize("version", [4, 12, 13, 17])
-def test_a_fetch_of_any_version_names_its_topic(version: int) -> None:
+def test_a_fetch_of_any_version_has_its_topic_name(version: int) -> None:
     key = KEYS["Fetch"]
     partition = {"partition": 1, "fetch_offset": 5, "partition_max_bytes": 9}
     partition |= {"current_leader_epoch": -1, "last_fetched_epoch": -1, "log_start_offset": -1}
@@ -41,7 +41,7 @@ def test_a_fetch_of_any_version_names_its_topic(version: int) -> None:
     assert body.topics[0].partitions[0].fetch_offset == 5
 
 
-def test_an_unknown_topic_id_has_a_name_of_its_own() -> None:
+def test_an_unknown_topic_id_has_a_unique_name() -> None:
     topics = TopicNames()
     name = topics.topic_name(ORDERS)
     assert is_unknown_id(name)
@@ -49,7 +49,7 @@ def test_an_unknown_topic_id_has_a_name_of_its_own() -> None:
     assert topics.topic_id("other") == UUID(int=0)
 
 
-def test_old_offsets_are_offsets() -> None:
+def test_old_lists_of_offsets_become_one_offset() -> None:
     key = KEYS["ListOffsets"]
     part = {"partition_index": 0, "error_code": 0, "old_style_offsets": [12, 0]}
     topic = {"name": "orders", "partitions": [part]}

@@ -1,11 +1,11 @@
-"""Exchanges by keys: in order, then the last one again."""
+"""Exchanges by keys: in order, then the last one repeatedly."""
 
 from __future__ import annotations
 
 from serve.matching.exchange_index import ExchangeIndex
 
 
-def test_exchanges_come_in_order_and_then_the_last_again() -> None:
+def test_exchanges_come_in_order_and_then_the_last_repeats() -> None:
     index = ExchangeIndex()
     for number in (4, 7):
         index.add(number, ["a"])
@@ -23,7 +23,7 @@ def test_the_first_key_with_an_exchange_decides() -> None:
     assert index.next_unused("x") is None
 
 
-def test_what_was_taken_by_one_key_is_taken_by_all() -> None:
+def test_an_exchange_is_used_once_across_keys() -> None:
     index = ExchangeIndex()
     index.add(1, ["a", "b"])
     index.add(2, ["b"])

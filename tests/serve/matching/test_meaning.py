@@ -1,4 +1,4 @@
-"""What a request means, and the nearest exchange to one without an answer."""
+"""Meanings of requests, and the nearest exchange to a miss."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def _topic(name: str, partitions: int) -> Container:
     )
 
 
-def test_limits_and_times_mean_nothing() -> None:
+def test_limits_and_times_are_ignored() -> None:
     one, other = (_meaning("DeleteTopics", topics=[], timeout_ms=each) for each in (1, 2))
     assert one == other
 
 
-def test_the_order_of_an_array_means_nothing() -> None:
+def test_the_order_of_arrays_is_ignored() -> None:
     topics = [_topic("a", 1), _topic("b", 2)]
     key = KEYS["CreateTopics"]
     keys = {
@@ -41,7 +41,7 @@ def test_the_order_of_an_array_means_nothing() -> None:
     assert meaning_key(key, other) not in keys
 
 
-def test_the_nearest_exchange_names_the_field_that_differs() -> None:
+def test_the_nearest_exchange_has_the_different_field() -> None:
     sent = _meaning("CreateTopics", topics=[_topic("a", 3)])
     known = [
         (1, _meaning("CreateTopics", topics=[_topic("b", 1)], validate_only=True)),
@@ -54,7 +54,7 @@ def test_the_nearest_exchange_names_the_field_that_differs() -> None:
     assert nearest(sent, []) is None
 
 
-def test_an_element_with_another_name_is_named() -> None:
+def test_an_element_with_another_name_is_reported() -> None:
     groups = [_meaning("DescribeGroups", groups=[each]) for each in ("a", "b")]
     found = nearest(groups[0], [(1, groups[1])])
     assert found is not None
@@ -62,7 +62,7 @@ def test_an_element_with_another_name_is_named() -> None:
     assert title(KEYS["DescribeGroups"], groups[0]) == "DescribeGroups a"
 
 
-def test_random_ids_mean_nothing() -> None:
+def test_random_ids_are_ignored() -> None:
     one, other = (
         _meaning("AddRaftVoter", voter_id=7, voter_directory_id=UUID(int=each), listeners=[])
         for each in (1, 2)

@@ -41,14 +41,14 @@ def test_a_log_reads_from_any_offset() -> None:
     assert after == 7
     assert [each.base for each in split_batches(data)] == [4, 6]
     assert log.read(5, 1, 7)[1] == 6, "the first batch may be larger than the limit"
-    assert log.read(5, 1 << 20, 6)[1] == 6, "nothing behind the end"
+    assert log.read(5, 1 << 20, 6)[1] == 6, "no records behind the end"
     data, after = log.read(4, 1 << 20, 5)
     (cut,) = parse_records(data)
     assert ([each.offset for each in cut.records], after) == ([4], 5)
     assert log.read(7, 1, 7) == (b"", 7)
 
 
-def test_a_log_finds_times() -> None:
+def test_offsets_are_found_by_time() -> None:
     log = CapturedLogs().at("orders", 0)
     log.add(_batch(0, b"a", b"b", first_ms=100))
     assert log.find_time(101) == (1, 101)
@@ -64,7 +64,7 @@ def test_aborted_transactions_end_at_their_marker() -> None:
     assert log.aborted_between(2, 5) == [(8, 2)]
 
 
-def test_a_log_begins_where_it_was_read() -> None:
+def test_a_log_begins_at_its_first_captured_offset() -> None:
     log = CapturedLogs().at("orders", 0)
     log.learn_read(3, 9)
     assert (log.start, log.high_watermark) == (3, 9)

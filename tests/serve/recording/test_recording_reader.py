@@ -13,7 +13,7 @@ from tests.replay.support.replay_captures import SHIPPED, saved
 from tests.tcp_captures import Wire
 
 
-def test_a_recording_knows_the_cluster() -> None:
+def test_a_recording_has_the_cluster() -> None:
     recording = read_recording(SHIPPED / "kafka4-three-nodes.pcap")
     assert sorted(recording.cluster.brokers) == [1, 2, 3]
     assert recording.cluster.cluster_id
@@ -30,7 +30,7 @@ def test_a_recording_has_the_logs() -> None:
     recording.close()
 
 
-def test_errors_of_producers_have_their_place() -> None:
+def test_errors_of_producers_have_positions() -> None:
     recording = read_recording(SHIPPED / "kafka4-aiokafka-copies.pcap")
     errors = [error for each in recording.produce_errors.values() for error in each]
     assert errors
@@ -44,7 +44,7 @@ def test_an_admin_may_write_markers() -> None:
     recording.close()
 
 
-def test_without_an_exchange_there_is_nothing_to_serve(tmp_path: Path) -> None:
+def test_a_capture_without_exchanges_is_an_error(tmp_path: Path) -> None:
     wire = Wire()
     wire.connect().syn()
     with pytest.raises(UsageError, match="nothing to serve"):

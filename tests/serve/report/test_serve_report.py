@@ -9,7 +9,7 @@ from serve.report.serve_report import Miss, SeenRequest, ServeReport
 MISS = Miss("Fetch", 12, "c", "offset 7", "Fetch orders", "topics[].topic", "a", "b")
 
 
-def test_a_report_counts_and_keeps_equal_misses_once() -> None:
+def test_equal_misses_are_counted_and_kept_once() -> None:
     report = ServeReport()
     report.add_request(SeenRequest("Fetch", 12, "c", 0, {}))
     for each in (MISS, MISS, replace(MISS, answered_by="upstream")):

@@ -1,4 +1,4 @@
-"""Listeners hold what clients do to them."""
+"""Listeners under normal and hostile clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_each_captured_broker_has_a_listener_on_loopback() -> None:
     assert {f"{each.host}:{each.port}" for each in brokers} == set(served.addresses.values())
 
 
-def test_another_version_gets_the_same_answer() -> None:
+def test_another_version_gets_the_same_response() -> None:
     with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as client:
         wanted = [{"name": TOPIC, "topic_id": NO_ID}]
         (refused,) = client.ask("Metadata", 9, topics=wanted).topics
@@ -64,7 +64,7 @@ def test_garbage_ends_its_connection_only(garbage: bytes) -> None:
     assert not served.misses
 
 
-def test_a_size_without_its_bytes_costs_nothing() -> None:
+def test_a_frame_size_alone_allocates_no_memory() -> None:
     with Cassette(CAPTURE) as served, ExitStack() as stack:
         for _ in range(50):
             client = stack.enter_context(RawClient(served.bootstrap))
@@ -81,7 +81,7 @@ def large_fetch() -> bytes:
     return frames.request(key, 12, 1, max_bytes=1 << 20, topics=[topic])
 
 
-def test_a_client_that_does_not_read_delays_nobody() -> None:
+def test_a_client_that_does_not_read_does_not_delay_others() -> None:
     with (
         Cassette(SHIPPED / "librdkafka-large.pcap.gz") as served,
         RawClient(served.bootstrap) as slow,
@@ -90,7 +90,7 @@ def test_a_client_that_does_not_read_delays_nobody() -> None:
         slow.send(large_fetch() * 500)
         assert good.ask("Metadata", 9, topics=[]).brokers
         assert len(slow.frame()) > 200_000
-    assert served.report.counts["Fetch"] < 500, "it is not read further than it reads"
+    assert served.report.counts["Fetch"] < 500, "no more requests are read than responses are taken"
 
 
 def test_the_end_does_not_wait_for_a_client_that_does_not_read() -> None:
@@ -99,10 +99,10 @@ def test_the_end_does_not_wait_for_a_client_that_does_not_read() -> None:
             slow = clients.enter_context(RawClient(served.bootstrap))
             slow.send(large_fetch() * 500)
             assert slow.frame()
-        gc.collect()  # warns of a connection that was left open
+        gc.collect()  # warns of connections left open
 
 
-def test_many_clients_are_served_at_once() -> None:
+def test_many_clients_are_served_concurrently() -> None:
     with Cassette(CAPTURE) as served, ExitStack() as stack:
         clients = [stack.enter_context(RawClient(served.bootstrap)) for _ in range(MANY)]
         for client in clients:
@@ -154,7 +154,7 @@ def test_too_new_a_version_of_api_versions_is_answered_in_version_0() -> None:
         assert message.body.api_keys
 
 
-def test_latencies_are_read() -> None:
+def test_latencies_are_parsed() -> None:
     assert [parse_latency(each) for each in ("none", "recorded", "0.5")] == [0, 1, 0.5]
     for wrong in ("fast", "-1", "inf", "nan"):
         with pytest.raises(UsageError):
@@ -163,7 +163,7 @@ def test_latencies_are_read() -> None:
 
 @pytest.mark.parametrize("is_tls", [False, True])
 def test_the_end_closes_connections_that_are_being_accepted(is_tls: bool) -> None:
-    """A ResourceWarning of a transport, an error here, would show one that was left open."""
+    """A ResourceWarning of a transport, an error here, would reveal an open one."""
     context = None
     if is_tls:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

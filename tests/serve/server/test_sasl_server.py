@@ -1,4 +1,4 @@
-"""Clients log in: with any secret, or by SCRAM with the right one."""
+"""Logins of clients: with any password, or with the given one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_scram_proves_the_password_to_both(mechanism: str) -> None:
+def test_scram_authenticates_both_sides(mechanism: str) -> None:
     server = SaslServer(mechanism, "secret")
     client = scram_dialogue("sha" + mechanism[-3:], "alice", "secret")
     final = client.send(server.reply(next(client)))

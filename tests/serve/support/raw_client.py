@@ -1,4 +1,4 @@
-"""A client that sends any bytes, and decodes what comes back."""
+"""A client for arbitrary bytes and decoded responses."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class RawClient:
 
     def ask(self, api: str, version: int, /, **values: Any) -> Any:
         """Send a request; return the body of the response."""
-        self.ask_later(api, version, **values)
-        return self.later(api, version)
+        self.send_request(api, version, **values)
+        return self.receive_response(api, version)
 
-    def ask_later(self, api: str, version: int, /, **values: Any) -> None:
+    def send_request(self, api: str, version: int, /, **values: Any) -> None:
         """Send a request."""
         self._correlation_id += 1
         self.send(request(KEYS[api], version, self._correlation_id, self._client_id, **values))
 
-    def later(self, api: str, version: int) -> Any:
+    def receive_response(self, api: str, version: int) -> Any:
         """Return the body of the response to the last request."""
         message = self.response(KEYS[api], version)
         assert message.correlation_id == self._correlation_id

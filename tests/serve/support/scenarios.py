@@ -1,4 +1,4 @@
-"""Scenarios of the corpus played again, at their own captures."""
+"""Scenarios of the corpus run against their own captures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FILES = {each["name"]: each["file"] for each in json.loads((SHIPPED / "manifest.
 
 
 class ServedCluster:
-    """What a play asks of a cluster, for one that is served."""
+    """The interface of clusters for scenarios, for a served capture."""
 
     def __init__(self, bootstrap: str, version: str, folder: Path, logs: Path) -> None:
         self._bootstrap = bootstrap
@@ -73,7 +73,7 @@ def scenario(name: str) -> Scenario:
 
 
 def cassette(name: str, **settings: Any) -> Cassette:
-    """Return the cassette of a scenario, whose clients see what they have produced."""
+    """Return the cassette of a scenario; clients see their own produced records."""
     keylog = SHIPPED / f"{name}.keylog"
     tls = None
     if ENCRYPTED.search(name):
@@ -81,7 +81,7 @@ def cassette(name: str, **settings: Any) -> Cassette:
         tls.load_cert_chain(CERTIFICATE)
         tls.load_verify_locations(CERTIFICATE)
         tls.verify_mode = ssl.CERT_OPTIONAL
-        tls.set_ciphers("DEFAULT")  # also key exchange by RSA, which Python leaves out
+        tls.set_ciphers("DEFAULT")  # adds RSA key exchange, disabled in Python
     return Cassette(
         SHIPPED / FILES[name],
         keylogs=[keylog] if keylog.exists() else [],
@@ -92,7 +92,7 @@ def cassette(name: str, **settings: Any) -> Cassette:
 
 
 def play(name: str, bootstrap: str, folder: Path) -> None:
-    """Play a scenario."""
+    """Run a scenario."""
     played = scenario(name)
     kafka = None
     if not isinstance(played.cluster, Mock):
@@ -102,7 +102,7 @@ def play(name: str, bootstrap: str, folder: Path) -> None:
 
 
 def _log_folder(capture: Path) -> Path:
-    """Return the folder for logs of the captured broker, as far as the capture names it."""
+    """Return the log folder of the captured broker, if the capture has it."""
     for each in open_capture(capture):
         if each.api == "DescribeLogDirs" and each.response is not None:
             return Path(each.response.body.results[0].log_dir).parent

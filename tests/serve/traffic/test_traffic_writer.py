@@ -36,6 +36,6 @@ def test_exchanges_are_read_as_written(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         TrafficWriter(tmp_path / "none" / "out.pcapng")
