@@ -32,6 +32,9 @@ IN_CARRY_OVER = 1
 NEVER = 2**63 - 1
 """Packet number beyond all others: the barrier of a side without waiting data."""
 
+NO_BARRIER = (NEVER, NEVER)
+"""The barriers of a connection without waiting data."""
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Packets:

@@ -18,7 +18,8 @@ from dissector.tls.negotiation import (
     without_secrets,
 )
 from dissector.tls.record_ciphers import MAX_SEQUENCE, RecordCipher
-from dissector.tls.record_stream import APPLICATION_DATA, RecordStream
+from dissector.tls.record_run import APPLICATION_DATA
+from dissector.tls.record_stream import RecordStream
 from dissector.tls.tls_summary import Reason
 
 ENTRY_RANGES = ((0, 1 << 12), (1 << 12, 1 << 16), (1 << 16, 10_000_000))
@@ -105,7 +106,8 @@ class RecordFinder:
             skipped = found[0].sequence - (first if is_same else 0)
             lost = stream.lost_bytes if is_same else None
             if skipped or is_same:
-                stream.add_gap(_plain_lost(found[0], skipped, lost, len(body)), *stream.mark())
+                missing = _plain_lost(found[0], skipped, lost, len(body))
+                stream.add_gap(missing, *stream.held.newest_packet())
         stream.lost_bytes = 0
         return True
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-import struct
 from typing import Any, Protocol
 
 from dissector.tls.handshake_buffer import HandshakeBuffer
+from dissector.tls.held_bytes import HeldBytes, Piece
 from dissector.tls.negotiation import APPLICATION, TLS12_KEYS, Epoch
-from dissector.tls.record_ciphers import UNVERIFIED, RecordCipher
+from dissector.tls.record_ciphers import MAX_SEQUENCE, UNVERIFIED, RecordCipher
+from dissector.tls.record_run import (
+    APPLICATION_DATA,
+    HEADER,
+    HEADER_BYTES,
+    MAX_BODY_BYTES,
+    RecordRun,
+    needed_bytes,
+    read_run,
+)
 from dissector.tls.tls_summary import Plaintext, Reason
-
-CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
-
-HEADER_BYTES = 5
-MAX_BODY_BYTES = (1 << 14) + 2048
-"""Longest record body of TLS 1.2 (RFC 5246 section 6.2.3); records of TLS 1.3 are shorter."""
 
 WAITING_BYTES = 256 << 10
 """How much of a direction waits for hellos in the other one, or for keys."""
@@ -32,7 +35,6 @@ Modes: the next byte begins a record; a record is looked for; bytes wait for the
 for keys; bytes are dropped.
 """
 
-_HEADER = struct.Struct(">BHH")
 _CANDIDATE = re.compile(rb"(?s)[\x15-\x17]\x03[\x01-\x03][\x00-\x48].")
 
 
@@ -67,6 +69,7 @@ class RecordStream:
         epoch: Which keys `cipher` has.
         reason: Why records are not decrypted.
         handshake: Its incomplete handshake message.
+        held: Bytes that wait for the rest of their record.
         offset: Offset in the stream of the first byte held.
         is_certain: Whether the sequence number is certain.
         lost_bytes: Bytes of the stream since the last decrypted record, while searching; None if
@@ -83,10 +86,8 @@ class RecordStream:
     """
 
     __slots__ = (
-        "_held",
         "_need",
         "_owner",
-        "_pieces",
         "_skip",
         "attempts",
         "cipher",
@@ -94,6 +95,7 @@ class RecordStream:
         "epoch",
         "failed",
         "handshake",
+        "held",
         "is_certain",
         "last_explicit",
         "lost_bytes",
@@ -127,8 +129,7 @@ class RecordStream:
         self.last_explicit: int | None = None
         self.records = self.decrypted = self.failed = self.plain_bytes = 0
         self.out: list[Plaintext] = []
-        self._pieces: list[tuple[bytes, int, int]] = []
-        self._held = 0
+        self.held = HeldBytes()
         self._need = HEADER_BYTES
         self._skip = 0
 
@@ -148,7 +149,7 @@ class RecordStream:
     @property
     def is_virgin(self) -> bool:
         """Whether no byte of this direction has come, so that its hello may still follow."""
-        return not self.offset and not self._held and self.mode == SYNC
+        return not self.offset and not self.held.size and self.mode == SYNC
 
     @property
     def is_sealed(self) -> bool:
@@ -171,13 +172,43 @@ class RecordStream:
         if not data or self.mode == DROP:
             self.offset += len(data)
             return
-        self._pieces.append((data, time_ns, packet))
-        self._held += len(data)
-        if self._held >= self._need:
+        held = self.held
+        held.pieces.append((data, time_ns, packet))
+        held.size += len(data)
+        if held.size >= self._need:
             if self.mode == SYNC:
-                self._read_records(self._joined())
-            if self._held >= self._need:
+                self._read_records(held.join())
+            if held.size >= self._need:
                 self._drain()
+
+    def read_ahead(self, data: memoryview) -> RecordRun | None:
+        """
+        Decrypt the records of data that the next bytes complete; nothing changes until `take_run`.
+
+        They do not depend on the other side while none is in another mode than SYNC.
+
+        Returns:
+            None if the next bytes have to be fed.
+        """
+        if self.cipher is None or self.mode != SYNC or self.reason is not None or self._skip:
+            return None
+        whole = self.held.join() + bytes(data) if self.held.size else bytes(data)
+        return read_run(self.cipher, whole, self.held.size)
+
+    def take_run(self, run: RecordRun, tail: list[Piece]) -> None:
+        """Take the bytes of a run; `tail` has those behind its last record."""
+        count = len(run.stops)
+        if count and self.cipher is not None:
+            self.cipher.sequence = self.cipher.sequence + count & MAX_SEQUENCE
+            self.is_certain = True
+            self.records += count
+            self.decrypted += count
+            self.plain_bytes += sum(map(len, run.contents))
+            self.offset += run.used
+            self.held.pieces.clear()
+        self.held.pieces += tail
+        self.held.size = len(run.data) - run.used
+        self._need = needed_bytes(run.data[run.used :])
 
     def lose(self, length: int | None, time_ns: int, packet: int) -> None:
         """Take note that bytes are missing; None: their number is unknown."""
@@ -187,13 +218,15 @@ class RecordStream:
             self.offset += length or 0
             return
         self.handshake.clear()
-        missing = self._skip or (self._need - self._held if self._held >= HEADER_BYTES else 0)
+        missing = self._skip or (
+            self._need - self.held.size if self.held.size >= HEADER_BYTES else 0
+        )
         if self.mode == SYNC and length is not None and length <= missing:
             self._begin_skip(missing - length, time_ns, packet)
             self.offset += length
             return
-        lost = None if length is None else length + self._held
-        self._drop_held()
+        lost = None if length is None else length + self.held.size
+        self._keep_from(self.held.size)
         self._skip = 0
         self.offset += length or 0
         if self.mode == SEARCH and self.lost_bytes is not None:
@@ -217,13 +250,13 @@ class RecordStream:
     def drop(self) -> None:
         """Drop all bytes from now on."""
         self.mode = DROP
-        self._drop_held()
+        self._keep_from(self.held.size)
 
     def resume(self, mode: int = SYNC) -> None:
         """Process queued bytes."""
         self.mode = mode
         self._need = HEADER_BYTES
-        if self._held >= self._need:
+        if self.held.size >= self._need:
             self._drain()
 
     def add_gap(self, length: int | None, time_ns: int, packet: int) -> None:
@@ -234,28 +267,24 @@ class RecordStream:
     def _drain(self) -> None:
         """Process the bytes held as far as possible."""
         before = (-1, -1)
-        while self._held >= self._need and before != (self.mode, self._held):
-            before = (self.mode, self._held)
+        while self.held.size >= self._need and before != (self.mode, self.held.size):
+            before = (self.mode, self.held.size)
             if self.mode == BLOCKED:
                 self._owner.give_up_waiting(self)
                 break
-            data = self._joined()
+            data = self.held.join()
             if self.mode == SYNC:
                 self._read_records(data)
             elif self.mode == SEARCH:
                 self._search_record(data)
             else:
-                self._drop_held()
-
-    def _joined(self) -> bytes:
-        pieces = self._pieces
-        return pieces[0][0] if len(pieces) == 1 else b"".join([each[0] for each in pieces])
+                self._keep_from(self.held.size)
 
     def _read_records(self, data: bytes) -> None:
         at, end = 0, len(data)
         self._need = HEADER_BYTES
         while end - at >= HEADER_BYTES:
-            kind, version, length = _HEADER.unpack_from(data, at)
+            kind, version, length = HEADER.unpack_from(data, at)
             if not 20 <= kind <= 23 or version >> 8 != 3 or length > MAX_BODY_BYTES:
                 self._lose_record_boundary(at)
                 return
@@ -277,16 +306,16 @@ class RecordStream:
                     self.records += 1
                     self._owner.fail(self, header, content)
                     if self.mode == SYNC:
-                        self.add_gap(cipher.plain_bytes(length), *self._mark(HEADER_BYTES + length))
-                        self._keep_from(HEADER_BYTES + length)
+                        self.add_gap(cipher.plain_bytes(length), *self.held.packet_of(stop - at))
+                        self._keep_from(stop - at)
                     return
                 self.decrypted += 1
                 self.is_certain = True
             if kind == APPLICATION_DATA and is_protected:
                 if content:
-                    _, time_ns, packet = self._pieces[-1]
-                    if len(self._pieces) > 1:
-                        time_ns, packet = self._mark(stop)
+                    _, time_ns, packet = self.held.pieces[-1]
+                    if len(self.held.pieces) > 1:
+                        time_ns, packet = self.held.packet_of(stop)
                     self.plain_bytes += len(content)
                     self.out.append(Plaintext(self.side, content, len(content), time_ns, packet))
             elif not self._owner.take(self, kind, content, is_protected):
@@ -334,7 +363,7 @@ class RecordStream:
     def _begin_skip(self, left: int, time_ns: int, packet: int) -> None:
         """Skip the rest of a record with lost bytes."""
         if not self._skip:
-            header = self._joined()[:HEADER_BYTES]
+            header = self.held.join()[:HEADER_BYTES]
             length = int.from_bytes(header[3:5], "big")
             cipher = self.cipher
             if cipher is not None and (header[0] == APPLICATION_DATA or not cipher.suite.is_tls13):
@@ -343,7 +372,7 @@ class RecordStream:
                 self.add_gap(cipher.plain_bytes(length) if is_data else 0, time_ns, packet)
             self.records += 1
             self.is_certain = False
-            self._drop_held()
+            self._keep_from(self.held.size)
         self._skip = left
         self._need = HEADER_BYTES
 
@@ -356,19 +385,7 @@ class RecordStream:
     @property
     def oldest_packet(self) -> int | None:
         """The lowest packet with bytes that may still be emitted with its number, or None."""
-        return self._pieces[0][2] if self._pieces and self.mode != SYNC else None
-
-    def mark(self) -> tuple[int, int]:
-        """Return time and packet of the newest bytes."""
-        return self._pieces[-1][1:] if self._pieces else (0, 0)
-
-    def _mark(self, end: int) -> tuple[int, int]:
-        """Return time and packet of the byte before an offset of the bytes held."""
-        for data, time_ns, packet in self._pieces:
-            end -= len(data)
-            if end <= 0:
-                return time_ns, packet
-        return self.mark()
+        return self.held.pieces[0][2] if self.held.size and self.mode != SYNC else None
 
     def _forget(self, count: int) -> None:
         """Drop bytes that hold no record."""
@@ -376,23 +393,7 @@ class RecordStream:
             self.lost_bytes += count
         self._keep_from(count)
 
-    def _drop_held(self) -> None:
-        self.offset += self._held
-        self._pieces, self._held = [], 0
-
     def _keep_from(self, at: int) -> None:
         """Drop the first bytes held."""
         self.offset += at
-        self._held -= at
-        pieces = self._pieces
-        if not self._held:
-            pieces.clear()
-            return
-        first = 0
-        while at >= len(pieces[first][0]):
-            at -= len(pieces[first][0])
-            first += 1
-        del pieces[:first]
-        if at:
-            data, time_ns, packet = pieces[0]
-            pieces[0] = (data[at:], time_ns, packet)
+        self.held.drop(at)

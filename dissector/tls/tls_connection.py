@@ -26,16 +26,8 @@ from dissector.tls.negotiation import (
     without_secrets,
 )
 from dissector.tls.record_finder import RecordFinder
-from dissector.tls.record_stream import (
-    ALERT,
-    APPLICATION_DATA,
-    BLOCKED,
-    CHANGE_CIPHER_SPEC,
-    HANDSHAKE_RECORD,
-    SEARCH,
-    SYNC,
-    RecordStream,
-)
+from dissector.tls.record_run import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE_RECORD
+from dissector.tls.record_stream import BLOCKED, SEARCH, SYNC, RecordStream
 from dissector.tls.tls_summary import LINES_MAY_COME, Plaintext, Reason, TlsSummary
 
 MAX_PROBLEMS = 64
@@ -54,6 +46,7 @@ class TlsConnection:
         problem_count: How many there were, also beyond those kept.
         client: The side of the client; None while unknown.
         negotiation: The result of the hellos.
+        streams: Both directions.
     """
 
     def __init__(self, keys: KeyLog) -> None:
@@ -63,7 +56,7 @@ class TlsConnection:
         self.negotiation = Negotiation()
         self._keys = keys
         self._finder = RecordFinder(self.negotiation)
-        self._streams = (RecordStream(0, self), RecordStream(1, self))
+        self.streams = (RecordStream(0, self), RecordStream(1, self))
         self._early = ""
         self._has_retry = False
         self._alpn = self._subject = ""
@@ -82,7 +75,7 @@ class TlsConnection:
     def attach(self, keys: KeyLog) -> None:
         """Go on with a key log, after unpickling."""
         self._keys = keys
-        for stream in self._streams:
+        for stream in self.streams:
             sequence, stream.pickled_sequence = stream.pickled_sequence, None
             if sequence is not None and stream.epoch is not None:
                 self._set_cipher(stream, stream.epoch)
@@ -97,7 +90,7 @@ class TlsConnection:
             Plaintext of the records that are complete now; of the other side too, if that has
             waited for a hello.
         """
-        stream = self._streams[side]
+        stream = self.streams[side]
         if stream.reason is not None or stream.mode >= BLOCKED:
             self._try_again(stream)
         stream.feed(data, time_ns, packet)
@@ -105,31 +98,31 @@ class TlsConnection:
 
     def gap(self, side: int, length: int | None, time_ns: int, packet: int) -> list[Plaintext]:
         """Take note of bytes of a side that were not captured; None: an unknown number."""
-        stream = self._streams[side]
+        stream = self.streams[side]
         stream.lose(length, time_ns, packet)
         return self._output(stream)
 
     def finish(self) -> list[Plaintext]:
         """Process queued bytes, at the end of the capture."""
-        for stream in self._streams:
+        for stream in self.streams:
             self._try_again(stream)
             if stream.mode == BLOCKED:
                 self.give_up_waiting(stream)
-        return [*self._output(self._streams[0]), *self._output(self._streams[1])]
+        return [*self._output(self.streams[0]), *self._output(self.streams[1])]
 
     def barriers(self) -> tuple[int | None, int | None] | None:
         """Return each side's lowest packet with bytes that wait for the other side or for keys."""
-        first, second = self._streams
+        first, second = self.streams
         return (first.oldest_packet, second.oldest_packet) if first.mode or second.mode else None
 
     @property
     def is_settled(self) -> bool:
         """Whether no later bytes can be decrypted."""
-        return not self._keys.follow and all(each.is_sealed for each in self._streams)
+        return not self._keys.follow and all(each.is_sealed for each in self.streams)
 
     def summary(self) -> TlsSummary:
         """Return the known facts about the connection."""
-        facts, streams = self.negotiation, self._streams
+        facts, streams = self.negotiation, self.streams
         hello, offer = facts.server_hello, facts.client_hello
         reasons = [each.reason for each in streams if each.reason is not None]
         decrypted = sum(each.decrypted for each in streams)
@@ -206,7 +199,7 @@ class TlsConnection:
 
     def _output(self, stream: RecordStream) -> list[Plaintext]:
         """Return what came, after the other side has gone on if it waited for this one."""
-        other = self._streams[1 - stream.side]
+        other = self.streams[1 - stream.side]
         if other.mode == BLOCKED and not self._must_wait(other):
             other.resume()
         out = stream.out + other.out if other.out else stream.out
@@ -215,7 +208,7 @@ class TlsConnection:
 
     def _must_wait(self, stream: RecordStream) -> bool:
         """Return whether a direction needs something that the other one may still bring."""
-        other = self._streams[1 - stream.side]
+        other = self.streams[1 - stream.side]
         if stream.reason in LINES_MAY_COME and self._keys.follow:
             return stream.tried_generation == self._keys.generation
         if stream.role == CLIENT:
@@ -241,11 +234,11 @@ class TlsConnection:
 
     def _set_client(self, side: int) -> None:
         self.client = side
-        self._streams[side].role, self._streams[1 - side].role = CLIENT, SERVER
+        self.streams[side].role, self.streams[1 - side].role = CLIENT, SERVER
 
     def _stream(self, role: int) -> RecordStream:
         assert self.client is not None
-        return self._streams[self.client if role == CLIENT else 1 - self.client]
+        return self.streams[self.client if role == CLIENT else 1 - self.client]
 
     def _set_cipher(self, stream: RecordStream, epoch: Epoch) -> bool:
         """Protect a direction from now on; return whether there are keys."""
@@ -298,7 +291,7 @@ class TlsConnection:
         if stream.role == SERVER and self._resumed is None and facts.client_hello is not None:
             self._resumed = not facts.has_hello_done
         if self._set_cipher(stream, Epoch(TLS12_KEYS)):
-            if all(each.cipher is not None for each in self._streams):
+            if all(each.cipher is not None for each in self.streams):
                 facts.drop_transcript()
             if facts.server_hello is not None and stream.role == SERVER:
                 facts.remember_session(facts.server_hello.session_id, self._keys)
@@ -310,7 +303,7 @@ class TlsConnection:
         if not is_protected and stream.epoch is not None:
             return True  # encrypted, without keys
         is_new = content[:1] == b"\x02" and not stream.handshake.pending
-        other = self._streams[1 - stream.side]
+        other = self.streams[1 - stream.side]
         if is_new and self.client is None and other.is_virgin and not is_protected:
             self._set_client(1 - stream.side)
             stream.block()
@@ -365,7 +358,7 @@ class TlsConnection:
         if self.negotiation.is_tls13:
             self._resumed = hello.has_pre_shared_key
             if not self.negotiation.client_random:
-                for each in self._streams:
+                for each in self.streams:
                     each.search(None)
                 return
             self._set_cipher(stream, Epoch(HANDSHAKE))

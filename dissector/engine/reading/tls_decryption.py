@@ -8,40 +8,25 @@ window without TLS costs one look-up in each row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dissector.capture.columns import DATA, END, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER, Chunks
+from dissector.capture.columns import DATA, END, GAP, NEVER, NO_BARRIER, Chunks
 from dissector.capture.tcp.tables.connection_table import ConnectionTable
 from dissector.engine.reading.tls_recognition import TlsRecognition, bytes_of
 from dissector.engine.tables.exchange_table import Ints
 from dissector.tls.key_log import KeyLog
 
 if TYPE_CHECKING:
+    from dissector.engine.reading.tls_runs import TlsRuns
     from dissector.tls.tls_connection import TlsConnection
     from dissector.tls.tls_summary import Plaintext, TlsSummary
 
 T = TypeVar("T")
 
-UNKNOWN_GAP_BYTES = (1 << 31) + 4
-"""Length of a gap of unknown length: no frame reaches across it."""
-
-_NO_BARRIER = (NEVER, NEVER)
-
 _CLIENT_RANDOM = slice(11, 43)
 """Where the random of a ClientHello is in the first record. Source: RFC 8446, 4.1.2 and 5.1."""
-
-
-_COLUMNS = [each.name for each in fields(Chunks) if each.name not in ("data", "carry_over")]
-
-_MADE_COLUMNS = ("kind", "origin", "start", "length", "side", "packet", "time_ns")
-"""
-Columns of rows of plaintext, which the two barriers follow; the others equal those of the releasing
-row.
-"""
 
 
 class TlsDecryption:
@@ -169,66 +154,85 @@ class TlsDecryption:
             rows: The rows of TLS connections.
             is_artificial: Whether no row is of the capture, so that none is kept.
         """
-        content, made = bytearray(), list[tuple[int, ...]]()
-        counts = np.ones(len(chunks), np.int64)
-        encrypted: dict[int, list[int]] = {}
-        emitted, decrypted = 0, self._decrypted
-        numbers, kinds = chunks.connection[rows].tolist(), chunks.kind[rows].tolist()
-        barriers = zip(*chunks.barrier[rows].T.tolist(), strict=True)
-        lines = zip(rows.tolist(), numbers, kinds, self._fed(chunks, rows), barriers, strict=True)
-        for row, number, kind, plain, barrier in lines:
-            if number not in decrypted:
+        # Captures without TLS do not load it.
+        from dissector.engine.reading.plaintext_rows import PlaintextRows
+
+        made, encrypted = PlaintextRows(chunks, rows), dict[int, list[int]]()
+        runs = None if is_artificial else self._start_runs(chunks, rows)
+        left = np.arange(len(rows)) if runs is None else runs.left()
+        for position, number, kind, own, plain in self._fed(chunks, rows, left, runs):
+            if number not in self._decrypted:
                 if not plain:
-                    encrypted.setdefault(number, []).append(row)
+                    encrypted.setdefault(number, []).append(position)
                     if self._connections[number].is_settled:
                         self._recognition.let_pass(number)
                     continue
-                decrypted.add(number)
+                self._decrypted.add(number)
                 self.begun.append(number)
-                counts[encrypted.pop(number, [])] = 0
-            if number in self._barriers:
-                first, second = self._barriers[number]
-                barrier = min(first, barrier[0]), min(second, barrier[1])
-            for side, data, length, time_ns, packet in plain:
-                if data is None:
-                    size = UNKNOWN_GAP_BYTES if length is None else length
-                    made.append((GAP, IN_WINDOW, 0, size, side, packet, time_ns, *barrier))
-                else:
-                    start = len(content)
-                    content += data
-                    size = len(data)
-                    made.append((DATA, IN_CARRY_OVER, start, size, side, packet, time_ns, *barrier))
-            is_new = self._emitted.get(number, _NO_BARRIER) != barrier
+                encrypted.pop(number, None)
+            first, second = self._barriers.get(number, NO_BARRIER)
+            barrier = min(first, own[0]), min(second, own[1])
+            for each in plain:
+                made.add(position, each, barrier)
+            is_new = self._emitted.get(number, NO_BARRIER) != barrier
             if is_new and (plain or not is_artificial):
                 self._emitted[number] = barrier
             if not is_artificial and (kind == END or (is_new and not plain)):
-                own = int(chunks.side[row]), int(chunks.packet[row]), int(chunks.time_ns[row])
-                made.append((END if kind == END else DATA, IN_WINDOW, 0, 0, *own, *barrier))
-            counts[row], emitted = len(made) - emitted, len(made)
+                made.add_empty(position, END if kind == END else DATA, barrier)
         kept = [each for some in encrypted.values() for each in some]
-        if is_artificial:
-            counts[kept] = 0
-        elif len(kept) == len(rows):
+        if len(kept) == len(rows) and not is_artificial:
             return chunks
-        return _joined(chunks, rows[~np.isin(rows, kept)], counts, made, content)
+        if runs is not None:
+            runs.add_to(made)
+        return made.join(np.array(kept, np.int64), is_artificial=is_artificial)
 
-    def _fed(self, chunks: Chunks, rows: Ints) -> Iterator[list[Plaintext]]:
-        """Pass rows to their connections, one by one; yield the released rows."""
+    def _start_runs(self, chunks: Chunks, rows: Ints) -> TlsRuns:
+        """Take the runs at the beginning of a window."""
+        from dissector.engine.reading.tls_runs import TlsRuns
+
+        runs = TlsRuns(chunks, rows, self._emitted)
+        for number in filter(self._may_run, runs.connections()):
+            runs.take(number, self._connections[number], 0)
+        return runs
+
+    def _may_run(self, number: int) -> bool:
+        """Return whether data of a connection is decrypted, and none waits."""
+        return number in self._decrypted and number not in self._barriers
+
+    def _fed(
+        self, chunks: Chunks, rows: Ints, positions: Ints, runs: TlsRuns | None
+    ) -> Iterator[tuple[int, int, int, list[int], list[Plaintext]]]:
+        """
+        Pass rows to their connections, one by one or in runs.
+
+        Yields:
+            Of each row in no run: its position, connection, kind and barriers, and the released
+            plaintext.
+        """
+        rows = rows[positions]
         names = ("connection", "side", "kind", "origin", "start", "length", "packet", "time_ns")
-        columns = (getattr(chunks, name)[rows].tolist() for name in names)
+        columns = (getattr(chunks, name)[rows].tolist() for name in (*names, "barrier"))
         arrays, heads = (chunks.data.data, chunks.carry_over.data), self._recognition.heads
-        for number, side, kind, origin, start, length, packet, time_ns in zip(
-            *columns, strict=True
+        for position, number, side, kind, origin, start, length, packet, time_ns, barrier in zip(
+            positions.tolist(), *columns, strict=True
         ):
             connection = self._connections[number]
+            if runs is not None and (
+                runs.done[position]
+                or (
+                    kind == DATA
+                    and self._may_run(number)
+                    and runs.take(number, connection, position)
+                )
+            ):
+                continue
             if kind == DATA:
                 content = bytes(arrays[origin][start : start + length])
+                plain = []
                 if number in heads:
-                    before = [connection.feed(*piece) for piece in heads.pop(number)]
-                    plain = [*chain.from_iterable(before)]
-                    plain += connection.feed(side, content, time_ns, packet)
-                else:
-                    plain = connection.feed(side, content, time_ns, packet)
+                    for piece in heads.pop(number):
+                        plain += connection.feed(*piece)
+                plain += connection.feed(side, content, time_ns, packet)
             elif kind == GAP:
                 plain = connection.gap(side, length, time_ns, packet)
             else:
@@ -239,27 +243,7 @@ class TlsDecryption:
                 self._barriers[number] = first, second
             elif number in self._barriers:
                 del self._barriers[number]
-            yield plain
-
-
-def _joined(
-    chunks: Chunks, replaced: Ints, counts: Ints, made: list[tuple[int, ...]], content: bytearray
-) -> Chunks:
-    """Return chunks with some rows replaced by the given ones, and their content."""
-    width = len(_MADE_COLUMNS) + 2
-    table = np.fromiter(chain.from_iterable(made), np.int64, width * len(made)).reshape(-1, width)
-    source = np.repeat(np.arange(len(chunks)), counts)
-    is_replaced = np.zeros(len(chunks), bool)
-    is_replaced[replaced] = True
-    targets = np.flatnonzero(is_replaced[source])
-    columns = {name: getattr(chunks, name)[source] for name in _COLUMNS}
-    for at, name in enumerate(_MADE_COLUMNS):
-        columns[name][targets] = table[:, at]
-    columns["barrier"][targets] = table[:, len(_MADE_COLUMNS) :]
-    in_carry_over = columns["origin"][targets] == IN_CARRY_OVER
-    columns["start"][targets] += in_carry_over * len(chunks.carry_over)
-    carry_over = np.concatenate((chunks.carry_over, np.frombuffer(content, np.uint8)))
-    return replace(chunks, carry_over=carry_over, **columns)
+            yield position, number, kind, barrier, plain
 
 
 def _empty_rows(numbers: list[int], kind: int) -> Chunks:
