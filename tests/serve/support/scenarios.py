@@ -42,7 +42,13 @@ class ServedCluster:
         self._bootstrap = bootstrap
         self._version = version
         self.folder = folder
-        self.nodes = (SimpleNamespace(folder=logs.parent),)
+        self.nodes = [
+            SimpleNamespace(
+                folder=logs.parent,
+                address=SimpleNamespace(ports={"PLAINTEXT": int(each.rpartition(":")[2])}),
+            )
+            for each in bootstrap.split(",")
+        ]
 
     @property
     def certificate(self) -> Path:
@@ -66,6 +72,15 @@ class ServedCluster:
 
     def bootstrap(self, *_: Any) -> str:
         return self._bootstrap
+
+    def stop_node(self, node: object) -> None:
+        """Do nothing: what clients got when a broker stopped is in the capture."""
+
+    def start_node(self, node: object) -> None:
+        """Do nothing, as above."""
+
+    def wait_until_ready(self) -> None:
+        """Do nothing, as above."""
 
 
 def scenario(name: str) -> Scenario:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
@@ -17,7 +15,7 @@ from confluent_kafka.admin import (
 
 from tests.broker.server_properties import PASSWORD, USER, Shape
 from tools.record.java_tools import tool
-from tools.record.scenario import KAFKA_4, PATIENCE_S, Stage, orders, scenario
+from tools.record.scenario import KAFKA_4, PATIENCE_S, Stage, orders, scenario, until
 from tools.record.scenarios.librdkafka import answers, config, finish, producer
 from tools.record.scenarios.librdkafka_groups import consumer, fill, read
 
@@ -87,20 +85,15 @@ def denied(stage: Stage) -> None:
         "sasl_username": USER,
         "sasl_password": PASSWORD,
     }
-    sender = producer(stage, **login, message_timeout_ms=3000)
+    sender = producer(stage, **login)
     sender.produce(topic, b"not allowed")
     finish(sender)
-    answers(AdminClient(config(stage, **login)).delete_topics([topic]))
     reader = consumer(stage, "closed", **login)
     reader.subscribe([stage.topic("other")])
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        message = reader.poll(0.2)
-        if message is not None and message.error():
-            break
+    until("the refusal of the group", lambda: (got := reader.poll(0.2)) and got.error())
     reader.close()
     try:
-        producer(stage, **login, transactional_id="closed").init_transactions(5)
+        producer(stage, **login, transactional_id="closed").init_transactions(PATIENCE_S)
     except KafkaException:
         return
 
