@@ -162,9 +162,6 @@ class LogAnswers:
     def _append(self, request: ClientRequest, topic: str, part: Container) -> Container:
         place = topic, part.index
         records = part.records or b""
-        if place not in self._recording.cluster.partitions and place not in self._recording.logs:
-            self._report_miss(request, f"partition {part.index} of topic {topic}")
-            return _produced(part.index, error=UNKNOWN_TOPIC)
         header = next(batch_headers(records), None)
         producer = header.producer if header is not None else None
         producer_id, epoch = (producer.producer_id, producer.epoch) if producer else (-1, -1)
@@ -173,6 +170,9 @@ class LogAnswers:
         error = self._captured_error(key, count)
         if error is not None:
             return Container(error)
+        if place not in self._recording.cluster.partitions and place not in self._recording.logs:
+            self._report_miss(request, f"partition {part.index} of topic {topic}")
+            return _produced(part.index, error=UNKNOWN_TOPIC)
         if producer is not None and producer_id >= 0:
             known = next((o for s, o in self._sequences[key] if s == producer.sequence), None)
             if known is not None:

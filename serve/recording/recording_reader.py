@@ -152,6 +152,7 @@ class _Reader:
         if response is not None and response.body is not None:
             body = canonical_body(response, self.recording.topics)
             self.recording.cluster.learn_versions(body)
+            self.recording.answered += 1
 
     def _metadata(self, at: CapturedExchange, asked: Container, answered: Container) -> None:
         self.recording.cluster.learn_metadata(
@@ -196,6 +197,7 @@ class _Reader:
         if result.error_code:
             error = ProduceError(self.recording.produced_records.get(key, 0), result)
             self.recording.produce_errors.setdefault(key, []).append(error)
+            self.recording.refused_topics.add(place[0])
             return
         produced = self.recording.produced_records
         produced[key] = produced.get(key, 0) + count_records(records)
@@ -225,6 +227,7 @@ class _Reader:
                 place = topic.topic, part.partition_index
                 position = positions.get(place, -1)
                 if part.error_code:
+                    self.recording.refused_topics.add(topic.topic)
                     errors = self.recording.fetch_errors.setdefault((*place, position), [])
                     errors.append(part)
                     continue

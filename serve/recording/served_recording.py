@@ -49,6 +49,7 @@ class Recording:
         produce_errors: Errors by producer and partition.
         produced_records: Number of records by producer and partition.
         fetch_errors: Errors by partition and position.
+        refused_topics: Topics of these errors, also those the captured brokers did not know.
         groups: Group ids in the capture.
         transactional_ids: Transactional ids in the capture.
         by_api: API key -> numbers of exchanges, to find the nearest one.
@@ -67,6 +68,7 @@ class Recording:
     produce_errors: dict[Hashable, list[ProduceError]] = field(default_factory=dict)
     produced_records: dict[Hashable, int] = field(default_factory=dict)
     fetch_errors: dict[tuple[str, int, int], list[Container]] = field(default_factory=dict)
+    refused_topics: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     transactional_ids: set[str] = field(default_factory=set)
     by_api: dict[int, list[int]] = field(default_factory=dict)
@@ -107,8 +109,8 @@ class Recording:
 
     def knows_topic(self, name: str) -> bool:
         """Return whether the capture has a topic."""
-        history = self.cluster.topics.get(name)
-        return history is not None or any(at[0] == name for at in self.logs)
+        is_named = name in self.cluster.topics or name in self.refused_topics
+        return is_named or any(at[0] == name for at in self.logs)
 
     def partitions(self) -> Iterator[TopicPartition]:
         """Yield all partitions in the capture."""

@@ -155,6 +155,7 @@ class ClientSession:
         request = ClientRequest(message, Container())
         body = await self._answerer.cluster.api_versions(request)
         body.error_code = UNSUPPORTED_VERSION
+        body.api_keys = [each for each in body.api_keys if each.api_key == API_VERSIONS]
         frame = response_frame(message, body, self._answerer.state.recording.topics, 0)
         await self._send(_SIZE.pack(len(frame)) + frame)
         return True

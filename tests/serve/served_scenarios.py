@@ -53,6 +53,7 @@ LONG = (
     "kafka4-librdkafka-group-848",
     "kafka4-librdkafka-group-cooperative",
     "kafka4-librdkafka-shapes",
+    "kafka4-leader-change",
     "kafka4-librdkafka-transactions",
     "kafka4-three-nodes",
     "librdkafka-acks",
@@ -65,6 +66,13 @@ LONG = (
     "librdkafka-produce-codecs",
     "librdkafka-produce-shapes",
     "librdkafka-transactions",
+    *(f"kafka4-sweep-{each}" for each in ("data", "transactions", "admin", "sasl", "too-new")),
+    *(
+        f"kafka39-sweep-{each}"
+        for each in ("data", "groups", "transactions", "admin", "sasl", "too-new")
+    ),
+    "kafka40-sweep-share",
+    "kafka44-sweep-new",
 )
 
 OTHER_LANGUAGES = (
@@ -75,6 +83,9 @@ OTHER_LANGUAGES = (
     "kafka39-kafka-go",
     "kafka39-kafkajs",
     "kafka39-sarama",
+    "kafka39-sweep-clients-1",
+    "kafka39-sweep-clients-2",
+    "kafka39-sweep-clients-3",
     "kafka39-streams",
     "kafka4-connect",
     "kafka4-franz-go",
@@ -92,6 +103,8 @@ OTHER_LANGUAGES = (
     "kafka4-sarama-tls",
     "kafka4-streams",
     "kafka4-streams-group",
+    "kafka4-sweep-clients-1",
+    "kafka4-sweep-clients-2",
     "kafka4-throttled",
     "kafka44-franz-go",
     "kafka44-java-clients",
@@ -100,8 +113,11 @@ OTHER_LANGUAGES = (
 """Java's with the classes of the broker, from Maven; the others by npm and go."""
 
 NOT_PLAYED = {
-    r".*-sweep-.*": "calls of every version with drawn values, by no client that people use",
-    r".*-(quorum|reassignment|leader-change)": "the play changes the nodes of its cluster",
+    r".*-sweep-(quorum|controllers|zookeeper)": "requests of brokers and controllers, not served",
+    r"kafka4-sweep-(share|clients-3)": "among the requests are those of brokers for share states",
+    r"kafka4-sweep-groups": "recorded when the play had another name for a group",
+    r"kafka4-reassignment": "recorded when the play left the place of its topic to the brokers",
+    r".*-quorum": "the play waits until its cluster has lost a node, without a request of a client",
     r"kafka4-librdkafka-tls": "without a key log there is nothing to serve",
 }
 """Pattern of scenarios -> why they are not played at their captures."""

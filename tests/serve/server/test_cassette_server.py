@@ -34,6 +34,14 @@ def test_each_captured_broker_has_a_listener_on_loopback() -> None:
     assert {f"{each.host}:{each.port}" for each in brokers} == set(served.addresses.values())
 
 
+def test_brokers_at_all_addresses_are_where_the_client_is() -> None:
+    with Cassette(CAPTURE, options=ServeOptions(host="0.0.0.0")) as served:
+        port = served.bootstrap.rpartition(":")[2]
+        with RawClient(f"127.0.0.1:{port}") as client:
+            (broker,) = client.ask("Metadata", 9, topics=[]).brokers
+    assert (broker.host, broker.port) == ("127.0.0.1", int(port))
+
+
 def test_another_version_gets_the_same_response() -> None:
     with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as client:
         wanted = [{"name": TOPIC, "topic_id": NO_ID}]
@@ -151,7 +159,20 @@ def test_too_new_a_version_of_api_versions_is_answered_in_version_0() -> None:
         message = client.response(key, 99)
         assert message.body is not None
         assert (message.api_version, message.body.error_code) == (0, 35)
-        assert message.body.api_keys
+        assert [each.api_key for each in message.body.api_keys] == [key]
+
+
+@pytest.mark.parametrize(("latency", "is_answered"), [(1e9, False), ("none", True)])
+def test_an_answer_takes_its_latency(latency: float | str, is_answered: bool) -> None:
+    with (
+        Cassette(CAPTURE, latency=latency) as served,
+        RawClient(served.bootstrap) as slow,
+        RawClient(served.bootstrap) as quick,
+    ):
+        slow.ask_later("Metadata", 9, topics=[])
+        for _ in range(100):
+            assert quick.ask("ApiVersions", 3).api_keys
+        assert slow.is_answered() is is_answered
 
 
 def test_latencies_are_parsed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from types import TracebackType
 from typing import Any, Self
@@ -69,6 +70,10 @@ class RawClient:
                 break
             data += piece
         return data
+
+    def is_answered(self) -> bool:
+        """Return whether something has come that was not received yet."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     def is_closed(self) -> bool:
         """Wait until the server closes the connection, or sends something."""
