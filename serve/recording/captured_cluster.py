@@ -12,6 +12,7 @@ from serve.recording.captured_log import TopicPartition
 
 StateT = TypeVar("StateT")
 
+ILLEGAL_SASL_STATE = error_code("ILLEGAL_SASL_STATE") or 34
 _UNSUPPORTED_VERSION = error_code("UNSUPPORTED_VERSION")
 _VOLATILE = ("topic_authorized_operations",)
 
@@ -69,6 +70,7 @@ class CapturedCluster:
         topics: Topic -> its states, as elements of Metadata responses.
         coordinators: Key type and key -> node id and error.
         partitions: All partitions of the topics.
+        login_errors: Error codes of SaslHandshake responses.
         all_topics: Names in responses to requests for all topics.
     """
 
@@ -81,6 +83,7 @@ class CapturedCluster:
         self.topics: dict[str, StateHistory[Container]] = {}
         self.coordinators: dict[tuple[int, str], StateHistory[tuple[int, int]]] = {}
         self.partitions: set[TopicPartition] = set()
+        self.login_errors: set[int] = set()
         self.all_topics: StateHistory[tuple[str, ...]] = StateHistory()
         self._first_asked: dict[tuple[str | None, str], int] = {}
         self._offered: dict[int, tuple[int, int]] = {}
@@ -111,6 +114,11 @@ class CapturedCluster:
         for each in body.coordinators:
             history = self.coordinators.setdefault((kind, each.key), StateHistory())
             history.add(time_ns, (each.node_id, each.error_code))
+
+    @property
+    def refuses_logins(self) -> bool:
+        """Whether the captured listeners had no SASL, and clients tried to log in."""
+        return self.login_errors == {ILLEGAL_SASL_STATE}
 
     def learn_versions(self, body: Container) -> None:
         """Add versions of an ApiVersions response."""

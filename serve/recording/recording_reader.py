@@ -89,6 +89,7 @@ class _Reader:
             "Fetch": self._fetched,
             "ListOffsets": self._listed,
             "OffsetFetch": self._committed,
+            "SaslHandshake": self._login,
         }
 
     def learn_names(self, names: dict[UUID, str]) -> None:
@@ -158,6 +159,9 @@ class _Reader:
         self.recording.cluster.learn_metadata(
             _answer_time(at), at.client_id, answered, is_of_all=asked.topics is None
         )
+
+    def _login(self, at: CapturedExchange, asked: Container, answered: Container) -> None:
+        self.recording.cluster.login_errors.add(answered.error_code)
 
     def _coordinators(self, at: CapturedExchange, asked: Container, answered: Container) -> None:
         for key, each in zip(asked.coordinator_keys, answered.coordinators, strict=False):

@@ -24,6 +24,7 @@ from serve.answers.answerer import UNSUPPORTED_VERSION, Answerer
 from serve.answers.client_request import ClientRequest
 from serve.faults.fault import Fault, FaultKind, Faults
 from serve.forms.canonical_body import response_frame
+from serve.recording.captured_cluster import ILLEGAL_SASL_STATE
 from serve.server.sasl_server import MECHANISMS, SaslError, SaslServer
 from serve.server.serve_options import ServeOptions
 
@@ -162,6 +163,8 @@ class ClientSession:
 
     def _start_login(self, request: ClientRequest) -> Container:
         mechanism = request.body.mechanism
+        if self._answerer.state.recording.cluster.refuses_logins:
+            return Container(error_code=ILLEGAL_SASL_STATE, mechanisms=[])
         if mechanism not in MECHANISMS:
             return Container(error_code=_UNSUPPORTED_MECHANISM, mechanisms=list(MECHANISMS))
         self._login = SaslServer(mechanism, self._options.password)

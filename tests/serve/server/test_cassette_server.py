@@ -169,7 +169,7 @@ def test_an_answer_takes_its_latency(latency: float | str, is_answered: bool) ->
         RawClient(served.bootstrap) as slow,
         RawClient(served.bootstrap) as quick,
     ):
-        slow.ask_later("Metadata", 9, topics=[])
+        slow.send_request("Metadata", 9, topics=[])
         for _ in range(100):
             assert quick.ask("ApiVersions", 3).api_keys
         assert slow.is_answered() is is_answered
