@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
@@ -21,7 +21,6 @@ from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
-from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tables.polars_tables import TablePart, split_mixed
 from dissector.errors import UsageError
 from dissector.filter import Column, Name, kinds, values_of
@@ -33,14 +32,7 @@ from dissector.view.text.hexdump import hexdump
 from dissector.view.text.summary_line import NOTES, LineStyle, MessageSummary, message_line
 from dissector.view.text.value_text import json_text
 
-if TYPE_CHECKING:
-    from dissector.engine.reading.packet_order_buffer import OrderedBatch
-    from dissector.view.json.message_rows import AnyWindow
-
 FORMATS = ("text", "ndjson", "fields", "parquet")
-
-REQUEST = 0
-"""Index of requests in a window's packet numbers."""
 
 
 @accepts_live
@@ -138,10 +130,11 @@ def _write_fields(source: options.Source, output: str | None, show_secrets: bool
 
 def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:
     """Yield the rows of messages in the order of the capture's packets."""
+    from dissector.cli.presentation.message_windows import message_windows, ordered_batches
     from dissector.view.json.bulk_bodies import with_bodies
     from dissector.view.json.message_rows import message_rows
 
-    for batch in _ordered_batches(source):
+    for batch in ordered_batches(message_windows(source)):
         yield message_rows(
             batch,
             lambda message: _row(message, show_secrets),
@@ -153,44 +146,28 @@ def _summary_lines(
     source: options.Source, style: Callable[[], LineStyle], limit: int | None
 ) -> Iterator[str]:
     """Yield the lines of messages in the order of the capture's packets, some at a time."""
+    from dissector.cli.presentation.message_windows import (
+        lasting_windows,
+        message_windows,
+        ordered_batches,
+    )
     from dissector.view.json.message_rows import message_rows
     from dissector.view.text.bulk_lines import message_lines
 
     def row(message: OrderedMessage) -> dict[str, Any]:
         return {"line": message_line(_summary(message), style())}
 
+    # The first lines of a limited number must not wait for the end of the capture.
+    can_wait = source.filter is None and limit is None and source.capture.names.can_read_ahead
+    windows = lasting_windows(source, row) if can_wait else message_windows(source)
     parts: Iterable[TablePart] = (
-        message_rows(batch, row, lambda _, columns: [columns]) for batch in _ordered_batches(source)
+        message_rows(batch, row, lambda _, columns: [columns]) for batch in ordered_batches(windows)
     )
     for rows in split_mixed(parts if limit is None else table_options.limited(parts, limit)):
         if isinstance(rows, Mapping):
             yield "\n".join(message_lines(rows, style()))
         else:
             yield "\n".join(each["line"] for each in rows)
-
-
-def _ordered_batches(source: options.Source) -> Iterator[OrderedBatch[AnyWindow]]:
-    """Yield the messages of a capture in the order of its packets, in batches."""
-    from dissector.engine.reading.packet_order_buffer import PacketOrderBuffer
-    from dissector.view.json.message_rows import AnyWindow, ObjectWindow, TableWindow
-
-    names, order = source.capture.names, PacketOrderBuffer[AnyWindow]()
-    live_requests = LiveRequests(source.passes)
-    for each in source.tables():
-        window: AnyWindow
-        if isinstance(each, tuple):
-            reading = source.capture.reading
-            assert reading is not None
-            window = TableWindow(*each, partial(reading.exchange, each[0], names=names))
-        else:
-            window = ObjectWindow(list(each))
-        if live_requests:
-            window.packets[window.already_shown(live_requests), REQUEST] = NONE
-        yield from order.add(window, window.packets)
-        requests = ObjectWindow(list(live_requests.to_show(source.in_flight())))
-        yield from order.add(requests, requests.packets)
-        yield from order.ready(source.low_watermark)
-    yield from order.drain()
 
 
 def _messages_in_order(source: options.Source) -> Iterator[OrderedMessage]:

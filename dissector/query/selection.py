@@ -68,12 +68,16 @@ class Selection:
         columns = chosen[0].select(chosen[1]) if chosen else None
         return columns or (exchange.row() for exchange in self._objects(window, None))
 
+    def is_in_columns(self, window: Window) -> bool:
+        """Return whether `table` returns all exchanges of a window in columns."""
+        return self.filter is None and is_bulk_worthwhile(window.exchanges)
+
     def table(self, window: Window) -> tuple[Exchanges, Columns] | Iterator[Exchange]:
         """Return the exchanges that pass: with the columns of `pairs`, or as objects."""
         chosen = self._chosen(window)
         if chosen is not None:
             return window.exchanges.rows(chosen[1]), chosen[0].select(chosen[1])
-        if self.filter is None and is_bulk_worthwhile(window.exchanges):
+        if self.is_in_columns(window):
             columns = self.capture.columns_of(window)
             if columns is not None:
                 return window.exchanges, columns

@@ -7,9 +7,9 @@ Messages of unusual exchanges are decoded as objects, and inserted at their posi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,48 @@ class ObjectWindow:
         self.packets = np.array(packets, np.int64).reshape(-1, 2)
 
 
-AnyWindow: TypeAlias = TableWindow | ObjectWindow
+class RowsApart(NamedTuple):
+    """
+    The rows of a window's messages that its columns do not describe.
+
+    Attributes:
+        needs_objects: See `TableWindow`.
+        rows: By the row of the exchange, and the side.
+    """
+
+    needs_objects: Bools
+    rows: Mapping[tuple[int, int], Row]
+
+    @classmethod
+    def of(cls, window: TableWindow, row_of_message: Callable[[OrderedMessage], Row]) -> RowsApart:
+        """Make them."""
+        are_apart = window.needs_objects[:, None] & (window.packets != NONE)
+        rows = {
+            (row, side): row_of_message(_ordered_message(window, row, side))
+            for row, side in np.argwhere(are_apart).tolist()
+        }
+        return cls(window.needs_objects, rows)
+
+
+class LastingWindow:
+    """
+    The exchanges of a window in columns, without its bytes.
+
+    Attributes:
+        columns: See `TableWindow`.
+        needs_objects: See `TableWindow`.
+        packets: See `TableWindow`.
+        rows: See `RowsApart`.
+    """
+
+    def __init__(self, columns: Columns, apart: RowsApart) -> None:
+        self.columns = columns
+        self.needs_objects, self.rows = apart
+        numbers = _both_sides(columns, "packet")
+        self.packets = np.where(numbers == NONE, NONE, numbers - 1)
+
+
+AnyWindow: TypeAlias = TableWindow | ObjectWindow | LastingWindow
 
 
 def message_rows(
@@ -108,7 +149,8 @@ def message_rows(
     Args:
         batch: The messages, in order.
         row_of_message: Returns the row of a message that is decoded as an object.
-        with_details: Returns exchanges with more columns, such as `with_bodies`.
+        with_details: Returns exchanges with more columns, such as `with_bodies`; not called for
+            windows without bytes.
     """
     concatenator, total = ColumnConcatenator(), 0
     row_of = np.full(len(batch.row), -1, np.int64)
@@ -124,12 +166,15 @@ def message_rows(
             continue
         row_of[in_columns] = total + row_numbers
         total += len(rows)
-        table = window.table.rows(rows)
-        for part in with_details(table, select_rows(window.columns, rows)):
+        columns = select_rows(window.columns, rows)
+        parts: Iterable[Columns] = [columns]
+        if isinstance(window, TableWindow):
+            parts = with_details(window.table.rows(rows), columns)
+        for part in parts:
             concatenator.add(part)
-        numbers.append(np.stack([_sides(table, name) for name in ("time_ns", "size")]))
+        numbers.append(np.stack([_both_sides(columns, name) for name in ("time_ns", "bytes")]))
     object_messages = np.flatnonzero(row_of < 0)
-    object_rows = [row_of_message(_message_at(batch, at)) for at in object_messages.tolist()]
+    object_rows = [_object_row(batch, at, row_of_message) for at in object_messages.tolist()]
     if not total:
         return object_rows
     is_in_columns = row_of >= 0
@@ -149,26 +194,41 @@ def message_rows(
     )
 
 
-def _rows_need_objects(window: TableWindow, rows: Ints) -> Bools:
+def _rows_need_objects(window: TableWindow | LastingWindow, rows: Ints) -> Bools:
     """Return the mask of rows that need objects in this window; arbitrary for other windows."""
     needs_objects: Bools = window.needs_objects[np.minimum(rows, len(window.needs_objects) - 1)]
     return needs_objects
 
 
-def _message_at(batch: OrderedBatch[AnyWindow], at: int) -> OrderedMessage:
-    """Return a message as an object."""
+def _object_row(
+    batch: OrderedBatch[AnyWindow], at: int, row_of_message: Callable[[OrderedMessage], Row]
+) -> Row:
+    """Return the row of a message that no columns describe."""
     window, row, side = batch.windows[batch.window[at]], int(batch.row[at]), int(batch.side[at])
-    is_table = isinstance(window, TableWindow)
-    exchange = window.exchange(row) if is_table else window.exchanges[row]
+    if isinstance(window, LastingWindow):
+        return window.rows[row, side]
+    return row_of_message(_ordered_message(window, row, side))
+
+
+def _ordered_message(window: TableWindow | ObjectWindow, row: int, side: int) -> OrderedMessage:
+    """Return a message as an object."""
+    exchange = window.exchange(row) if isinstance(window, TableWindow) else window.exchanges[row]
     message = exchange.response if side else exchange.request
     assert message is not None
     time_ns = exchange.response_time_ns if side else exchange.request_time_ns
-    return OrderedMessage(int(batch.packet[at]) + 1, at, time_ns or 0, exchange, message)
+    packet = int(window.packets[row, side])
+    return OrderedMessage(packet + 1, side, time_ns or 0, exchange, message)
 
 
 def _sides(table: Exchanges, name: str) -> Ints:
     """Return a column of requests beside the one of responses."""
     return np.stack([getattr(side, name) for side in (table.request, table.response)], axis=1)
+
+
+def _both_sides(columns: Columns, name: str) -> Ints:
+    """Return a column of requests beside the one of responses."""
+    sides = [columns[f"{kind}_{name}"] for kind in KINDS]
+    return np.stack([each.values for each in sides if isinstance(each, Integers)], axis=1)
 
 
 def _exchanges_need_objects(table: Exchanges, columns: Columns) -> Bools:

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars
 import pytest
 
+from dissector.cli.presentation import message_windows
 from dissector.engine.exchanges import exchange_facts
 from dissector.view.json import message_rows
 from tests import tcp_captures
@@ -273,7 +274,7 @@ def test_standard_input_is_read_in_columns(good: Run, monkeypatch: pytest.Monkey
             windows.append(self)
 
     monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
-    monkeypatch.setattr(message_rows, "TableWindow", Window)
+    monkeypatch.setattr(message_windows, "TableWindow", Window)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capture.read_bytes())))
     assert good("dissect", "-", "-T", "ndjson").out == from_file.replace(str(capture), "-")
     assert windows

@@ -12,8 +12,9 @@ from uuid import UUID
 import pytest
 
 from dissector.cli import options
+from dissector.cli.presentation import message_windows
 from dissector.engine.reading import packet_order_buffer
-from dissector.engine.reading.capture import Options
+from dissector.engine.reading.capture import Capture, Options
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.query import selection
 from tests.corpus import each_capture
@@ -85,3 +86,48 @@ def test_late_names_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pcap_file(wire.packets))))
     rows = run("dissect", "-", "-T", "ndjson").rows
     assert [row["topics"] for row in rows if row["api"] == "Fetch"] == [[str(topic_id)], []]
+
+
+@pytest.fixture
+def late_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A capture where the name of one topic id comes late, and that of another one never."""
+    named, nameless = UUID(int=5), UUID(int=6)
+    wire = Wire()
+    one = wire.connect(50000).syn()
+    for number, topic_id in enumerate((named, nameless, named)):
+        wanted = {"topic_id": topic_id, "partitions": []}
+        one.client(request(1, 13, number, topics=[wanted])).broker(response(1, 13, number))
+    one.client(request(3, 12, 3)[:-1])  # with a problem: the message is cut off
+    two = wire.connect(50001).syn()
+    topic = {"error_code": 0, "name": "orders", "topic_id": named, "partitions": []}
+    two.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[topic]))
+    monkeypatch.setattr(selection, "is_bulk_worthwhile", lambda _: True)
+    monkeypatch.setattr(options, "Options", partial(Options, window_bytes=1))
+    path = tmp_path / "late.pcap"
+    path.write_bytes(pcap_file(wire.packets))
+    return path
+
+
+def test_lines_wait_for_names_instead_of_a_second_pass(
+    run: Run, late_names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_twice = run("dissect", late_names, "-c", "100").out
+    monkeypatch.setattr(Capture, "read_names", lambda _: pytest.fail("a second pass"))
+    assert run("dissect", late_names).out == read_twice
+    assert read_twice.count("  orders\n") == 3  # of Fetch, and of Metadata itself
+    assert read_twice.count(f"  {UUID(int=6)}\n") == 1
+
+
+def test_lines_of_many_objects_do_not_wait(
+    run: Run, late_names: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[Capture] = []
+    read_names = Capture.read_names
+    monkeypatch.setattr(
+        Capture, "read_names", lambda capture: (passes.append(capture), read_names(capture))[1]
+    )
+    text = run("dissect", late_names).out
+    assert not passes
+    monkeypatch.setattr(message_windows, "MAX_WAITING_LINES", -1)
+    assert run("dissect", late_names).out == text
+    assert len(passes) == 1
