@@ -9,18 +9,13 @@ it is long and names come late in it, or never.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
 from uuid import UUID
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange_columns import with_names
 from dissector.engine.facts.topic_table import TopicNames
-from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, row_count
-from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.engine.tables.column_types import Coded, Columns, row_count
+from dissector.engine.tables.packed_columns import pack_columns, unpack_columns
 
 MAX_WAITING_ROWS = 1 << 19
 """Maximum number of waiting rows: some 20 MB."""
@@ -83,55 +78,3 @@ def _unnamed_ids(part: Columns, names: TopicNames) -> set[UUID]:
         return set()
     ids = {topic for each in topics.values for topic in each if isinstance(topic, UUID)}
     return ids - names.by_id.keys()
-
-
-class _Packed(NamedTuple):
-    """
-    Integers in the smallest sufficient type.
-
-    Attributes:
-        base: To be added to each.
-        numbers: From 1 on; 0 for null.
-    """
-
-    base: int
-    numbers: NDArray[Any]
-
-
-def pack_columns(part: Columns) -> Columns:
-    """Return columns in compact form, without references to their window."""
-    return _renumbered(part, _narrow)
-
-
-def unpack_columns(part: Columns) -> Columns:
-    """Return packed columns in their original form."""
-    return _renumbered(part, _wide)
-
-
-def _renumbered(part: Columns, change: Callable[[Any], Any]) -> Columns:
-    """Return columns with changed integers; columns that share an array still share one."""
-    changed: dict[int, Any] = {}
-    out: dict[str, Any] = {}
-    for name, column in part.items():
-        numbers = getattr(column, _NUMBERS[type(column)])
-        if id(numbers) not in changed:
-            changed[id(numbers)] = change(numbers)
-        out[name] = replace(column, **{_NUMBERS[type(column)]: changed[id(numbers)]})
-    return out
-
-
-_NUMBERS: Mapping[type, str] = {Coded: "codes", Integers: "values", Milliseconds: "values_ns"}
-"""The attribute with the integers of each type of column."""
-
-
-def _narrow(numbers: Ints) -> _Packed:
-    is_set = numbers != NONE
-    base = int(numbers[is_set].min(initial=np.iinfo(np.int64).max)) - 1
-    # A uint64 holds distances that are too large for an int64.
-    distance = np.where(is_set, numbers - base, 0).view(np.uint64)
-    return _Packed(base, distance.astype(np.min_scalar_type(int(distance.max(initial=0)))))
-
-
-def _wide(packed: _Packed) -> Ints:
-    distance = packed.numbers.astype(np.int64)
-    return np.where(packed.numbers == 0, NONE, distance + packed.base)

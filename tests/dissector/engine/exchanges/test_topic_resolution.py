@@ -146,19 +146,6 @@ def test_waiting_rows_do_not_keep_their_window_in_memory() -> None:
     assert not np.shares_memory(first["connection"].values, window)
 
 
-NUMBERS = st.one_of(
-    st.sampled_from([NONE, NONE + 1, 2**63 - 1]), st.integers(-5, 300), st.integers(NONE, 2**63 - 1)
-)
-
-
-@given(numbers=st.lists(NUMBERS))
-def test_integers_of_waiting_rows_are_unchanged(numbers: list[int]) -> None:
-    columns: Columns = {"connection": Integers(np.array(numbers, np.int64))}
-    kept = topic_resolution.unpack_columns(topic_resolution.pack_columns(columns))["connection"]
-    assert isinstance(kept, Integers)
-    assert kept.values.tolist() == numbers
-
-
 def test_waiting_windows_are_limited_by_rows() -> None:
     rows = np.zeros(3, np.int64)
     resolved: list[int] = []
