@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -55,6 +56,7 @@ def read_packets(
     paths: Sequence[str | Path],
     *,
     window_bytes: int = WINDOW_BYTES,
+    first_window_bytes: int | None = None,
     stdin: BinaryIO | None = None,
     stop: StopSignal | None = None,
     every_block: bool = False,
@@ -69,6 +71,7 @@ def read_packets(
         paths: `-` is standard input.
         window_bytes: About how much of a file is in memory at a time. A window ends between two
             packets and at the end of a file, and holds at least one packet.
+        first_window_bytes: The same for the first window; by default as for others.
         stdin: Replaces standard input for `-`.
         stop: When requested, the capture ends at the current position.
         every_block: Whether to yield windows of pcapng that have no packets, only other blocks.
@@ -90,12 +93,13 @@ def read_packets(
                 _check_is_capture(name, inputs)
     first = file_bytes = 0
     buffers = BufferPool()
+    sizes = chain((first_window_bytes or window_bytes,), repeat(window_bytes))
     for number, name in enumerate(names):
         if number and stop is not None and stop.is_requested:
             return
         source = ByteSource(name, stdin, stop, inputs)
         try:
-            for packets in _windows(source, number, first, window_bytes, buffers):
+            for packets in _windows(source, number, first, sizes, buffers):
                 first = packets.first + len(packets)
                 packets.file_bytes = file_bytes + source.file_bytes
                 has_news = len(packets) or packets.problems or packets.tls_secrets
@@ -199,7 +203,7 @@ def _describe_content(head: bytes) -> str:
 
 
 def _windows(
-    source: ByteSource, number: int, first: int, window_bytes: int, buffers: BufferPool
+    source: ByteSource, number: int, first: int, sizes: Iterator[int], buffers: BufferPool
 ) -> Iterator[Packets]:
     """
     Yield the windows of one file.
@@ -214,7 +218,7 @@ def _windows(
     base = read
     rows = PacketRows(buffers)
     while not source.ended and not reader.stopped:
-        window = _allocate_window(carry, reader.needed_bytes, window_bytes, buffers)
+        window = _allocate_window(carry, reader.needed_bytes, next(sizes), buffers)
         filled, used = _fill(window, len(carry), source, reader, base, rows)
         carry = window[used:filled].tobytes() if not reader.stopped else b""
         base += used

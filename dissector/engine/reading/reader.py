@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dissector.capture.addresses import endpoint_text
@@ -69,6 +70,8 @@ class Options:
             by content.
         max_frame_bytes: Larger frames are skipped as a problem.
         window_bytes: Approximate bytes of a file in memory at a time.
+        first_window_bytes: The same for the first window, for rows to show early: it is ready
+            before threads start to read on. None: as for others.
         stdin: Read in place of standard input for `-`.
         inputs: Streams to read in place of files of some names.
         stop: Ends the captures where they are when requested.
@@ -92,6 +95,7 @@ class Options:
     keylogs: tuple[str, ...] = ()
     packet_lengths: bool = False
     inputs: Inputs = field(default_factory=dict)
+    first_window_bytes: int | None = None
 
 
 @dataclass(slots=True)
@@ -152,6 +156,7 @@ class Reading:
             options.stop,
             options.inputs,
             lengths=self.lengths,
+            first_window_bytes=options.first_window_bytes,
         )
         self._tap = tap
         self._ends = ConnectionEnds.none()
@@ -188,16 +193,19 @@ class Reading:
 
     def _map_windows(self, works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
         jobs, segments = self.options.jobs, self.source.windows()
+        alone = 0 if self.options.first_window_bytes is None else 1
+        if jobs > 2:
+            segments = chain(islice(segments, alone), prefetch(segments))
+        items: Iterator[Any] = self._all_windows(segments)
+        yield from _map_all(islice(items, alone), works)
         if jobs <= 1:
-            items: Iterator[Any] = self._all_windows(segments)
-            for work in works:
-                items = map(work, items)
-            return items
-        items = prefetch(self._all_windows(prefetch(segments) if jobs > 2 else segments))
+            yield from _map_all(items, works)
+            return
+        items = prefetch(items)
         workers = min(jobs - 1, MAX_WORKERS)
         for work in works:
             items = map_in_threads(items, work, workers, workers)
-        return items
+        yield from items
 
     def _all_windows(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         yield from self.advance(windows)
@@ -348,3 +356,10 @@ class Reading:
                 tap(connection, side, content, length)
             elif kind == GAP:
                 tap(connection, side, None, length)
+
+
+def _map_all(items: Iterator[Any], works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
+    """Apply all works to each item."""
+    for work in works:
+        items = map(work, items)
+    return items

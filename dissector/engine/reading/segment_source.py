@@ -110,11 +110,13 @@ class FileSource(FileNames):
         inputs: Inputs | None = None,
         *,
         lengths: PacketLengths | None = None,
+        first_window_bytes: int | None = None,
     ) -> None:
         super().__init__()
         self._lengths = lengths
         self._paths = paths
         self._window_bytes = window_bytes
+        self._first_window_bytes = first_window_bytes
         self._stdin = stdin
         self._stop = stop
         self._inputs = inputs
@@ -136,6 +138,7 @@ class FileSource(FileNames):
         for window in read_packets(
             self._paths,
             window_bytes=self._window_bytes,
+            first_window_bytes=self._first_window_bytes,
             stdin=self._stdin,
             stop=self._stop,
             inputs=self._inputs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,25 @@ def test_windows_read_concurrently_give_the_same_table(jobs: int) -> None:
     paths = [CAPTURES / "demo.pcap", CAPTURES / "kafka4-java-share-group.pcap"]
     one, more = (Capture(paths, Options(window_bytes=3000, jobs=n)).exchanges() for n in (1, jobs))
     assert more.equals(one)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_a_small_first_window_is_ready_before_threads_start(jobs: int, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.pcap", crossing())
+    options = Options(window_bytes=1000, first_window_bytes=100, jobs=jobs)
+    before = threading.active_count()
+    windows = Capture([file], options).windows(gleaning=True)
+    first = next(windows)
+    assert threading.active_count() == before
+    counts = [len(first.exchanges), *(len(each.exchanges) for each in windows)]
+    smaller, larger = (
+        [len(each.exchanges) for each in Capture([file], Options(window_bytes=size)).windows()]
+        for size in (100, 1000)
+    )
+    assert counts[0] == smaller[0]
+    assert len(larger) <= len(counts) < len(smaller)
+    rows = [exchange.row() for exchange in Capture([file], options)]
+    assert rows == [exchange.row() for exchange in open_capture(file)]
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
