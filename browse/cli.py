@@ -108,8 +108,12 @@ def browse(
 
 def _run(opening: CaptureOpening, filter_text: str) -> None:
     """Read the first window, then show the screen until the user quits."""
+    # First of all: a thread that reads would delay the imports.
+    import browse.app.browse_app  # noqa: F401
     from browse.listing.exchange_loading import ExchangeLoading
+    from browse.rows.freed_memory import limit_free_memory
 
+    limit_free_memory()
     access = opening.access()
     loading = ExchangeLoading(access)
     if not access.is_live:

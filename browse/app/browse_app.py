@@ -10,7 +10,6 @@ from textual.widgets import Input
 
 from browse.app.browse_base import run_in_thread
 from browse.app.choice_screen import ChoiceScreen
-from browse.app.freed_memory import release_memory
 from browse.app.panel_keys import PanelKeys
 from browse.detail import FieldChosen, FieldColumn
 from browse.filtering.filter_bar import FilterBar
@@ -18,6 +17,7 @@ from browse.filtering.filter_check import check
 from browse.filtering.filter_texts import joined
 from browse.listing.list_columns import MODES
 from browse.listing.row_list import RowList
+from browse.rows.freed_memory import release_memory
 from dissector.cli.sorting import SortKey
 
 _QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search")

@@ -126,7 +126,8 @@ class BrowseBase(App[str]):
             self.theme = self.settings.theme
         self.rows.is_following = self.session.access.is_live
         self.rows.focus()
-        run_in_thread(self.session.loading.load)
+        # The first rows are painted before the rest is read: the thread would delay them.
+        self.call_after_refresh(run_in_thread, self.session.loading.load)
         self.set_interval(POLL_S, self.take_in)
         if self._initial_filter:
             self.apply_filter(self._initial_filter)

@@ -12,7 +12,7 @@ from dissector.protocol.messages import Message
 from dissector.view.json.body import body_json
 from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.hexdump import hexdump
-from dissector.view.text.value_text import json_text
+from dissector.view.text.value_text import json_text, record_json
 
 CopyForms = dict[str, Callable[[], str]]
 """Titles, and functions that return the texts."""
@@ -38,7 +38,7 @@ def copy_forms(
     public = {name: value for name, value in row.items() if " " not in name}
     forms: CopyForms = {
         "the row as text": lambda: text,
-        "the row as JSON": lambda: json_text(public),
+        "the row as JSON": lambda: json_text(_row_json(public)),
     }
     if exchange is not None:
         forms |= {
@@ -49,6 +49,11 @@ def copy_forms(
             "a command line for it": lambda: command_of(exchange, paths),
         }
     return forms
+
+
+def _row_json(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row as `-T ndjson` prints it."""
+    return record_json(row) if "headers" in row else row
 
 
 def filter_of(exchange: Exchange) -> str:

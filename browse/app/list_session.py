@@ -14,25 +14,32 @@ from browse.filtering.filter_run import FilterRun
 from browse.filtering.filter_texts import joined
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.exchange_loading import ExchangeLoading
-from browse.listing.exchange_messages import EVIDENCE, EXCHANGE, MessageRows
 from browse.listing.list_columns import EXCHANGE_MODE, Mode
-from browse.listing.row_parts import RowParts, columns_of_rows
-from browse.listing.shown_rows import Mask, ShownRows
+from browse.rows.exchange_messages import EVIDENCE, EXCHANGE, MessageRows
+from browse.rows.row_parts import RowParts
+from browse.rows.shown_rows import Mask, ShownRows
+from browse.rows.single_rows import columns_of_rows
 from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUMNS
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.column_types import Columns, Integers
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.filter import parse
 
 if TYPE_CHECKING:
     from browse.listing.mode_passes import EventPass, RecordPass
+    from dissector.filter import Filter
 
 Spawn = Callable[[Callable[[], None]], object]
 """Runs a function in a thread."""
 
 
 _CONNECTION_NUMBERS = tuple(each.name for each in CONNECTIONS if each.type == "int")
+
+
+def _parsed(text: str) -> Filter:
+    from dissector.filter import parse  # the first rows need none
+
+    return parse(text)
 
 
 class Crumb:
@@ -95,6 +102,11 @@ class ListSession:
     def is_filtered(self) -> bool:
         """Whether a filter is active."""
         return bool(self.filter_text)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the capture has more rows than the list holds."""
+        return self._mode_pass is not None and self._mode_pass.is_full
 
     def show_mode(self, mode: Mode) -> None:
         """Switch to another kind of rows, under the same filters."""
@@ -212,7 +224,7 @@ class ListSession:
             self.shown = ShownRows(found.parts, self.mode.key)
             self._spawn(found.read)
             return
-        chosen = parse(text) if text else None
+        chosen = _parsed(text) if text else None
         if chosen is None:
             self.exchanges.filter_by(None)
         elif is_column_filter(chosen):

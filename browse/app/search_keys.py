@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from browse.app.browse_base import BrowseBase, run_in_thread
@@ -9,12 +11,13 @@ from browse.app.choice_screen import ChoiceScreen
 from browse.app.prompt_screen import LetterScreen, PromptScreen
 from browse.filtering.filter_check import check
 from browse.filtering.filter_run import FilterRun
-from browse.filtering.follow_choices import follow_choices
-from browse.listing.packet_lookup import place_of_packet
 from browse.listing.row_marks import LAST
-from browse.listing.row_search import HELP, ByteSearch, Search, parse_search, rows_with
+from browse.listing.row_search import HELP, ByteSearch, CellSearch, Search, parse_search
+from browse.rows.packet_lookup import place_of_packet
 from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import UsageError
+
+SearchRun: TypeAlias = CellSearch | ByteSearch | FilterRun
 
 
 class SearchKeys(BrowseBase):
@@ -22,7 +25,7 @@ class SearchKeys(BrowseBase):
 
     _search: Search | None = None
     _found: Ints = np.zeros(0, np.int64)
-    _search_run: ByteSearch | FilterRun | None = None
+    _search_run: SearchRun | None = None
 
     def action_go_to_packet(self) -> None:
         """Ask for a packet number, and go to its row."""
@@ -107,23 +110,25 @@ class SearchKeys(BrowseBase):
             self._search_run = None
         self._search, self._found = search, np.zeros(0, np.int64)
         if search.in_cells is not None:
-            names = self.session.mode.columns
-            self._found = rows_with(self.session.shown.parts, names, search.in_cells)
-            self.action_next_found(1)
+            parts, names = self.session.shown.parts, self.session.mode.columns
+            self._start(CellSearch(self.session.access, parts, names, search.in_cells))
             return
         if self.session.mode.name != "exchanges":
             self.show_notice("bytes and fields are searched in the list of exchanges: key 1")
             return
         if search.in_bytes is not None:
-            self._search_run = ByteSearch(self.session.access, search.in_bytes)
+            self._start(ByteSearch(self.session.access, search.in_bytes))
         else:
             verdict = check(search.filter)
             if verdict.filter is None:
                 self.show_notice(f"invalid filter: {verdict.message or 'it is empty'}")
                 return
-            self._search_run = FilterRun(self.session.access, search.filter)
-        self.session.watch(self._search_run)
-        run_in_thread(self._search_run.search)
+            self._start(FilterRun(self.session.access, search.filter))
+
+    def _start(self, run: SearchRun) -> None:
+        self._search_run = run
+        self.session.watch(run)
+        run_in_thread(run.search)
 
     def take_in(self) -> None:
         """Collect the results of threads; go to the first match."""
@@ -162,6 +167,8 @@ class SearchKeys(BrowseBase):
         if exchange is None:
             self.show_notice("the exchange is not read yet")
             return
+        from browse.filtering.follow_choices import follow_choices
+
         choices = follow_choices(exchange)
 
         def follow(index: int | None) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.errors import bug_location
 from dissector.protocol.context import using
-from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message
-from dissector.view.text.detail_tree import detail_node
 from dissector.view.text.escape import escaped
 from dissector.view.text.tree_node import Load, TreeNode
 from dissector.view.text.value_text import json_text, time_text
+
+if TYPE_CHECKING:
+    from dissector.protocol.definitions.schemas import Schemas
 
 _MISSING = {
     "no_response": "no response is due",
@@ -75,6 +76,8 @@ def _same(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
 
 def message_node(exchange: Exchange, message: Message, show_secrets: bool) -> TreeNode:
     """Return the node of a message."""
+    from dissector.view.text.detail_tree import detail_node  # the first rows need none
+
     return detail_node(
         message,
         request=exchange.request if message.kind == "response" else None,

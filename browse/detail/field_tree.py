@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -16,12 +16,13 @@ from textual.widgets.tree import TreeNode as Line
 
 from browse.detail.detail_events import FieldChosen, FieldColumn, How
 from browse.detail.exchange_nodes import nodes_or_bug, schemas_of
-from browse.detail.field_filters import column_of, filter_of
 from browse.detail.value_nodes import inside_of, value_text
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.context import using
-from dissector.protocol.definitions.schemas import Schemas
 from dissector.view.text.tree_node import Block, LazyNodes, TreeNode, index_at
+
+if TYPE_CHECKING:
+    from dissector.protocol.definitions.schemas import Schemas
 
 GROUP = 200
 """Elements of a long array per group."""
@@ -168,6 +169,8 @@ class FieldTree(Tree[Item]):
         text = None
         if self.chosen is not None and self._exchange is not None:
             with using(self._schemas):
+                from browse.detail.field_filters import filter_of
+
                 text = filter_of(self.chosen, self._exchange)
         if text is None:
             self.notify("no filter for this line", severity="warning")
@@ -176,6 +179,8 @@ class FieldTree(Tree[Item]):
 
     def action_column(self) -> None:
         """Make a column of the field at the cursor."""
+        from browse.detail.field_filters import column_of
+
         path = None if self.chosen is None else column_of(self.chosen)
         if path is None:
             self.notify("this line can't be a column", severity="warning")

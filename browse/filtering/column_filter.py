@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from browse.listing.shown_rows import Mask
+from browse.rows.shown_rows import Mask
 from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
 from dissector.engine.fields.column_query import ColumnQuery
 from dissector.engine.fields.column_query import Mask as Present
 from dissector.engine.tables.column_types import Columns, Integers
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.filter import Filter
+
+if TYPE_CHECKING:
+    from dissector.filter import Filter
 
 
 def is_column_filter(chosen: Filter) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dissector.errors import FilterError
-from dissector.filter import Filter, parse
+
+if TYPE_CHECKING:
+    from dissector.filter import Filter
 
 State = Literal["empty", "valid", "unfinished", "invalid"]
 
@@ -31,6 +33,8 @@ def check(text: str, *, records: bool = False) -> Check:
     """Validate the text of a filter; with `records` it may name columns of records."""
     if not text.strip():
         return Check("empty")
+    from dissector.filter import parse
+
     try:
         return Check("valid", parse(text, records=records))
     except FilterError as error:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from dissector.filter.literals import Literal
-
 _BARE = re.compile(r"[A-Za-z_][\w\-]*")
 _WORDS = {
     *("and", "or", "not", "in", "contains", "matches", "any", "all", "null", "true", "false"),
@@ -18,6 +16,8 @@ def literal(value: object) -> str:
     """Return a value as a literal of the filter language."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
+    from dissector.filter.literals import Literal
+
     text = str(value)
     is_bare = _BARE.fullmatch(text) and text.lower() not in _WORDS and text.isascii()
     if is_bare:

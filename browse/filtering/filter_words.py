@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from browse.filtering.filter_texts import literal
-from browse.listing.row_parts import RowParts
+from browse.rows.row_parts import RowParts
 from dissector.cli.presentation.completion import filter_words
 from dissector.engine.tables.column_types import Coded
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from browse.rows.freed_memory import trim_memory
 from dissector.cli.options import Source
 from dissector.engine.reading.capture import Window
 from dissector.errors import DissectorError, Problem, bug_location
@@ -89,4 +90,5 @@ class Pass:
             place = bug_location(error)
             self.failure = f"a bug in kafkashark: {type(error).__name__} in {place}: {error}"
         finally:
+            trim_memory()
             self.is_done = True

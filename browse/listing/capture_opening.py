@@ -20,6 +20,8 @@ from dissector.errors import CaptureError
 from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
+FIRST_WINDOW_BYTES = 1 << 20
+"""Of the file: some hundred rows, which are shown before the rest is read."""
 _LOOK_S = 0.2
 """Interval of checks for growth."""
 _MAX_TITLE = 60
@@ -117,6 +119,7 @@ class CaptureOpening:
         )
 
     def _source(self, text: str | None, records: bool, **more: Any) -> Source:
+        more |= {"first_window_bytes": FIRST_WINDOW_BYTES}
         more.setdefault("stop", StopSignal())
         capture = Capture(self.names, Options(**self.options, **more))
         chosen = Selection.of(capture, text, records=records)

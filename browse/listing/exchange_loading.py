@@ -8,7 +8,7 @@ from uuid import UUID
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.exchange_finder import ExchangeFinder
-from browse.listing.row_parts import RowParts
+from browse.rows.row_parts import RowParts
 from dissector.engine.exchanges.exchange_columns import exchange_columns
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Window

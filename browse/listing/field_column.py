@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from browse.listing.capture_access import CaptureAccess, Pass
-from browse.listing.row_parts import RowParts
+from browse.rows.row_parts import RowParts
+from browse.rows.single_rows import coded
 from dissector.cli.presentation.operand_columns import operand_cells, parse_operands
-from dissector.engine.tables.column_types import Coded
 
 
 class FieldColumnPass(Pass):
@@ -52,6 +50,6 @@ class FieldColumnPass(Pass):
         ends = self._parts.ends
         while self._filled < len(ends) and ends[self._filled] <= len(self._cells):
             begin, end = self._parts.begin_of(self._filled), ends[self._filled]
-            column = Coded(np.arange(end - begin), self._cells[begin:end])
+            column = coded(self._cells[begin:end])
             self._parts.add_column(begin, self.name, column)
             self._filled += 1

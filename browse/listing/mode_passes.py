@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from browse.listing.capture_access import CaptureAccess, Pass
-from browse.listing.exchange_messages import EVIDENCE
 from browse.listing.list_columns import MAX_BYTES
-from browse.listing.row_parts import RowParts, columns_of_rows
+from browse.rows.byte_spool import ByteSpool, bytes_column, headers_column, spool_bytes
+from browse.rows.exchange_messages import EVIDENCE
+from browse.rows.row_parts import RowParts
+from browse.rows.single_rows import columns_of_rows
 from dissector.cli.records import decoded_rows
 from dissector.column_catalogue import RECORDS
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.tables.column_types import Column, Columns, Slices
+from dissector.engine.tables.column_types import Columns, Slices, row_count
 from dissector.engine.tables.concatenate import ColumnConcatenator
-from dissector.engine.tables.polars_tables import Row, iter_rows, split_mixed
+from dissector.engine.tables.polars_tables import Row, RowBatch, split_mixed
 from dissector.protocol.embedded.own_topics import is_own_topic
 from timeline.events.event import COLUMNS as EVENT_COLUMNS
 from timeline.events.event import Event
@@ -26,8 +29,11 @@ from timeline.timeline import Timeline
 MAX_RECORDS = 1_000_000
 """Maximum number of records in the list."""
 _BATCH = 2000
+_PART_RECORDS = 30_000
+"""Approximate number of records in a part."""
 
 _RECORD_NAMES = tuple(each.name for each in RECORDS)
+_CODED_NAMES = tuple(name for name in _RECORD_NAMES if name not in ("key", "value", "headers"))
 _RECORD_NUMBERS = tuple(each.name for each in RECORDS if each.type.startswith("int"))
 
 
@@ -36,7 +42,7 @@ class RecordPass(Pass):
     Reads the records that pass a filter.
 
     Attributes:
-        parts: Records so far; long keys and values are cut.
+        parts: Records so far; keys, values and headers are in a file, long ones cut.
         is_full: Whether matching records exceed the limit.
     """
 
@@ -44,6 +50,8 @@ class RecordPass(Pass):
         super().__init__(access.reopen(text or None, True), access.total_bytes)
         self.parts = RowParts()
         self.is_full = False
+        self._spool = ByteSpool()
+        self._joined, self._waiting = ColumnConcatenator(), 0
         self._show_secrets = access.show_secrets
 
     def read(self) -> None:
@@ -58,40 +66,50 @@ class RecordPass(Pass):
 
         for window in self.windows(gleaning=self.source.filter is not None):
             for batch in split_mixed(selection.record_parts(window, is_own_topic, rows)):
-                if isinstance(batch, Mapping):
-                    self.parts.append(_shortened(batch))
-                else:
-                    self._append_rows(list(iter_rows(batch)))
-                if len(self.parts) >= MAX_RECORDS:
-                    self.is_full = True
+                for columns in _columns(batch):
+                    self._add(columns)
+                if self.is_full:
                     self.cancel()
                     return
+            self._append()
             del window
 
-    def _append_rows(self, rows: list[Row]) -> None:
-        for begin in range(0, len(rows), _BATCH):
-            some = [_cut(row) for row in rows[begin : begin + _BATCH]]
-            self.parts.append(columns_of_rows(some, _RECORD_NAMES, _RECORD_NUMBERS))
+    def _add(self, columns: Columns) -> None:
+        """Add records to the next part; a part has many, because each part costs some kilobytes."""
+        self._joined.add(_cut(columns))
+        self._waiting += row_count(columns)
+        self.is_full = len(self.parts) + self._waiting >= MAX_RECORDS
+        if self._waiting >= _PART_RECORDS or self.is_full:
+            self._append()
+
+    def _append(self) -> None:
+        if self._waiting:
+            self.parts.append(spool_bytes(self._joined.columns(), self._spool))
+            self._joined, self._waiting = ColumnConcatenator(), 0
 
 
-def _shortened(columns: Columns) -> Columns:
-    """Copy columns, and cut their bytes."""
-    cut: dict[str, Column] = {
+def _cut(columns: Columns) -> Columns:
+    return {
         name: replace(column, length=np.minimum(column.length, MAX_BYTES))
         if isinstance(column, Slices)
         else column
         for name, column in columns.items()
     }
-    joined = ColumnConcatenator()
-    joined.add(cut)
-    return joined.columns()
 
 
-def _cut(row: Row) -> dict[str, Any]:
-    def short(value: Any) -> Any:
-        return value[:MAX_BYTES] if isinstance(value, bytes) else value
-
-    return {name: short(row[name]) for name in _RECORD_NAMES}
+def _columns(batch: RowBatch) -> Iterator[Columns]:
+    """Yield a batch as columns, single rows some at a time."""
+    if isinstance(batch, Mapping):
+        yield batch
+        return
+    rows = iter(batch)
+    while some := list(islice(rows, _BATCH)):
+        columns = columns_of_rows(some, _CODED_NAMES, _RECORD_NUMBERS) | {
+            "key": bytes_column([row["key"] for row in some]),
+            "value": bytes_column([row["value"] for row in some]),
+            "headers": headers_column([row["headers"] for row in some]),
+        }
+        yield {name: columns[name] for name in _RECORD_NAMES}
 
 
 class EventPass(Pass):
@@ -100,7 +118,10 @@ class EventPass(Pass):
 
     Attributes:
         parts: The events so far.
+        is_full: False: the list holds all events.
     """
+
+    is_full = False
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
         super().__init__(access.reopen(text or None, False), access.total_bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from browse.listing.capture_access import CaptureAccess, Pass
-from browse.listing.shown_rows import ShownRows
+from browse.rows.shown_rows import ShownRows
 from dissector.cli.export import export
 from dissector.cli.output import write_rows
 
@@ -27,10 +27,14 @@ class RowExport(Pass):
         """Do nothing: writing takes only a moment, and the capture is still in use."""
 
     def _write(self) -> None:
-        parts = list(self._shown.columns())
-        names = [name for name in (parts[0] if parts else ()) if " " not in name]
-        chosen = [{name: part[name] for name in names} for part in parts]
+        names = self._names()
+        chosen = ({name: part[name] for name in names} for part in self._shown.columns())
         write_rows(chosen, self._form, str(self._path), names, names)
+
+    def _names(self) -> list[str]:
+        """Return the columns that are no hidden ones."""
+        parts = self._shown.parts.parts
+        return [name for name in (parts[0] if parts else ()) if " " not in name]
 
 
 class PacketExport(Pass):

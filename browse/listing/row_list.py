@@ -26,7 +26,7 @@ from browse.listing.list_columns import (
     title,
 )
 from browse.listing.row_marks import RowMarks
-from browse.listing.shown_rows import ShownRows
+from browse.rows.shown_rows import ShownRows
 
 _HEADER = 1
 _GUTTER = 2

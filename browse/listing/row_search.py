@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.list_columns import cell_text
-from browse.listing.row_parts import RowParts
+from browse.rows.row_parts import RowParts
 from dissector.engine.fields.column_query import Mask
 from dissector.engine.tables.column_types import Coded, Column, Integers, row_count
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.errors import UsageError
-from dissector.filter.literals import compile_pattern
 
 HELP = "search: text, re:PATTERN, hex:0a0b, bytes:TEXT (in messages), field:FILTER"
 
@@ -48,6 +47,8 @@ def parse_search(text: str) -> Search:
     kind, colon, rest = text.partition(":")
     match kind if colon else "":
         case "re":
+            from dissector.filter.literals import compile_pattern
+
             try:
                 search = compile_pattern(rest).search
             except ValueError as error:
@@ -68,17 +69,53 @@ def parse_search(text: str) -> Search:
             return Search(text, lambda cell: wanted in cell.lower())
 
 
-def rows_with(parts: RowParts, names: tuple[str, ...], holds: Callable[[str], bool]) -> Ints:
-    """Return the numbers of rows with a matching cell; times are not searched."""
-    found = [np.zeros(0, np.int64)]
-    for part in range(len(parts.ends)):
-        columns = parts.parts[part]
-        mask = np.zeros(row_count(columns), np.bool_)
-        for name in names:
-            if not name.endswith("_ns"):
-                mask |= _mask(name, columns[name], holds)
-        found.append(parts.begin_of(part) + np.flatnonzero(mask))
-    return np.concatenate(found)
+class CellSearch(Pass):
+    """
+    A search for rows with a matching cell, except in columns of times.
+
+    Attributes:
+        found: Numbers of matching rows, as one array at the end.
+    """
+
+    def __init__(
+        self,
+        access: CaptureAccess,
+        parts: RowParts,
+        names: Iterable[str],
+        holds: Callable[[str], bool],
+    ) -> None:
+        super().__init__(access.first)
+        self.found: deque[Ints] = deque()
+        self._parts = parts
+        self._names = [name for name in names if not name.endswith("_ns")]
+        self._holds = holds
+        self._searched = 0
+
+    @property
+    def share(self) -> float:
+        """Searched share of the parts, from 0 to 1."""
+        return self._searched / max(1, len(self._parts.ends))
+
+    def cancel(self) -> None:
+        """End the search soon; the capture is still needed."""
+        self.is_cancelled = True
+
+    def search(self) -> None:
+        """Search the rows; for a thread."""
+        self.run(self._search)
+
+    def _search(self) -> None:
+        found = [np.zeros(0, np.int64)]
+        for part in range(len(self._parts.ends)):
+            if self.is_cancelled:
+                return
+            columns = self._parts.columns(part)
+            mask = np.zeros(row_count(columns), np.bool_)
+            for name in self._names:
+                mask |= _mask(name, columns[name], self._holds)
+            found.append(self._parts.begin_of(part) + np.flatnonzero(mask))
+            self._searched = part + 1
+        self.found.append(np.concatenate(found))
 
 
 def _mask(name: str, column: Column, holds: Callable[[str], bool]) -> Mask:
@@ -94,7 +131,19 @@ def _mask(name: str, column: Column, holds: Callable[[str], bool]) -> Mask:
         by_value: Mask = np.array(passes, np.bool_)
         return by_value[index]
     cells = (column.value(row) for row in range(len(column)))
-    return np.array([each is not None and holds(cell_text(name, each)) for each in cells], np.bool_)
+    known: dict[object, bool] = {None: False}
+    return np.array([_passes(name, each, holds, known) for each in cells], np.bool_)
+
+
+def _passes(
+    name: str, cell: object, holds: Callable[[str], bool], known: dict[object, bool]
+) -> bool:
+    """Test a cell; `known` has the results for earlier cells of bytes, often equal ones."""
+    if isinstance(cell, list):
+        return holds(cell_text(name, cell))
+    if cell not in known:
+        known[cell] = holds(cell_text(name, cell))
+    return known[cell]
 
 
 class ByteSearch(Pass):

@@ -123,13 +123,35 @@ STEPS: dict[str, Steps] = {
 }
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.fixture(autouse=True)
+def names_without_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start in an empty folder: a view names its capture as the command did."""
+    monkeypatch.chdir(tmp_path)
+
+
+def damaged() -> Path:
+    """Return a copy of the demo that ends within a packet."""
+    data = DEMO.read_bytes()
+    file = Path("damaged.pcap")
+    file.write_bytes(data[:60_000])
+    return file
+
+
+OTHERS: dict[str, tuple[Callable[[], Path], tuple[int, int], Steps]] = {
+    "damaged": (damaged, SIZE, panel("p")),
+    "too-small": (lambda: DEMO, (39, 9), keys()),
+}
+"""Views of other captures, or of another size."""
+
+
+@pytest.mark.parametrize("name", [*STEPS, *OTHERS])
 def test_a_view(name: str, request: pytest.FixtureRequest) -> None:
+    capture, size, steps = OTHERS[name] if name in OTHERS else (lambda: DEMO, SIZE, STEPS[name])
     shown: list[str] = []
 
     async def scene() -> None:
-        async with screen(DEMO, details=DetailPanes(), size=SIZE) as each:
-            await STEPS[name](each)
+        async with screen(capture(), details=DetailPanes(), size=size) as each:
+            await steps(each)
             await each.pilot.pause()
             shown.extend(each.lines)
 
@@ -142,4 +164,4 @@ def test_a_view(name: str, request: pytest.FixtureRequest) -> None:
 
 
 def test_no_stored_view_is_obsolete() -> None:
-    assert {each.stem for each in VIEWS.iterdir()} == STEPS.keys()
+    assert {each.stem for each in VIEWS.iterdir()} == STEPS.keys() | OTHERS.keys()

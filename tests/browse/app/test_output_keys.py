@@ -45,6 +45,14 @@ def test_formats_of_a_copy() -> None:
     assert texts["a command line for it"].startswith("kafkashark dissect ")
 
 
+def test_a_record_is_copied_as_ndjson_has_it() -> None:
+    row = {"key": b"a", "value": b"\xff", "headers": [{"key": "h", "value": b"1"}]}
+    copied = json.loads(copy_forms(row, "", None, [], False)["the row as JSON"]())
+    assert copied["key"] == "a"
+    assert copied["value"] == {"hex": "ff"}
+    assert copied["headers"] == [{"key": "h", "value": "1"}]
+
+
 def test_secrets_stay_masked_in_copies() -> None:
     capture = DEMO.parent / "kafka4-sweep-sasl.pcap"
     if not capture.exists():

@@ -68,8 +68,10 @@ def test_a_search_in_cells() -> None:
             await each.press("N")
             assert each.app.rows.cursor > first
             each.app.search("re:^Join")
+            await each.settle()
             assert value(each.app.rows.chosen, "api") == "JoinGroup"
             each.app.search("nowhere at all")
+            await each.settle()
             assert "not found" in each.app.status.notice
 
     play(scene)
@@ -85,6 +87,22 @@ def test_a_search_in_messages(text: str) -> None:
             value = each.app.session.shown.parts.value
             assert value(each.app.rows.chosen, "api") in ("Produce", "Fetch")
             assert len(each.app.session.shown) == 281
+
+    play(scene)
+
+
+def test_a_search_in_keys_and_values_of_records() -> None:
+    async def scene() -> None:
+        async with screen() as each:
+            await each.press("3")
+            value = each.app.session.shown.parts.value
+            await answer(each, "ctrl+f", "enter", text="lamp")
+            assert b"lamp" in value(each.app.rows.chosen, "value")
+            places = each.app.status.notice
+            assert "of" in places
+            each.app.search("re:^nothing of this kind$")
+            await each.settle()
+            assert "not found" in each.app.status.notice
 
     play(scene)
 

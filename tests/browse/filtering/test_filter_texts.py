@@ -9,7 +9,7 @@ from browse.filtering.filter_check import check
 from browse.filtering.filter_history import FilterHistory
 from browse.filtering.filter_texts import joined, literal
 from browse.filtering.filter_words import FilterWords
-from browse.listing.row_parts import RowParts
+from browse.rows.row_parts import RowParts
 from dissector.engine.tables.column_types import Coded
 from dissector.filter import parse
 

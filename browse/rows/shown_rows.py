@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from browse.listing.row_parts import RowParts
+from browse.rows.row_parts import RowParts
 from dissector.cli.sorting import SortKey, sorted_part
 from dissector.engine.tables.column_types import Coded, Columns, Integers, select_rows
+from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Ints
 
 Mask = Callable[[Columns], Ints]
 """Returns the numbers of matching rows in a part."""
 
 _NUMBER = "number of the row"
+_BATCH = 1 << 14
+"""Rows per batch in another order than that of the capture."""
 
 
 class ShownRows:
@@ -66,13 +69,26 @@ class ShownRows:
     def columns(self) -> Iterator[Columns]:
         """Yield the shown rows in order, as chunks of columns."""
         numbers = self.numbers()
-        ends = np.array(self.parts.ends)
-        part_of = np.searchsorted(ends, numbers, side="right")
-        for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(part_of)) + 1):
-            if len(run):
-                part = int(part_of[run[0]])
-                rows = numbers[run] - self.parts.begin_of(part)
-                yield select_rows(self.parts.parts[part], rows)
+        part_of = np.searchsorted(np.array(self.parts.ends), numbers, side="right")
+        # Runs within a part, as in capture order; else batches of rows from all parts.
+        cuts = np.flatnonzero(np.diff(part_of)) + 1
+        if len(cuts) > len(self.parts.ends):
+            cuts = np.arange(_BATCH, len(numbers), _BATCH)
+        for some in np.split(numbers, cuts):
+            if len(some):
+                yield self._rows(some)
+
+    def _rows(self, numbers: Ints) -> Columns:
+        """Return rows from any parts in the given order."""
+        order = np.argsort(numbers, kind="stable")
+        ends = np.searchsorted(numbers[order], self.parts.ends)
+        joined, begin = ColumnConcatenator(), 0
+        for part, end in enumerate(ends.tolist()):
+            if begin < end:
+                rows = numbers[order[begin:end]] - self.parts.begin_of(part)
+                joined.add(self.parts.columns(part, rows))
+            begin = end
+        return select_rows(joined.columns(), np.argsort(order, kind="stable"))
 
     def numbers_with(self, name: str, most: int) -> list[int]:
         """Return the numbers of the first shown rows with a non-empty list in a column."""
@@ -116,7 +132,7 @@ class ShownRows:
         begin, self._seen = self._seen, len(ends)
         if self._mask is not None:
             for part in range(begin, self._seen):
-                numbers = self._mask(self.parts.parts[part])
+                numbers = self._mask(self.parts.columns(part))
                 self._passing.append(self.parts.begin_of(part) + numbers)
         self._arrange()
         return True
@@ -145,10 +161,10 @@ class ShownRows:
         """Return the numbers of all rows in the order of a column."""
         columns = [
             {
-                sort.name: self.parts.column(part, sort.name),
+                sort.name: column,
                 _NUMBER: Integers(np.arange(self.parts.begin_of(part), self.parts.ends[part])),
             }
-            for part in range(self._seen)
+            for part, column in enumerate(self.parts.sort_column(self._seen, sort.name))
         ]
         found = sorted_part(columns, [sort])
         assert isinstance(found, dict)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from browse.listing.packet_lookup import place_of_packet
-from browse.listing.row_parts import RowParts, columns_of_rows
-from browse.listing.shown_rows import ShownRows
+from browse.rows.packet_lookup import place_of_packet
+from browse.rows.row_parts import RowParts
+from browse.rows.shown_rows import ShownRows
+from browse.rows.single_rows import columns_of_rows
 from dissector.cli.sorting import SortKey
 from dissector.engine.tables.column_types import Coded, Columns, Integers
 

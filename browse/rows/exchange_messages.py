@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from browse.listing.row_parts import RowParts
+from browse.rows.row_parts import RowParts
 from dissector.engine.tables.column_types import (
     Coded,
     Column,
     Columns,
     Integers,
     Milliseconds,
-    select_rows,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 
@@ -44,12 +43,13 @@ class MessageRows:
     def update(self) -> None:
         """Add messages of new exchanges."""
         for part in range(self._seen, len(self._exchanges.ends)):
-            columns, begin = self._exchanges.parts[part], self._exchanges.begin_of(part)
+            columns, begin = self._exchanges.columns(part), self._exchanges.begin_of(part)
             for kind in _KINDS:
                 packets = columns[f"{kind}_packet"]
                 assert isinstance(packets, Integers)
                 rows = np.flatnonzero(packets.values != NONE)
-                self.parts.append(_messages(select_rows(columns, rows), kind, begin + rows))
+                some = self._exchanges.columns(part, rows)
+                self.parts.append(_messages(some, kind, begin + rows))
             self._seen = part + 1
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from browse.listing.shown_rows import ShownRows
+from browse.rows.shown_rows import ShownRows
 from dissector.engine.tables.exchange_table import NONE
 
 
