@@ -1,5 +1,5 @@
 """
-Columns of bytes in a temporary file, because keys and values of a million records take too much memory.
+Columns of bytes in a temporary file: keys and values of a million records exceed the memory.
 
 Memory holds only the position and the length of each value.
 """

@@ -96,7 +96,7 @@ def test_a_search_in_keys_and_values_of_records() -> None:
         async with screen() as each:
             await each.press("3")
             value = each.app.session.shown.parts.value
-            await answer(each, "ctrl+f", "enter", text="lamp")
+            await answer_question(each, "ctrl+f", "enter", text="lamp")
             assert b"lamp" in value(each.app.rows.chosen, "value")
             places = each.app.status.notice
             assert "of" in places
