@@ -51,7 +51,7 @@ class Redaction:
         self._plain: dict[int, list[tuple[int, PlainMessage]]] = {}
 
     def close(self) -> None:
-        """Forget the reading."""
+        """Drop the reading."""
         self.stream.close()
 
     @property
@@ -60,7 +60,7 @@ class Redaction:
         return self._messages.lost_batches
 
     def read(self, exchanges: Iterable[Exchange], reading: Reading) -> None:
-        """Replace the messages of exchanges, which come in the order of the capture."""
+        """Replace the messages of exchanges, in the order of the capture."""
         for exchange in exchanges:
             number = exchange.connection
             is_encrypted = is_decrypted(reading, number)

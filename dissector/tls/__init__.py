@@ -1,1 +1,1 @@
-"""TLS: key logs, handshakes and records to plaintext, without input or output of its own."""
+"""TLS: key logs, handshakes and records to plaintext, without input or output."""

@@ -1,5 +1,5 @@
 """
-Handshake messages, as far as decryption and the summary of a connection need them.
+The handshake messages needed for decryption and the summary of a connection.
 
 Source: RFC 8446 section 4, RFC 5246 section 7.4, RFC 6066 (server name), RFC 7301 (ALPN)
 """
@@ -111,7 +111,7 @@ def _text(raw: bytes) -> str:
 
 
 class _Parts:
-    """Takes parts of a message from its front."""
+    """Reads parts of a message from its front."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -196,7 +196,7 @@ def read_subject(body: bytes, is_tls13: bool) -> str:
     certificates = _Parts(parts.vector(3))
     if not certificates.left:
         return ""
-    # Few connections have certificates that can be read, and it takes long to load.
+    # Few connections have readable certificates, and the library is slow to load.
     from cryptography import x509
 
     try:
@@ -206,6 +206,6 @@ def read_subject(body: bytes, is_tls13: bool) -> str:
             subject = certificate.subject.rfc4514_string()
     except BadMessage:
         raise
-    except Exception as error:  # the library declares no base class of its own
+    except Exception as error:  # the library declares no common base class
         raise BadMessage(f"unreadable certificate ({type(error).__name__})") from None
     return "".join(char if char.isprintable() else "?" for char in subject[:1024])

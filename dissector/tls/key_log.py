@@ -16,7 +16,7 @@ from dissector.errors import CaptureError
 
 RANDOM_BYTES = 32
 PREFIX_BYTES = 8
-"""How much of an encrypted premaster secret a line `RSA` has."""
+"""Bytes of an encrypted premaster secret in a line `RSA`."""
 
 MASTER_LABEL = "CLIENT_RANDOM"
 PREMASTER_LABEL = "PMS_CLIENT_RANDOM"
@@ -41,7 +41,7 @@ _SESSION = re.compile(r"RSA Session-ID:([0-9A-Fa-f]{2,64}) Master-Key:([0-9A-Fa-
 
 _MAX_LINE_BYTES = 1 << 14
 _MAX_SESSIONS = 1 << 16
-"""How many sessions are remembered for their resumption."""
+"""Maximum number of sessions kept for their resumption."""
 
 _READ_BYTES = 1 << 20
 
@@ -60,7 +60,7 @@ class KeyLog:
         generation: Rises with each new line, so that a connection knows when to retry.
         lines: Lines with a secret that was not known before.
         skipped: Lines that are neither a comment nor known.
-        follow: Whether more lines may come while the capture is read.
+        follow: Whether lines may be added while the capture is read.
         search_trials: How many sequence numbers may still be tried in all connections without
             hellos, where each one costs.
     """
@@ -103,7 +103,7 @@ class KeyLog:
 
     @property
     def may_decrypt(self) -> bool:
-        """Whether there is any secret, or one may come."""
+        """Whether there is any secret, or one may be added."""
         return bool(self) or (self.follow and self.is_given)
 
     def refresh(self) -> bool:
@@ -146,7 +146,7 @@ class KeyLog:
             self._sessions.setdefault(_session_key(session), master)
 
     def claim(self, client_random: bytes) -> None:
-        """Note that the hello of a connection was seen: no other connection has its lines."""
+        """Record that the hello of a connection was seen: no other connection has its lines."""
         if client_random in self._secrets:
             self._claimed.add(client_random)
 
@@ -158,7 +158,7 @@ class KeyLog:
                 yield client_random, secret
 
     def _read(self, name: str, is_first: bool) -> None:
-        """Read a file from where it was left; an incomplete last line waits for its end."""
+        """Read a file from its last position; an incomplete last line waits for its end."""
         try:
             with Path(name).open("rb") as file:
                 file.seek(self._files[name])
@@ -248,6 +248,6 @@ def _session_key(session: bytes) -> bytes:
     """Return a session id unchanged, a ticket as its hash."""
     if len(session) <= 32:
         return session
-    import hashlib  # takes two milliseconds, more than all else here
+    import hashlib  # takes two milliseconds, more than everything else here
 
     return hashlib.sha256(session).digest() + b"ticket"

@@ -28,14 +28,14 @@ MAX_TRANSCRIPT_BYTES = 1 << 18
 
 
 class Epoch(NamedTuple):
-    """Which keys protect a direction: their kind, and how often they were updated."""
+    """The keys of a direction: their kind, and number of updates."""
 
     kind: str
     generation: int = 0
 
 
 class Entry(NamedTuple):
-    """Where a connection without its hellos may be: line of the key log, suite, role and epoch."""
+    """Possible place of a connection without hellos: line of the key log, suite, role, epoch."""
 
     client_random: bytes
     suite: CipherSuite
@@ -50,7 +50,7 @@ class Negotiation:
 
     Attributes:
         client_random: Random of the ClientHello, or of the line found for the connection.
-        server_hello: The ServerHello; None while it has not come.
+        server_hello: The ServerHello; None until it is received.
         client_hello: The ClientHello, None before it.
         version: The version; 0 while unknown.
         suite_number: The code point of the suite; 0 while unknown.
@@ -84,13 +84,13 @@ class Negotiation:
         return self.version == TLS13
 
     def take_client_hello(self, hello: Hello, keys: KeyLog) -> None:
-        """Take the ClientHello, the last one after a HelloRetryRequest."""
+        """Process the ClientHello, the last one after a HelloRetryRequest."""
         self.client_hello = hello
         self.client_random = hello.random
         keys.claim(hello.random)
 
     def take_server_hello(self, hello: Hello) -> None:
-        """Take the ServerHello, which is not a HelloRetryRequest."""
+        """Process the ServerHello, which is not a HelloRetryRequest."""
         self.server_hello = hello
         self.version = hello.version
         self.suite_number = hello.suite
@@ -103,7 +103,7 @@ class Negotiation:
             self.sent_bytes += len(message)
 
     def drop_transcript(self) -> None:
-        """Forget the messages: all keys that depend on them are there."""
+        """Drop the messages: all keys that depend on them are known."""
         self.sent[0].clear()
         self.sent[1].clear()
 
@@ -135,7 +135,7 @@ class Negotiation:
         return Reason.NO_LINE
 
     def remember_session(self, session: bytes, keys: KeyLog) -> None:
-        """Keep the master secret for a session that may be resumed without a line of its own."""
+        """Keep the master secret for a session that may be resumed without a separate line."""
         suite = self.suite
         master = None if suite is None else self._master(suite, keys)
         if master is not None:

@@ -27,7 +27,7 @@ MAX_SEQUENCE = (1 << 64) - 1
 Aead = AESGCM | ChaCha20Poly1305 | AESCCM
 
 UNVERIFIED = (InvalidTag, ValueError)
-"""What `open` raises for a record that does not verify, or is too short for its cipher."""
+"""Errors of `open` for a record that does not verify, or is too short for its cipher."""
 
 _HASHES: dict[str, type[HashAlgorithm]] = {"sha1": SHA1, "sha256": SHA256, "sha384": SHA384}
 _MAC_BYTES = {"": 0, "sha1": 20, "sha256": 32, "sha384": 48}

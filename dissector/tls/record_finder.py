@@ -29,7 +29,7 @@ for ciphers with costly trials of sequence numbers.
 """
 
 CCM_TRIALS = 8
-"""How many sequence numbers of AES-CCM cost as much as one of another cipher."""
+"""Number of sequence numbers of AES-CCM with the cost of one of another cipher."""
 
 RESYNC_TRIALS = 1 << 19
 """Limit of trials for a connection with a captured hello, beside those for lost bytes."""
@@ -38,19 +38,19 @@ ENTRY_TRIALS = 20
 """Fixed cost of trying a line of the key log, in trials."""
 
 MAX_GENERATIONS = 8
-"""How many lost KeyUpdates are considered."""
+"""Maximum number of lost KeyUpdates considered."""
 
 FEW_ENTRIES = 64
-"""Up to how many candidate lines each generation of keys is considered."""
+"""Maximum number of candidate lines for which each generation of keys is considered."""
 
 MAX_ENTRY_ATTEMPTS = 4
-"""How many records of a direction are tried with the lines of a key log."""
+"""Number of records of a direction tried with the lines of a key log."""
 
 MIN_RECORD_BYTES = 22
 """The shortest encrypted record."""
 
 UNKNOWN_RECORDS = 1 << 16
-"""How many records may be lost in a gap of unknown length, where each one costs."""
+"""Maximum number of lost records in a gap of unknown length, if each one costs."""
 
 _SMALL_NONCE = 1 << 32
 
@@ -60,7 +60,7 @@ class RecordFinder:
     Finds the keys and sequence number of records of one connection.
 
     Attributes:
-        resyncs: How often that succeeded.
+        resyncs: Number of successful searches.
     """
 
     def __init__(self, negotiation: Negotiation) -> None:
@@ -266,7 +266,7 @@ def _is_ccm13(cipher: RecordCipher) -> bool:
 def _plain_lost(
     cipher: RecordCipher, records: int, lost_bytes: int | None, body_bytes: int
 ) -> int | None:
-    """Return how much data the lost records held; None if that can't be known."""
+    """Return the amount of data in the lost records; None if unknown."""
     plain = cipher.plain_bytes(body_bytes)
     if lost_bytes is None or plain is None:
         return None

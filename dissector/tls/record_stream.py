@@ -21,13 +21,13 @@ from dissector.tls.record_run import (
 from dissector.tls.tls_summary import Plaintext, Reason
 
 WAITING_BYTES = 256 << 10
-"""How much of a direction waits for hellos in the other one, or for keys."""
+"""Bytes of a direction that may wait for hellos in the other one, or for keys."""
 
 PIECE_BYTES = 1 << 16
 """Longer input is split, to bound the buffer."""
 
 MAX_ATTEMPTS = 256
-"""How many records may be tried after a gap before the direction is given up."""
+"""Number of records tried after a gap before the direction is given up."""
 
 SYNC, SEARCH, BLOCKED, DROP = range(4)
 """
@@ -148,7 +148,7 @@ class RecordStream:
 
     @property
     def is_virgin(self) -> bool:
-        """Whether no byte of this direction has come, so that its hello may still follow."""
+        """Whether no byte of this direction was received, so that its hello may still follow."""
         return not self.offset and not self.held.size and self.mode == SYNC
 
     @property
@@ -162,7 +162,7 @@ class RecordStream:
         return self.epoch is not None and self.epoch.kind in (APPLICATION, TLS12_KEYS)
 
     def feed(self, data: bytes, time_ns: int, packet: int) -> None:
-        """Take the next bytes."""
+        """Process the next bytes."""
         if len(data) > PIECE_BYTES:
             for at in range(0, len(data), PIECE_BYTES):
                 self.feed(data[at : at + PIECE_BYTES], time_ns, packet)
@@ -211,7 +211,7 @@ class RecordStream:
         self._need = needed_bytes(run.data[run.used :])
 
     def lose(self, length: int | None, time_ns: int, packet: int) -> None:
-        """Take note that bytes are missing; None: their number is unknown."""
+        """Record missing bytes; None: their number is unknown."""
         if self.mode == BLOCKED:
             self._owner.give_up_waiting(self)
         if self.mode == DROP:
@@ -265,7 +265,7 @@ class RecordStream:
             self.out.append(Plaintext(self.side, None, length, time_ns, packet))
 
     def _drain(self) -> None:
-        """Process the bytes held as far as possible."""
+        """Process all bytes that can be processed."""
         before = (-1, -1)
         while self.held.size >= self._need and before != (self.mode, self.held.size):
             before = (self.mode, self.held.size)

@@ -1,5 +1,5 @@
 """
-Sequence numbers of records of TLS 1.3, when the number of lost records is not known.
+Search for sequence numbers of TLS 1.3 records after an unknown number of lost records.
 
 The additional data of such a record is its header: the sequence number is in the nonce alone.
 """
@@ -26,7 +26,7 @@ message or data.
 """
 
 _CHUNK = 1 << 12
-"""How many sequence numbers are tried at once: a batch fits into the cache."""
+"""Number of sequence numbers tried at once: a batch fits into the cache."""
 
 _SIGMA = np.frombuffer(b"expand 32-byte k", "<u4")
 

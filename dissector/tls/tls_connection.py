@@ -43,7 +43,7 @@ class TlsConnection:
 
     Attributes:
         problems: Side and problem; positions are offsets in the stream of the side.
-        problem_count: How many there were, also beyond those kept.
+        problem_count: Number of problems, including those not kept.
         client: The side of the client; None while unknown.
         negotiation: The result of the hellos.
         streams: Both directions.
@@ -73,7 +73,7 @@ class TlsConnection:
         self._keys = KeyLog()
 
     def attach(self, keys: KeyLog) -> None:
-        """Go on with a key log, after unpickling."""
+        """Continue with a key log, after unpickling."""
         self._keys = keys
         for stream in self.streams:
             sequence, stream.pickled_sequence = stream.pickled_sequence, None
@@ -84,7 +84,7 @@ class TlsConnection:
 
     def feed(self, side: int, data: bytes, time_ns: int, packet: int) -> list[Plaintext]:
         """
-        Take the next bytes of a side.
+        Process the next bytes of a side.
 
         Returns:
             Plaintext of the records that are complete now; of the other side too, if that has
@@ -97,7 +97,7 @@ class TlsConnection:
         return self._output(stream)
 
     def gap(self, side: int, length: int | None, time_ns: int, packet: int) -> list[Plaintext]:
-        """Take note of bytes of a side that were not captured; None: an unknown number."""
+        """Record uncaptured bytes of a side; None: an unknown number."""
         stream = self.streams[side]
         stream.lose(length, time_ns, packet)
         return self._output(stream)
@@ -198,7 +198,7 @@ class TlsConnection:
             self.problems.append((stream.side, Problem(what, position=offset)))
 
     def _output(self, stream: RecordStream) -> list[Plaintext]:
-        """Return what came, after the other side has gone on if it waited for this one."""
+        """Return the plaintext, after the other side has continued if it waited for this one."""
         other = self.streams[1 - stream.side]
         if other.mode == BLOCKED and not self._must_wait(other):
             other.resume()

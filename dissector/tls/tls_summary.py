@@ -56,7 +56,7 @@ class TlsSummary:
         alpn: The application protocol that the server chose; empty if none or not visible.
         resumed: Whether it resumed a session; None while unknown.
         client_subject: The subject of the client's certificate; empty if none or not visible.
-        reason: Why it is not decrypted; None if it is decrypted, as far as captured.
+        reason: Reason why it is not decrypted; None if the captured part is decrypted.
         records: Records seen.
         decrypted: Records of any content that were decrypted.
         failed: Records that could not be decrypted although keys were there.
@@ -64,7 +64,7 @@ class TlsSummary:
         key_updates: Messages KeyUpdate.
         has_early_data: Whether the server accepted early data.
         renegotiated: Whether one side requested a renegotiation.
-        resyncs: How often the place in the connection was found again.
+        resyncs: Number of successful resynchronisations.
     """
 
     version: str = ""

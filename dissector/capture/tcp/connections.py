@@ -57,7 +57,7 @@ class Connection:
         b: The other endpoint.
         first_ns: Capture time of its first packet.
         last_ns: Capture time of its last packet.
-        sides: What `a` sent, and what `b` sent.
+        sides: Data sent by `a`, and by `b`.
         syn_seen: Whether its opening SYN or SYN/ACK is in the capture.
         ended: `fin`, `rst`, `reused` (the ports were reused for another connection) or empty.
     """

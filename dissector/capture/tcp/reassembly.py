@@ -42,7 +42,7 @@ from dissector.capture.tcp.tables.flow_table import FlowTable, any_network_key
 __all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 
 MAX_BUFFERED_BYTES = 256 << 20
-"""How much may wait on all connections together; above it holes become gaps at once."""
+"""Limit of waiting bytes on all connections; beyond it holes become gaps immediately."""
 
 _NO_TIMES: Int64s = np.zeros(0, dtype=np.int64)
 
@@ -89,7 +89,7 @@ class Streams:
 
     @property
     def forced_gaps(self) -> int:
-        """How often a hole became a gap early, because too much waited on all connections."""
+        """Number of holes that became gaps early, because of this limit."""
         return int(self._counts[FORCED_GAPS])
 
     def feed(self, segments: Segments) -> Chunks:
@@ -111,7 +111,7 @@ class Streams:
         return self._out.build(segments.data)
 
     def finish(self, numbers: Int64s | None = None) -> Chunks:
-        """Return what still waited: the capture has ended, or these connections have."""
+        """Return the remaining data, at the end of the capture or of these connections."""
         connections = self.connections
         incomplete = connections.incomplete()
         if numbers is not None:
@@ -144,7 +144,7 @@ class Streams:
         self._closing = deque(each for each in closing if each[1] >= 0)
 
     def _process_segments(self, columns: SegmentArrays, at: int) -> int:
-        """Process segments on the fast path; return where it stopped."""
+        """Process segments on the fast path; return the segment at which it stopped."""
         flows, counts, until = self._flows, self._counts, self._next_deadline()
         counts[NEEDED_ROWS] = MAX_ROWS_PER_SEGMENT
         while counts[NEEDED_ROWS]:
@@ -269,7 +269,7 @@ class Streams:
 
     def _advance_closing(self, clock_ns: int) -> None:
         """
-        Advance closed connections with holes, which may get no more packets.
+        Advance closed connections with holes, which may receive no more packets.
 
         The result depends on the clock, not on the connection of the segment that advanced it.
         """

@@ -200,7 +200,7 @@ class Correlator:
 
     def retain(self, numbers: Ints) -> None:
         """
-        Forget all connections but these, in order; each gets its index as its new number.
+        Drop all connections but these, in order; each gets its index as its new number.
 
         The others must have ended by `finish`.
         """
@@ -221,7 +221,7 @@ class Correlator:
 
     @property
     def early_decisions(self) -> int:
-        """How often doubtful connections were decided before the end, for lack of room."""
+        """Number of doubtful connections decided before the end, for lack of room."""
         return self.slow_path.early_decisions
 
     def low_watermark(self) -> int:
@@ -329,7 +329,7 @@ class Correlator:
                 correlator.mark_other()
 
     def _run(self, chunks: Chunks, carry_over_start: int) -> None:
-        """Process the chunks, on the fast path as far as possible."""
+        """Process the chunks, on the fast path if possible."""
         tables, counters = self.tables, self.tables.counters
         columns = ChunkColumns._make(getattr(chunks, name) for name in ChunkColumns._fields)
         while counters[NEXT_CHUNK] < len(chunks):

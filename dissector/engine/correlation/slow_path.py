@@ -41,7 +41,7 @@ MAX_DOUBTFUL_BYTES = 64 << 20
 
 
 class Connections(Protocol):
-    """The connections of a capture by number; more may come."""
+    """Connections of a capture by number; it may grow."""
 
     def __len__(self) -> int: ...
 
@@ -57,7 +57,7 @@ class SlowPath:
 
     Attributes:
         correlators: By number of connection.
-        early_decisions: How often doubt was resolved before the end, for lack of room.
+        early_decisions: Number of doubtful connections decided before the end, for lack of room.
         at_end: Whether connections end because the capture does.
     """
 
@@ -149,7 +149,7 @@ class SlowPath:
         return doubtful_sides
 
     def retain(self, new_numbers: Int64s) -> None:
-        """Forget the connections with a negative new number; renumber the others."""
+        """Drop the connections with a negative new number; renumber the others."""
         renumbered = {
             int(new_numbers[number]): correlator for number, correlator in self.correlators.items()
         }
@@ -165,13 +165,13 @@ class SlowPath:
 
     def add_chunks(self, chunks: Chunks, at: int, framed_bytes: int, carry_over_start: int) -> int:
         """
-        Process a chunk, and those behind it that need the slow path too.
+        Process a chunk, and following ones that need the slow path too.
 
         Args:
             chunks: Of the window.
             at: The chunk.
-            framed_bytes: How many bytes of it the kernel has framed.
-            carry_over_start: Where the bytes of `chunks.carry_over` begin in the carry-over buffer.
+            framed_bytes: Number of its bytes framed by the kernel.
+            carry_over_start: Begin of the bytes of `chunks.carry_over` in the carry-over buffer.
 
         Returns:
             The next chunk.
@@ -221,7 +221,7 @@ class SlowPath:
             self._end(correlator)
 
     def _end(self, correlator: ConnectionCorrelator) -> None:
-        """End a connection; a doubtful one waits, as far as there is room for it."""
+        """End a connection; a doubtful one waits, if there is room for it."""
         if correlator.doubtful_side is not None:
             return
         correlator.end()

@@ -107,7 +107,7 @@ class StateTables:
         return {**self.__dict__, "carry_over": self.carry_over[:used]}
 
     def start_window(self, data: Bytes, count: int) -> None:
-        """Begin a window with room for so many exchanges."""
+        """Begin a window with the given capacity for exchanges."""
         self.data = data
         self.counters[WINDOW_LENGTH] = len(data)
         self.counters[ROW_COUNT] = 0
@@ -157,7 +157,7 @@ class StateTables:
         return int(rows[:, [SIDES + BARRIER, SIDES + SIDE_WIDTH + BARRIER]].min(initial=NEVER))
 
     def set_barriers(self, number: int, barriers: tuple[int, int]) -> None:
-        """Set how far the sides of a connection may be read."""
+        """Set the read limits of both sides of a connection."""
         row = self.connections[number]
         for at, barrier in zip((SIDES, SIDES + SIDE_WIDTH), barriers, strict=True):
             self.counters[BARRIER_COUNT] += int(row[at + BARRIER] == NEVER) - int(barrier == NEVER)
@@ -259,7 +259,7 @@ class StateTables:
         self.counters[ROW_COUNT] = count + 1
 
     def widen_rows(self, count: int) -> None:
-        """Make room for so many exchanges."""
+        """Make room for the given number of exchanges."""
         capacity = self.rows.shape[1]
         if count > capacity:
             wider: Ints = self._buffers.acquire(np.int64, ROW_WIDTH, max(count, 2 * capacity))
@@ -305,7 +305,7 @@ class StateTables:
         return self._grown + self._grown // 4
 
     def _grow_carry_over(self, count: int, used: int | None = None) -> None:
-        """Make room for so many carried bytes; keep the used ones."""
+        """Make room for carried bytes; keep the used ones."""
         if count > len(self.carry_over):
             wider = single_use(max(count, 2 * len(self.carry_over)))
             used = min(len(self.carry_over), self.counter(CARRIED_BYTES)) if used is None else used

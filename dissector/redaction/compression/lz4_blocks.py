@@ -73,7 +73,7 @@ def _cost(sequence: Sequence) -> int:
 
 
 def _extra(length: int) -> int:
-    """Return how many bytes follow the half byte of a length."""
+    """Return the number of bytes after the half byte of a length."""
     return 0 if length < 15 else 1 + (length - 15) // 255
 
 

@@ -28,11 +28,11 @@ _ZSTD_PADDING = {
     6: (0, 2),
     7: (4, 1),
 }
-"""Missing bytes -> bytes of a dictionary id 0 (none), and how many empty blocks."""
+"""Missing bytes -> bytes of a dictionary id 0 (none), and number of empty blocks."""
 
 
 def gzip_of_length(raw: bytes, old: bytes) -> bytes | None:
-    """Return gzip of bytes as long as another; None where it is longer."""
+    """Return gzip with the length of another one; None if it is longer."""
     encoder = zlib.compressobj(9, zlib.DEFLATED, GZIP_WBITS, 9)
     new = encoder.compress(raw) + encoder.flush()
     missing = len(old) - len(new)
@@ -44,7 +44,7 @@ def gzip_of_length(raw: bytes, old: bytes) -> bytes | None:
 
 
 def zstd_of_length(raw: bytes, old: bytes) -> bytes | None:
-    """Return zstd of bytes as long as another; None where it is longer."""
+    """Return zstd with the length of another one; None if it is longer."""
     import zstandard
 
     for level in _ZSTD_LEVELS:

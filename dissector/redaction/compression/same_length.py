@@ -28,7 +28,7 @@ def same_length(codec: int, raw: bytes, old: bytes, magic: int = 2) -> bytes | N
         magic: Of the batch, as for `decompress`.
 
     Returns:
-        None where the result would be longer.
+        None if the result would be longer.
     """
     compress = _CODECS.get(codec)
     if compress is None:

@@ -1,5 +1,5 @@
 """
-Matches and literals of LZ77: what lz4 and snappy write, each in its own form.
+Matches and literals of LZ77, as encoded by lz4 and snappy.
 
 `exact` finds sequences with a wanted encoded size: bytes that could be copied are written as
 literals until the size is right.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 MIN_MATCH = 4
 _MOST_SAVED = 32
-"""A shorter match may save so many bytes of its own."""
+"""Maximum number of bytes a shorter match may save."""
 
 
 class Sequence(NamedTuple):
@@ -24,7 +24,7 @@ class Sequence(NamedTuple):
     Attributes:
         literals: Number of literals.
         match: Number of bytes copied; 0 only in the last sequence.
-        offset: How far back they are.
+        offset: Distance of the copied bytes.
     """
 
     literals: int
@@ -84,7 +84,7 @@ def grown(sequences: list[Sequence], cost: Cost, missing: int) -> tuple[list[Seq
     Args:
         sequences: The last one has only literals.
         cost: The encoded size of a sequence.
-        missing: How many bytes more are wanted.
+        missing: Number of additional bytes.
     """
     out, before = list(sequences), -1
     while missing and missing != before:

@@ -66,7 +66,7 @@ def _cost(sequence: Sequence) -> int:
 
 
 def _length_bytes(literals: int) -> int:
-    """Return how many bytes a literal's length needs behind the tag."""
+    """Return the number of bytes of a literal's length after the tag."""
     return 0 if literals <= 60 else 1 if literals <= 256 else 2 if literals <= 65536 else 3
 
 

@@ -59,4 +59,4 @@ NEVER_KEPT = frozenset(
 )
 
 KEPT = tuple(role.value for role in Role if role not in NEVER_KEPT)
-"""What `--keep` takes."""
+"""Values of `--keep`."""

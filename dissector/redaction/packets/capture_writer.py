@@ -21,7 +21,7 @@ class CaptureWriter:
     Writes sections of packets.
 
     Attributes:
-        packets: How many were written.
+        packets: Number of written packets.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -30,7 +30,7 @@ class CaptureWriter:
         self._interfaces: dict[int, int] = {}
 
     def start_section(self) -> None:
-        """Begin a section, which has interfaces of its own."""
+        """Begin a section, with separate interfaces."""
         self._interfaces = {}
         self._block(SECTION, _SECTION)
 

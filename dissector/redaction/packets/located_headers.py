@@ -26,11 +26,11 @@ class Located:
 
     Attributes:
         data: Its bytes; of a datagram in fragments, one packet with all of it.
-        link_end: Where the header of the link ends.
+        link_end: End of the link header.
         headers: The headers after it, as read: their form, or None for skipped bytes, and where
             they begin and end.
-        tcp_at: Where the TCP header begins.
-        end: Where the captured bytes of TCP end; padding follows.
+        tcp_at: Begin of the TCP header.
+        end: End of the captured bytes of TCP; padding follows.
         original: Length on the wire.
         is_cut: Whether some of the segment was not captured.
     """
@@ -45,7 +45,7 @@ class Located:
 
     @property
     def payload_at(self) -> int:
-        """Where the payload begins."""
+        """Begin of the payload."""
         return min(self.tcp_at + (self.data[self.tcp_at + 12] >> 4) * 4, self.end)
 
 

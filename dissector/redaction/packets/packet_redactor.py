@@ -31,7 +31,7 @@ from dissector.redaction.packets.located_headers import Located
 
 _MAC_BYTES = 6
 _LINK_ADDRESSES = {ETHERNET: (0, 6), LINUX_SLL: (6,), LINUX_SLL2: (12,)}
-"""Where the addresses of a link's header begin."""
+"""Positions of the addresses in a link header."""
 
 _KEPT_OPTIONS = {2: 4, 3: 3, 4: 2, 8: 10}
 """Options of TCP, and their sizes: segment size, window scale, SACK permitted, timestamps."""

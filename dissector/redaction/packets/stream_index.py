@@ -23,7 +23,7 @@ class Position(NamedTuple):
     Attributes:
         connection: Number of the connection.
         side: The sending side.
-        offset: Where the segment begins in the stream; negative before the first captured byte.
+        offset: Begin of the segment in the stream; negative before the first captured byte.
     """
 
     connection: int

@@ -1,1 +1,1 @@
-"""What objects and kernels share: columns and arrays of the state, and limits."""
+"""Code shared by objects and kernels: columns and arrays of the state, and limits."""

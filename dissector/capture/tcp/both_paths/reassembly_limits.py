@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 WAIT_NS = 50_000_000
-"""How much later than its successors on the wire a segment may be captured."""
+"""Maximum delay of a segment's capture after its successors on the wire."""
 
 UNACKED_WAIT_NS = 10_000_000_000
-"""How long a hole may stay open where no captured acknowledgement could confirm it."""
+"""Maximum age of a hole that no captured acknowledgement could confirm."""
 
 START_WAIT_BYTES = 64 << 10
 """Limit of waiting data at the start of a stream without a captured SYN."""
 
 MAX_WAITING_BYTES = 16 << 20
 MAX_WAITING_SEGMENTS = 16 << 10
-"""How much may wait behind a hole before the hole becomes a gap."""
+"""Limit of waiting data after a hole; beyond it the hole becomes a gap."""
 
 FAR_BYTES = 64 << 20
 """Sequence numbers farther apart than this do not belong to one connection."""
 
 RESET_WINDOW_BYTES = 1 << 20
-"""How far from the next expected byte a RST is accepted."""
+"""Distance from the next expected byte within which a RST is accepted."""
 
 REPLY_WINDOW_BYTES = 1 << 20
-"""How far a segment may be from the acknowledgements of the other direction."""
+"""Maximum distance of a segment from the acknowledgements of the other direction."""
 
 MAX_STEPS = 64
-"""How many segments are passed in search of a place; farther from the end an object finds it."""
+"""Number of segments passed in the search for a place; an object handles longer searches."""

@@ -40,7 +40,7 @@ class StateArrays(NamedTuple):
     Attributes:
         connections: See `connection_columns`.
         losses: Loss counters, one per stream.
-        gaps: The gaps that streams remember.
+        gaps: Recent gaps of streams.
         waits: Waiting data of each connection, see `waiting_columns`.
         waiting: The waiting segments, see `waiting_columns`.
         carried: Bytes of segments of earlier windows.

@@ -40,7 +40,7 @@ def flush_connections(
     Args:
         numbers: The connections.
         state: Of all.
-        out: Gets the rows.
+        out: Receives the rows.
         at: Index of the first to flush.
         release: The packet that releases.
 

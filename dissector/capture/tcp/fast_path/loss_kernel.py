@@ -37,7 +37,7 @@ def loss_row(state: StateArrays, number: int, side: int) -> int:
 
 @device_function
 def remember_gap(state: StateArrays, number: int, side: int, start: int, end: int) -> None:
-    """Remember a gap of a side, instead of its oldest one if there are too many."""
+    """Record a gap of a side; if there are too many, it replaces the oldest."""
     gaps, row = state.gaps, loss_row(state, number, side)
     ring = state.losses[row, GAPS]
     if ring == 0:

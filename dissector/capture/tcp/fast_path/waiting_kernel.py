@@ -81,7 +81,7 @@ from dissector.kernel import device_function
 from dissector.kernel.memcpy import copy_bytes
 
 PROCESSED, NEEDS_OBJECT, NEEDS_ROOM = range(3)
-"""What became of a segment."""
+"""Results of processing a segment."""
 
 MAX_PARTS = 80
 """An upper bound of the new parts of one segment, between waiting ones."""
@@ -195,7 +195,7 @@ def add_parts(
     old: int,
 ) -> int:
     """
-    Add the parts of a segment between waiting ones; return how many bytes these are.
+    Add the parts of a segment between waiting ones; return the number of their bytes.
 
     Args:
         segments: Of the window.

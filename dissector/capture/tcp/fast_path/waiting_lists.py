@@ -91,7 +91,7 @@ def predecessor(state: StateArrays, wait: int, side: int, seq: int) -> int:
 
 @device_function
 def add_segment(state: StateArrays, number: int, side: int, before: int, seq: int, end: int) -> int:
-    """Add a segment behind another one, or as the first, and as the newest; return it."""
+    """Add a segment after another one, or as the first, and as the newest; return it."""
     waits, waiting, counts = state.waits, state.waiting, state.counts
     wait = state.connections[number, WAITS]
     segment = counts[FREE_SEGMENT]
@@ -144,7 +144,7 @@ def set_covered(state: StateArrays, number: int, side: int, segment: int) -> Non
 
 @device_function
 def cover(state: StateArrays, number: int, side: int) -> None:
-    """Note which segments the newest acknowledgement covers all before of."""
+    """Record the segments before which the newest acknowledgement covers all bytes."""
     connections, waits, waiting = state.connections, state.waits, state.waiting
     at, unacked_at = SIDES + SIDE * side, WAIT_SIDE * side + UNACKED
     if connections[number, at + SIDE_FLAGS] & HAS_ACKED:

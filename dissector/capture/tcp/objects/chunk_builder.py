@@ -120,7 +120,7 @@ class ChunkBuilder:
         self.carry_over: Bytes = np.empty(0, np.uint8)
 
     def reserve_carry_over(self, room: int) -> None:
-        """Make room for so many more bytes in the carry-over buffer."""
+        """Make room for more bytes in the carry-over buffer."""
         used = int(self._counts[CARRIED_BYTES])
         if used + room > len(self.carry_over):
             # Expect a little more than in the last window.

@@ -53,16 +53,16 @@ class Segment:
 @dataclass(slots=True)
 class LiveConnection:
     """
-    A connection as an object, while it gets segments that are not in order.
+    A connection as an object, while it receives segments out of order.
 
     Attributes:
         number: Its number.
         keys: The flow keys of its sides. If it was joined to a direction of another network, that
             direction has another key.
         reorder: The out-of-order segments of its sides.
-        streams: What side 0 and side 1 sent.
+        streams: Streams of side 0 and side 1.
         last_ns: Capture time of its last packet.
-        oriented: Whether a handshake showed which side opened it.
+        oriented: Whether a handshake showed the side that opened it.
         syn_seen: As in `Connection`.
         ended: As in `Connection`.
         is_pending: Whether the passage of time alone may release something.
@@ -129,7 +129,7 @@ class LiveConnection:
             if (segment.seq - stream.isn) & SEQ_MASK == 0:
                 return False
         else:
-            # A SYN may be captured behind the first bytes.
+            # A SYN may be captured after the first bytes.
             begun = stream.expected if stream.first is None else stream.first
             if begun is not None and (begun - segment.payload_seq) & SEQ_MASK <= START_WAIT_BYTES:
                 return False
@@ -148,7 +148,7 @@ class LiveConnection:
             peer.open(peer.unwrap(segment.ack) - 1)
 
     def accepts_reset(self, side: int, segment: Segment) -> bool:
-        """Return whether the receiver of a RST would accept it, as far as the capture shows."""
+        """Return whether the receiver of a RST would accept it, according to the capture."""
         stream, peer = self.streams[side], self.streams[1 - side]
         if stream.next is not None:
             number = stream.unwrap(segment.seq)

@@ -1,4 +1,4 @@
-"""Out-of-order segments of one stream, which wait behind a hole."""
+"""Out-of-order segments of one stream, waiting after a hole."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class SegmentBytes:
 
     Attributes:
         seq: Their first sequence number, unwrapped beyond 2^32.
-        end: The sequence number behind them.
-        captured: How many of them were captured; the rest was cut off by the snapshot length.
+        end: The sequence number after them.
+        captured: Number of captured bytes; the rest was cut off by the snapshot length.
         packet: The packet that carried them.
         time_ns: Its capture time.
         start: Their offset in the window, while `copied` is None.
@@ -105,7 +105,7 @@ class ReorderBuffer:
             i -= 1
 
     def uncover(self) -> None:
-        """Forget all acknowledgements."""
+        """Drop all acknowledgements."""
         self._covered_ns = [NEVER] * len(self._starts)
 
     def add(self, segment: SegmentBytes, covered_ns: int = NEVER) -> list[SegmentBytes]:

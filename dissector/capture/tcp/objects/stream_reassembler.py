@@ -107,7 +107,7 @@ class Stream:
         return self.buffer is not None or (self.next is not None and self.next != self.first)
 
     def restore_waiting(self, buffer: ReorderBuffer) -> None:
-        """Continue with segments that wait behind a hole."""
+        """Continue with segments waiting after a hole."""
         self.buffer = self._reorder.buffers[self._number] = buffer
 
     def swap_side(self) -> None:
@@ -128,7 +128,7 @@ class Stream:
             self._forget_acks()
 
     def open(self, isn: int) -> None:
-        """Process a SYN's sequence number; the stream starts behind it."""
+        """Process a SYN's sequence number; the stream starts after it."""
         self.isn = isn
         self.anchor(isn + 1)
         if self.acked is not None and self.acked <= isn:
@@ -159,7 +159,7 @@ class Stream:
         Process a segment's payload, which is not empty: release it if it is next, else buffer it.
 
         Returns:
-            How many bytes more wait now.
+            Number of added waiting bytes.
         """
         if self.next is None and self.buffer is None:
             self._anchor_by_ack(segment)
@@ -188,10 +188,10 @@ class Stream:
         Args:
             now_ns: The time of the packet that is being processed.
             is_full: Whether too much waits on all streams together.
-            out: Gets the rows.
+            out: Receives the rows.
 
         Returns:
-            How many bytes fewer wait now.
+            Number of released waiting bytes.
         """
         buffer = self.buffer
         before = 0 if buffer is None else buffer.bytes

@@ -293,7 +293,7 @@ class ConnectionTable(Sequence[Connection]):
         return stream
 
     def _write(self, live: LiveConnection, live_flag: int) -> None:
-        """Write the object's state into the connection's row, as far as a row can hold it."""
+        """Write the object's state into the connection's row, except parts a row cannot hold."""
         at = live.number * _ROW.size
         row = _ROW.unpack_from(self.rows.data, at)
         state = (

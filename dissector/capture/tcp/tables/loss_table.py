@@ -98,7 +98,7 @@ class LossCounterTable:
 
 
 def _with_room(table: Int64s, rows: int) -> Int64s:
-    """Return a table with room for so many rows."""
+    """Return a table with the given capacity."""
     if rows <= len(table):
         return table
     larger = np.zeros((2 * rows, table.shape[1]), dtype=np.int64)

@@ -53,7 +53,7 @@ _NO_BYTES: Bytes = np.zeros(0, np.uint8)
 @Kernel
 def move_segments(waiting: I64Table, order: I64, data: U8, carried: U8, target: U8, at: int) -> int:
     """
-    Copy bytes of waiting segments to where they are carried; return where the last one ends.
+    Copy bytes of waiting segments to the carry-over buffer; return the end of the last one.
 
     Args:
         waiting: All segments.
@@ -61,7 +61,7 @@ def move_segments(waiting: I64Table, order: I64, data: U8, carried: U8, target: 
             before `at`.
         data: The bytes of the window.
         carried: Bytes of earlier windows.
-        target: Gets the bytes.
+        target: Receives the bytes.
         at: Where in it.
     """
     for i in range(len(order)):
@@ -188,7 +188,7 @@ class WaitingTable:
         )
 
     def _start(self, segment: SegmentBytes) -> int:
-        """Return where the bytes of a segment are; bytes of earlier windows are copied again."""
+        """Return the place of a segment's bytes; bytes of earlier windows are copied again."""
         if segment.copied is None:
             return segment.start
         at = int(self._counts[WAITING_CARRIED_BYTES])

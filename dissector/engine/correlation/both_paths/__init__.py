@@ -1,1 +1,1 @@
-"""What objects and kernels share: columns and arrays of the state, limits, checks of frames."""
+"""Code shared by objects and kernels: columns and arrays of the state, limits, checks of frames."""

@@ -1,5 +1,5 @@
 """
-Which bytes are a plausible beginning of a Kafka frame.
+Checks whether bytes are a plausible begin of a Kafka frame.
 
 Kafka is recognised on any port. A request begins with a size, a known API key and version, a
 correlation id and a client id of readable text: about forty bits that random bytes do not have. A
@@ -29,7 +29,7 @@ CLIENT_ID_BYTES = 249
 """The longest plausible client id in the middle of a stream."""
 
 NEWER_VERSIONS = 4
-"""How many versions beyond the newest known one are still plausible."""
+"""Number of versions beyond the newest known one that are still plausible."""
 
 _HEADER = struct.Struct(">ihhih")
 _CANDIDATE = re.compile(
@@ -49,7 +49,7 @@ def plausible_request_size(data: bytes | bytearray, at: int, limit: int = MAX_SI
 
     Args:
         data: Bytes of a stream; at least `HEADER_BYTES` from `at` on.
-        at: Where the size of the frame would be.
+        at: Assumed position of the size of the frame.
         limit: The largest plausible size.
     """
     size, key, version, _, client_id = _HEADER.unpack_from(data, at)
@@ -113,7 +113,7 @@ def is_plausible_request(data: bytes | bytearray, at: int) -> bool:
 
 
 def is_request(frame: bytes) -> bool:
-    """Return whether a complete frame is a Kafka request, where it might be a raw SASL token."""
+    """Return whether a complete frame is a Kafka request, and not a raw SASL token."""
     if len(frame) < HEADER_BYTES - 4:
         return False
     sized_frame = len(frame).to_bytes(4, "big") + frame

@@ -114,12 +114,12 @@ def check_frame(
     api_limits: I64Table,
 ) -> int:
     """
-    Check a frame of known size, as far as its bytes are available.
+    Check a frame of known size, limited to its available bytes.
 
     Args:
-        data: Where it is.
-        at: Where its size begins.
-        available: How many bytes of it are there, or more.
+        data: Bytes that contain the frame.
+        at: Position of its size.
+        available: Number of its available bytes, or more.
         is_request: Whether it is a request.
         end: Where `data` ends.
         counters: Of the kernel.
@@ -256,7 +256,7 @@ def find_response(
     Args:
         data: The bytes to search; a frame's size and id are within it.
         start: The first offset to try.
-        stop: The offset behind the last one to try.
+        stop: The end of the offsets to try.
         max_size: The largest size of a frame.
         lowest_id: The lowest id of a request in flight.
         highest_id: The highest one.

@@ -78,7 +78,7 @@ def list_started(chunk_connection: I64, connections: I64Table, started: I64, cou
 def correlate(
     chunks: ChunkColumns, state: CorrelatorArrays, carry_over_start: int, max_row_count: int
 ) -> int:
-    """Process the chunks from `NEXT_CHUNK` on, as far as the fast path goes; see the module."""
+    """Process the chunks from `NEXT_CHUNK` on, until the slow path is needed; see the module."""
     counters = state.counters
     while counters[NEXT_CHUNK] < len(chunks.connection):
         i = counters[NEXT_CHUNK]

@@ -297,7 +297,7 @@ def check_frames(
 
 @device_function
 def sync_from_start(state: CorrelatorArrays, connection: int) -> None:
-    """Take a connection captured from its beginning for Kafka from the first byte on."""
+    """Treat a connection captured from its beginning as Kafka from the first byte on."""
     state.connections[connection, MODE] = KAFKA
     state.connections[connection, CLIENT] = 0
     for side in range(2):

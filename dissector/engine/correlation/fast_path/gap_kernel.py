@@ -166,7 +166,7 @@ def drop_fragments(state: CorrelatorArrays, connection: int, at: int) -> None:
 def skip_damaged(
     state: CorrelatorArrays, connection: int, side: int, length: int, packet: int, time_ns: int
 ) -> int:
-    """Skip the rest of a damaged frame, which is ready then; return how many bytes belong to it."""
+    """Skip the rest of a damaged frame, which is then ready; return the number of its bytes."""
     at, connections = SIDES + side * SIDE_WIDTH, state.connections
     if not connections[connection, at + SIDE_FLAGS] & SKIPPING_DAMAGED:
         return 0
@@ -199,7 +199,7 @@ def check_resync(
     """
     Return FAST_PATH if a stream out of sync certainly continues with the frame that begins here.
 
-    The chunk is the first behind a gap. `resync` decides all other cases.
+    The chunk is the first after a gap. `resync` decides all other cases.
     """
     at = SIDES + side * SIDE_WIDTH
     if not state.connections[connection, at + SIDE_FLAGS] & AT_PACKET_START:

@@ -90,7 +90,7 @@ def find_request(entries: I64Table, first: int, correlation_id: int) -> int:
 
 @device_function
 def read_head(state: CorrelatorArrays, fragment: int, count: int) -> int:
-    """Copy the first bytes of a frame in fragments to one place, up to `count`; return how many."""
+    """Copy up to `count` first bytes of a fragmented frame to one place; return their number."""
     end = 0
     while fragment >= 0 and end < count:
         length = min(state.entries[fragment, LENGTH], count - end)

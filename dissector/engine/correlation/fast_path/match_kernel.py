@@ -55,7 +55,7 @@ from dissector.kernel import device_function
 
 @device_function
 def enqueue(state: CorrelatorArrays, connection: int, entry: int, due: int) -> None:
-    """Queue a request until its response comes; emit it at once if none is due (acks = 0)."""
+    """Queue a request until its response; emit it immediately if none is due (acks = 0)."""
     correlation_id = state.entries[entry, CORRELATION_ID]
     if (
         state.connections[connection, HIGHEST_ID] == NEVER
@@ -83,7 +83,7 @@ def enqueue(state: CorrelatorArrays, connection: int, entry: int, due: int) -> N
 
 @device_function
 def suppress(state: CorrelatorArrays, connection: int, correlation_id: int) -> None:
-    """Remember the correlation id of a suppressed response, in the ring of the connection."""
+    """Record the correlation id of a suppressed response in the ring of the connection."""
     ring = state.connections[connection, SUPPRESSED_RING]
     if ring < 0:
         ring = new_ring(state)
@@ -107,7 +107,7 @@ def new_ring(state: CorrelatorArrays) -> int:
 
 @device_function
 def free_ring(state: CorrelatorArrays, connection: int) -> None:
-    """Forget the suppressed ids of a connection."""
+    """Drop the suppressed ids of a connection."""
     ring = state.connections[connection, SUPPRESSED_RING]
     if ring >= 0:
         state.suppressed[ring, 0] = state.counters[FREE_RING]

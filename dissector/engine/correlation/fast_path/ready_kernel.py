@@ -36,7 +36,7 @@ from dissector.kernel import device_function
 
 @device_function
 def set_barriers(state: CorrelatorArrays, connection: int, first: int, second: int) -> None:
-    """Set how far each side may be read."""
+    """Set the read limit of each side."""
     for side in range(2):
         at = SIDES + side * SIDE_WIDTH + BARRIER
         barrier = second if side else first
@@ -92,7 +92,7 @@ def take_ready(state: CorrelatorArrays, connection: int, side: int) -> int:
 
 @device_function
 def match_ready(state: CorrelatorArrays, connection: int, now_ns: int) -> int:
-    """Process ready frames in the order of the capture, as far as they may; see the module."""
+    """Process ready frames in the order of the capture, up to the barriers; see the module."""
     newest = max(state.connections[connection, NEWEST_TIME], now_ns)
     state.connections[connection, NEWEST_TIME] = newest
     client = state.connections[connection, CLIENT]

@@ -70,7 +70,7 @@ class ConnectionCorrelator:
             if its endpoint is a broker on other connections; else None.
         start_captured: Whether the beginning of the connection was captured.
         streams: The two directions.
-        barriers: How far each side may be read, as `Chunks.barrier`; set before bytes are added.
+        barriers: Read limit of each side, as `Chunks.barrier`; set before bytes are added.
         lost_before: Responses to requests before this packet may be in a gap.
         ready_frames: The complete frames of each side that wait for their turn.
     """
@@ -140,7 +140,7 @@ class ConnectionCorrelator:
 
     @property
     def now_ns(self) -> int:
-        """When the newest packet was captured."""
+        """Time of the newest packet."""
         return self._now_ns
 
     @property
@@ -256,7 +256,7 @@ class ConnectionCorrelator:
         return min([*waiting, self._requests.first_packet, *self.barriers])
 
     def assume_kafka(self, client: int) -> None:
-        """Take the connection for Kafka with this client, as the user's options say."""
+        """Treat the connection as Kafka with this client, as given by the user's options."""
         self.set_kafka(client)
         if self.start_captured:
             self.streams[client].sync_at(0, self.validate_request)
@@ -266,7 +266,7 @@ class ConnectionCorrelator:
         self.set_not_kafka("other")
 
     def _advance(self, stream_break: resync.StreamBreak | None = None) -> None:
-        """Frame and match as far as the bytes go; no bytes follow at `stream_break`."""
+        """Frame and match all available bytes; no bytes follow at `stream_break`."""
         if self.client is None:
             recognise(self, stream_break)
         if self.client is None:
@@ -280,7 +280,7 @@ class ConnectionCorrelator:
             self._collect_frames(requests)
             self._collect_frames(responses)
             self._match_frames()
-            # If sync was lost behind some frames, more frames may follow at once.
+            # If sync was lost after some frames, more frames may follow immediately.
             progressed = in_sync and not requests.in_sync and requests.base > base
             if not responses.in_sync and len(self._requests):
                 barrier = self.barriers[self.client]
@@ -309,7 +309,7 @@ class ConnectionCorrelator:
         return False
 
     def set_kafka(self, client: int) -> None:
-        """Take the connection for Kafka with this client."""
+        """Treat the connection as Kafka with this client."""
         self.speaks = "kafka"
         self.client = client
         responses = self.streams[1 - client]
@@ -318,7 +318,7 @@ class ConnectionCorrelator:
             responses.sync_at(0, self.validate_response)
 
     def set_not_kafka(self, protocol: str) -> None:
-        """Take the connection for another protocol, and skip its bytes."""
+        """Treat the connection as another protocol, and skip its bytes."""
         self.speaks = protocol
         for stream in self.streams:
             stream.skip(len(stream.buffer))

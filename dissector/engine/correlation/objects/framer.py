@@ -20,10 +20,10 @@ from dissector.engine.correlation.both_paths.correlation_limits import (
 )
 
 MAX_OVERSIZED_HEAD_BYTES = 1 << 16
-"""How much is retained of a frame that is skipped for its size, to show its header."""
+"""Bytes retained of a frame skipped for its size, to show its header."""
 
 _MAX_SPENT_ENDS = 1024
-"""Packet ends behind `base` that may stay in the list before they are removed."""
+"""Packet ends after `base` that may stay in the list before they are removed."""
 
 
 class Frame(NamedTuple):
@@ -36,10 +36,10 @@ class Frame(NamedTuple):
         size: Its declared size.
         packet: The packet that completed it.
         time_ns: When that packet was captured.
-        offset: Where its size begins in the stream.
+        offset: Offset of its size in the stream.
         token: Whether it is a raw SASL token instead of a request; set by the connection's
             correlator.
-        broken_off: Whether the stream ended before the rest of it came.
+        broken_off: Whether the stream ended within the frame.
         entry: Its entry in the state tables, which is retained until the frame is emitted; -1
             without one.
     """
@@ -93,7 +93,7 @@ class Framer:
         at_packet_start: Whether `buffer` begins with the first byte of a packet.
         scanned: Offset in the stream up to which no plausible frame was found.
         tried_bytes: Bytes that were tried as frames in search of one, counted at each try.
-        checked_bytes: Available bytes of an awaited request when it was last checked.
+        checked_bytes: Available bytes of an awaited request at its last check.
         skipped: Bytes that were skipped because they hold no plausible frame.
         missing: Bytes that were not captured.
         entered: Offset in the stream of the first plausible frame; None before that.
@@ -140,7 +140,7 @@ class Framer:
 
     @property
     def end(self) -> int:
-        """Offset in the stream behind the last byte that came."""
+        """Offset in the stream after the last received byte."""
         return self._packet_ends[-1].end if self._packet_ends else self.base
 
     @property
@@ -150,7 +150,7 @@ class Framer:
 
     @property
     def end_of_buffer(self) -> int:
-        """Offset in the stream behind the last byte in the buffer."""
+        """Offset in the stream after the last byte in the buffer."""
         return self.base + len(self.buffer)
 
     @property
@@ -191,7 +191,7 @@ class Framer:
             self.scanned = self.base
 
     def next_frame(self) -> Frame | None:
-        """Return the next frame, complete or damaged; None until it has come."""
+        """Return the next frame, complete or damaged; None until it is available."""
         if self.damaged_frames:
             return self.damaged_frames.pop(0)
         if not self.in_sync or self.damaged is not None or len(self.buffer) < 4:
@@ -302,7 +302,7 @@ class Framer:
         self._skip_damaged(0, packet_end)
 
     def _skip_damaged(self, length: int, packet_end: PacketEnd) -> int:
-        """Skip the rest of a damaged frame; return how many of these bytes belonged to it."""
+        """Skip the rest of a damaged frame; return the number of these bytes in the frame."""
         if self.damaged is None:
             return 0
         skipped = min(self.damaged.bytes_left, length)
@@ -335,7 +335,7 @@ class Framer:
             self._move(count)
 
     def _move(self, count: int) -> None:
-        """Move `base` on, and forget earlier packets (the newest is retained)."""
+        """Advance `base`, and drop earlier packets (the newest is retained)."""
         if not count:
             return
         self.base += count

@@ -42,7 +42,7 @@ class SuppressedIds:
 
     Attributes:
         ring: Room for `MAX_SUPPRESSED` ids; the newest one overwrites the oldest.
-        count: How many ids were added.
+        count: Number of added ids.
     """
 
     __slots__ = ("count", "ring")
@@ -55,7 +55,7 @@ class SuppressedIds:
         return bool((self.ring[: self.count] == correlation_id).any())
 
     def add(self, correlation_id: int) -> None:
-        """Add an id; drop the oldest where there are too many."""
+        """Add an id; drop the oldest one at the limit."""
         if not self.count:
             self.ring = np.zeros(MAX_SUPPRESSED, np.int32)
         self.ring[self.count % MAX_SUPPRESSED] = correlation_id
@@ -150,7 +150,7 @@ class OpenRequests:
             yield self._remove(next(iter(self._by_age.values())))
 
     def suppress(self, frame: Frame) -> None:
-        """Remember the id of a request that expects no response."""
+        """Record the id of a request that expects no response."""
         self.suppressed.add(int.from_bytes(frame.data[4:8], "big", signed=True))
 
     def is_suppressed(self, frame: Frame) -> bool:
@@ -190,7 +190,7 @@ class OpenRequests:
             yield self._remove(oldest)
 
     def pop_all(self) -> list[OpenRequest]:
-        """Remove all requests in flight and return them, oldest first; forget suppressed ids."""
+        """Remove all requests in flight and return them, oldest first; drop suppressed ids."""
         self.suppressed = SuppressedIds()
         remaining = list(self._by_age.values())
         for request in remaining:

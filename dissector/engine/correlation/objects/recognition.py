@@ -1,4 +1,4 @@
-"""Recognises the protocol of a connection, and which side is the client."""
+"""Recognises the protocol of a connection, and the side of the client."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Unrecognised(Protocol):
     streams: tuple[Framer, Framer]
 
     def set_kafka(self, client: int) -> None:
-        """Take the connection for Kafka with this client."""
+        """Treat the connection as Kafka with this client."""
 
     def set_not_kafka(self, protocol: str) -> None:
-        """Take the connection for another protocol, and skip its bytes."""
+        """Treat the connection as another protocol, and skip its bytes."""
 
     def validate_request(self, buffer: bytearray, size: int) -> bool:
         """Return whether a frame of this size at the beginning of a buffer can be a request."""
@@ -51,7 +51,7 @@ class Unrecognised(Protocol):
 
 
 def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None) -> None:
-    """Find out the protocol, and which side is the client."""
+    """Determine the protocol, and the side of the client."""
     for stream in correlator.streams:
         at_start = stream.base == 0 and stream.at_packet_start and len(stream.buffer) >= 5
         if at_start and frame_checks.is_tls(stream.buffer):
@@ -74,7 +74,7 @@ def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None)
 
 
 def recognise_by_responses(correlator: Unrecognised) -> None:
-    """Recognise a broker by its responses alone, where the client's side was not captured."""
+    """Recognise a broker by its responses alone, if the client's side was not captured."""
     for stream in correlator.streams:
         if resync.sync_without_requests(stream, correlator.validate_response):
             correlator.set_kafka(1 - stream.side)
@@ -93,7 +93,7 @@ def discard_scanned(correlator: Unrecognised, stream: Framer, searched: bool) ->
     Args:
         correlator: Of the connection.
         stream: Out of sync.
-        searched: Whether it is searched for frames at all; else its bytes count as they come.
+        searched: Whether it is searched for frames; else its bytes are counted.
     """
     discardable = stream.scanned - stream.base if searched else len(stream.buffer)
     if discardable <= 2 * MIN_RETAINED_BYTES:

@@ -41,10 +41,10 @@ MAX_AWAITED_BYTES = 1 << 20
 """The maximum size of an awaited response inside a packet."""
 
 MAX_TRIES_PER_BYTE = 16
-"""How often a byte may be tried as part of a candidate, on average."""
+"""Average number of tries of a byte as part of a candidate."""
 
 ALWAYS_TRIED_BYTES = 8 << 20
-"""How many bytes may be tried in any case."""
+"""Number of bytes that may be tried in any case."""
 
 MAX_VARINT_BYTES = 5
 """The longest encoding of a length: an unsigned varint."""
@@ -56,13 +56,13 @@ _U8 = np.dtype(np.uint8)
 
 class StreamBreak(NamedTuple):
     """
-    A place in a stream behind which no bytes follow at once.
+    A place in a stream after which no bytes follow immediately.
 
     Attributes:
         side: Its stream.
         may_be_partial: Whether an incomplete frame is plausible here: the capture truncated the
             packet, or ended in a stream that is complete from its beginning.
-        missing: How many bytes are missing there.
+        missing: Number of missing bytes.
     """
 
     side: int
@@ -148,7 +148,7 @@ def _is_request_at(stream: Framer, at: int, size: int) -> bool:
 
 
 def _is_worth_waiting(stream: Framer, at: int, size: int) -> bool:
-    """Return whether to wait for a candidate's end; checks again when twice as much has come."""
+    """Return whether to wait for a candidate's end; check again after twice as many bytes."""
     if not (has_client_id(stream.buffer, at) or stream.starts_packet(at)):
         return False
     available = len(stream.buffer) - at
@@ -210,8 +210,8 @@ def sync_at_response(
         stream: Out of sync.
         validate: Validates the frames once in sync.
         requests: The requests in flight.
-        stream_break: Where the available bytes end.
-        barrier: Packets from here on may answer requests that are yet to come.
+        stream_break: End of the available bytes.
+        barrier: Packets from here on may answer later requests.
     """
     stop = len(stream.buffer)
     if barrier != NEVER:
