@@ -1,4 +1,4 @@
-"""A redaction in two passes, for programs: messages first, then packets."""
+"""Redaction in two passes: messages first, then packets."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def redacted(path: Path, kept: frozenset[Role] = frozenset()) -> bytes:
     return file.getvalue()
 
 
-def test_what_is_not_kafka_is_zero(tmp_path: Path) -> None:
-    """Also where its packets are written."""
+def test_other_protocols_become_zeros(tmp_path: Path) -> None:
+    """Also if its packets are written."""
     path, out = tmp_path / "a.pcap", tmp_path / "out.pcapng"
     tcp_captures.write(path, cli_traffic.shop().packets)
     content = redacted(path)
@@ -45,8 +45,8 @@ def test_what_is_not_kafka_is_zero(tmp_path: Path) -> None:
     assert b"orders" in redacted(path, frozenset((Role.TOPIC,)))
 
 
-def test_a_torn_capture_gives_zeros(tmp_path: Path) -> None:
-    """Of a message whose begin was not captured nothing is known."""
+def test_an_incomplete_capture_gives_zeros(tmp_path: Path) -> None:
+    """A message without its captured start is unknown."""
     path = tmp_path / "a.pcap"
     every = cli_traffic.shop().packets
     at = next(n for n, each in enumerate(every) if b"orders" in each.payload)

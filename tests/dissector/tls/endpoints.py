@@ -1,4 +1,4 @@
-"""TLS clients and servers of Python's own `ssl`, without sockets; what they send is kept."""
+"""TLS clients and servers by Python's `ssl`, without sockets, with recorded flights."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ class Party:
         self.client.verify_mode = ssl.CERT_NONE
         self.client.keylog_filename = str(self.key_log)
 
-    def talk(
+    def connect(
         self, messages: Iterable[tuple[int, bytes]], session: ssl.SSLSession | None = None
-    ) -> Talk:
+    ) -> RecordedConnection:
         """Connect, send messages of both sides, close."""
-        return Talk(self, list(messages), session)
+        return RecordedConnection(self, list(messages), session)
 
     def keys(self) -> KeyLog:
         """The key log so far."""
@@ -133,8 +133,8 @@ class Party:
 
 
 @dataclass
-class Talk:
-    """One connection: all that both sides sent, in order."""
+class RecordedConnection:
+    """One connection: all flights of both sides, in order."""
 
     party: Party
     messages: list[tuple[int, bytes]]
@@ -194,7 +194,7 @@ class Talk:
 
 
 def pieces(flights: Iterable[Flight], cut: Callable[[bytes], Iterable[bytes]]) -> list[Flight]:
-    """Cut what was sent into segments."""
+    """Split flights into segments."""
     return [(side, part) for side, data in flights for part in cut(data) if part]
 
 

@@ -1,4 +1,4 @@
-"""TLS 1.3 by hand, for what OpenSSL can't be made to send: CCM, KeyUpdate, padding, early data."""
+"""A TLS 1.3 encoder for records that OpenSSL can't send: CCM, KeyUpdate, padding, early data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Maker:
     Attributes:
         flights: Side and record.
         lines: Its key log.
-        plain: What each side sent as data.
+        plain: Plaintext of each side.
     """
 
     def __init__(self, suite: int = 0x1302, seed: int = 1) -> None:
@@ -97,7 +97,7 @@ class Maker:
         self.send_clear(SERVER, HANDSHAKE, message(2, body))
 
     def handshake(self) -> None:
-        """The whole handshake, as short as it can be."""
+        """A minimal handshake."""
         self.client_hello()
         self.server_hello()
         self.use(SERVER, "HANDSHAKE")

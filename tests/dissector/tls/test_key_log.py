@@ -28,7 +28,7 @@ def log(*lines: str, end: str = "\n") -> KeyLog:
 
 @pytest.mark.parametrize("line", [LINE, LINE.upper(), f"  {LINE}  "])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_forms_of_a_line(line: str, end: str) -> None:
+def test_formats_of_a_line(line: str, end: str) -> None:
     keys = log("# a comment", "", line, line, end=end)
     assert keys.secret(bytes.fromhex(RANDOM), "CLIENT_RANDOM") == bytes.fromhex(MASTER)
     assert (keys.lines, keys.skipped) == (1, 0)
@@ -73,12 +73,12 @@ def test_labels_without_use_are_known() -> None:
         "x" * 100_000,
     ],
 )
-def test_a_line_that_is_not_understood_is_skipped_and_counted(line: str) -> None:
+def test_invalid_lines_are_skipped_and_counted(line: str) -> None:
     keys = log(line, LINE)
     assert (keys.lines, keys.skipped) == (1, 1)
 
 
-def test_a_half_last_line_waits_for_its_end(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_waits_for_its_end(tmp_path: Path) -> None:
     path = tmp_path / "keys.log"
     path.write_text("# begins\r\n" + LINE[:50])
     keys = KeyLog([path], follow=True)
@@ -93,7 +93,7 @@ def test_a_half_last_line_waits_for_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 40, 97])
-def test_a_half_last_line_of_a_whole_file_is_left_out(tmp_path: Path, cut: int) -> None:
+def test_an_incomplete_last_line_of_a_complete_file_is_skipped(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "keys.log"
     path.write_text(LINE + "\n" + LINE.replace("ab", "cd")[:-cut])
     assert (KeyLog([path]).lines, KeyLog([path]).skipped) == (1, 0)
@@ -107,7 +107,7 @@ def test_a_large_file(tmp_path: Path) -> None:
     assert KeyLog([path]).lines == 20_000
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"none\.log: key log: No such file"):
         KeyLog([tmp_path / "none.log"])
 
@@ -134,14 +134,14 @@ def test_any_bytes(raw: bytes) -> None:
 
 @pytest.mark.parametrize("tickets", [True, False])
 def test_lines_of_the_java_agent(tmp_path: Path, tickets: bool) -> None:
-    """A full handshake logs the server's session id: here made from what OpenSSL logs."""
+    """A full handshake logs the server's session id: converted here from the log of OpenSSL."""
     party = Party(tmp_path, version="TLSv1_2", tickets=tickets)
-    talk = party.talk([(0, b"question"), (1, b"answer")])
-    hello = next(data for side, data in talk.flights if side == 1)
+    recorded = party.connect([(0, b"question"), (1, b"answer")])
+    hello = next(data for side, data in recorded.flights if side == 1)
     session = hello[44 : 44 + hello[43]]
     master = party.key_log.read_text().split()[-1]
     keys = log(f"RSA Session-ID:{session.hex().upper()} Master-Key:{master.upper()}")
-    _, out = decrypt(keys, talk.flights)
+    _, out = decrypt(keys, recorded.flights)
     assert content(out, 1) == (b"answer" if session else b"")
     assert bool(session) is not tickets
 
@@ -174,8 +174,8 @@ def test_lines_with_a_premaster_secret(
     party = Party(tmp_path, version="TLSv1_2", ciphers=name, client_name=client_name)
     if not is_extended:
         party.client.options |= 1  # SSL_OP_NO_EXTENDED_MASTER_SECRET
-    talk = party.talk([(0, b"question"), (1, b"answer")])
-    client = b"".join(data for side, data in talk.flights if side == 0)
+    recorded = party.connect([(0, b"question"), (1, b"answer")])
+    client = b"".join(data for side, data in recorded.flights if side == 0)
     at = client.index(b"\x10\x00\x01\x02\x01\x00")
     encrypted = client[at + 6 : at + 6 + 256]
     key = load_pem_private_key(pem("rsa", SERVER_NAME), None)
@@ -185,6 +185,6 @@ def test_lines_with_a_premaster_secret(
         f"PMS_CLIENT_RANDOM {client[11:43].hex()} {premaster}",
         f"RSA {encrypted[:8].hex()} {premaster}",
     ):
-        connection, out = decrypt(log(line), talk.flights)
+        connection, out = decrypt(log(line), recorded.flights)
         assert content(out, 1) == b"answer"
         assert connection.summary().reason is None

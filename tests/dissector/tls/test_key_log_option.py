@@ -26,7 +26,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_key_log_that_cannot_be_read_is_named(
+def test_the_error_for_an_unreadable_key_log_has_its_name(
     capsys: pytest.CaptureFixture[str],
     command: str,
     tmp_path: Path,

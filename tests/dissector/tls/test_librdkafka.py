@@ -1,4 +1,4 @@
-"""What librdkafka does with SSLKEYLOGFILE."""
+"""SSLKEYLOGFILE with librdkafka."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.stdin.read()
 """
 
 
-def test_the_file_appears_and_stays_empty(tmp_path: Path) -> None:
+def test_librdkafka_creates_an_empty_key_log(tmp_path: Path) -> None:
     keylog = tmp_path / "trap.keylog"
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(30)

@@ -48,7 +48,7 @@ def decrypt_with_loss(
 
 
 def laid_out(out: list[Plaintext], side: int, size: int) -> bytearray:
-    """Plaintext at its place, as the gaps say; zeros elsewhere."""
+    """Plaintext at its position, with zeros for gaps."""
     at, laid = 0, bytearray(size)
     for each in out:
         if each.side == side:
@@ -61,10 +61,10 @@ def laid_out(out: list[Plaintext], side: int, size: int) -> bytearray:
 
 
 @pytest.mark.parametrize("run", [1, 2, 13, 60, 200])
-def test_after_lost_packets_tls13_goes_on_at_the_right_place(tmp_path: Path, run: int) -> None:
+def test_tls13_continues_at_the_right_position_after_lost_packets(tmp_path: Path, run: int) -> None:
     party = Party(tmp_path)
-    talk = party.talk([(SERVER, BIG[at : at + 50_000]) for at in range(0, len(BIG), 50_000)])
-    packets = segments(talk.flights)
+    recorded = party.connect([(SERVER, BIG[at : at + 50_000]) for at in range(0, len(BIG), 50_000)])
+    packets = segments(recorded.flights)
     for first in (10, 101, 350):
         lost = set(range(first, first + run))
         connection, out = decrypt_with_loss(party.keys(), packets, lost)
@@ -77,10 +77,10 @@ def test_after_lost_packets_tls13_goes_on_at_the_right_place(tmp_path: Path, run
 
 
 @pytest.mark.parametrize("name", SUITES_12)
-def test_after_lost_packets_tls12_goes_on(tmp_path: Path, name: str) -> None:
+def test_tls12_continues_after_lost_packets(tmp_path: Path, name: str) -> None:
     party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0")
-    talk = party.talk([(SERVER, BIG[at : at + 3000]) for at in range(0, 600_000, 3000)])
-    packets = segments(talk.flights)
+    recorded = party.connect([(SERVER, BIG[at : at + 3000]) for at in range(0, 600_000, 3000)])
+    packets = segments(recorded.flights)
     lost = set(range(100, 160))
     for is_length_known in (True, False):
         _, out = decrypt_with_loss(party.keys(), packets, lost, is_length_known)
@@ -121,22 +121,22 @@ def test_a_lost_key_update(suite: int) -> None:
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_any_one_lost_packet_of_the_handshake(tmp_path: Path, version: str) -> None:
     party = Party(tmp_path, version=version, client_name="alice")
-    talk = party.talk([(n % 2, BIG[n * 100 : n * 100 + 100]) for n in range(20)])
-    packets = segments(talk.flights)
+    recorded = party.connect([(n % 2, BIG[n * 100 : n * 100 + 100]) for n in range(20)])
+    packets = segments(recorded.flights)
     is_13 = version == "TLSv1_3"
     for lost in range(len(packets) - 20):
         connection, out = decrypt_with_loss(party.keys(), packets, {lost})
         has_hello = packets[lost][1][:1] == b"\x16" and packets[lost][1][5] in (1, 2)
         if is_13 or not has_hello:
-            assert content(out, CLIENT) == talk.sent(CLIENT)
-            assert content(out, SERVER) == talk.sent(SERVER)
+            assert content(out, CLIENT) == recorded.sent(CLIENT)
+            assert content(out, SERVER) == recorded.sent(SERVER)
         else:
             assert not content(out, CLIENT)
             assert connection.summary().reason is not None
 
 
 @pytest.mark.parametrize("suite", [0x1301, 0x1302, 0x1303, 0x1304, 0x1305])
-def test_a_connection_entered_in_its_middle(suite: int) -> None:
+def test_a_connection_captured_midway(suite: int) -> None:
     made = Maker(suite)
     made.handshake()
     made.flights.clear()
@@ -155,7 +155,7 @@ def test_a_connection_entered_in_its_middle(suite: int) -> None:
         for line in Maker(suite, seed).lines + Maker(0x1302, seed + 100).lines:
             keys.add(line.encode())
     connection, out = decrypt(keys, packets)
-    # One record was cut; ciphers that cost a search get it with the second record of a side.
+    # One record is incomplete; ciphers that need a search need two records of a side.
     late = 200 if suite in (0x1301, 0x1302) else 400
     assert content(out, CLIENT) == made.plain[CLIENT][late:]
     assert len(content(out, SERVER)) >= len(made.plain[SERVER]) - 200
@@ -181,7 +181,7 @@ def test_the_right_number_is_always_a_candidate(is_chacha20: bool, size: int) ->
     assert len(found) < 6000 / 64 * 2
 
 
-def test_lines_of_other_connections_do_not_open_it() -> None:
+def test_secrets_of_other_connections_do_not_decrypt() -> None:
     made = Maker()
     made.handshake()
     made.flights.clear()
@@ -195,19 +195,19 @@ def test_lines_of_other_connections_do_not_open_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["AES256-GCM-SHA384", "AES128-SHA"])
-def test_tls12_without_its_hellos_is_given_up_soon(tmp_path: Path, name: str) -> None:
+def test_tls12_without_hellos_is_abandoned_early(tmp_path: Path, name: str) -> None:
     party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0")
-    talk = party.talk([(n % 2, BIG[n * 100 : n * 100 + 100]) for n in range(40)])
+    recorded = party.connect([(n % 2, BIG[n * 100 : n * 100 + 100]) for n in range(40)])
     keys = party.keys()
     for seed in range(2):
         for line in Maker(0x1302, seed).lines:
             keys.add(line.encode())
-    connection, out = decrypt(keys, talk.flights[-30:])
+    connection, out = decrypt(keys, recorded.flights[-30:])
     assert not out
     assert connection.summary().reason is Reason.NO_HELLOS
 
 
-def test_hostile_headers_after_a_gap_take_little_time() -> None:
+def test_hostile_headers_after_a_gap_take_bounded_time() -> None:
     made = Maker()
     made.handshake()
     made.data(CLIENT, b"seen")

@@ -70,7 +70,7 @@ def plain(keys: KeyLog, chunks: Chunks) -> tuple[tuple[bytes, bytes], TlsSummary
 
 
 def frames(stream: bytes) -> Iterator[bytes]:
-    """Cut a stream into Kafka's frames, which must use all of it."""
+    """Split a stream completely into Kafka frames."""
     at = 0
     while at < len(stream):
         size = int.from_bytes(stream[at : at + 4], "big")
@@ -79,12 +79,12 @@ def frames(stream: bytes) -> Iterator[bytes]:
         at += 4 + size
 
 
-def test_captures_with_key_logs_are_there() -> None:
+def test_captures_with_key_logs_exist() -> None:
     assert {"kafka4-java-tls12", "kafka4-java-tls13", "kafka4-franz-go-tls12"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_connection_is_whole_kafka(name: str) -> None:
+def test_each_connection_decrypts_to_complete_kafka_frames(name: str) -> None:
     keys = keys_of(name)
     opened = 0
     for chunks in connections(name).values():
@@ -103,7 +103,7 @@ def test_each_connection_is_whole_kafka(name: str) -> None:
     assert opened
 
 
-def test_what_the_captures_show() -> None:
+def test_summaries_of_connections() -> None:
     shown = [
         plain(keys_of(name), chunks)[1] for name in NAMES for chunks in connections(name).values()
     ]
@@ -134,7 +134,7 @@ def test_resumed_connections_are_decrypted() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lost_chunks_cost_little_else(name: str) -> None:
+def test_lost_chunks_cost_few_other_bytes(name: str) -> None:
     source = random.Random(name)
     keys = keys_of(name)
     for chunks in connections(name).values():
@@ -157,7 +157,7 @@ Piece = tuple[int, bytes]
 
 @needs_tshark
 @pytest.mark.parametrize("name", NAMES)
-def test_tshark_decrypts_the_same(name: str) -> None:
+def test_plaintext_equals_that_of_tshark(name: str) -> None:
     keys = keys_of(name)
     ours = [plain(keys, chunks)[0] for chunks in connections(name).values()]
     theirs = decrypted(name, len(ours))
@@ -167,8 +167,8 @@ def test_tshark_decrypts_the_same(name: str) -> None:
 
 @needs_tshark
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_equal_those_of_what_tshark_decrypts(name: str, tmp_path: Path) -> None:
-    """What tshark decrypts, written as plain TCP, gives the same exchanges."""
+def test_rows_equal_those_of_the_plaintext_of_tshark(name: str, tmp_path: Path) -> None:
+    """Plaintext of tshark, written as plain TCP, gives the same exchanges."""
     wire = Wire()
     for number, pieces in enumerate(decrypted(name, len(connections(name)))):
         connection = wire.connect(50_000 + number).syn()
@@ -183,7 +183,7 @@ def test_rows_equal_those_of_what_tshark_decrypts(name: str, tmp_path: Path) -> 
 
 
 def exchanges(capture: open_capture) -> list[list[str]]:
-    """The exchanges of each connection as text, without what a copy of their bytes changes."""
+    """The exchanges of each connection as text, without fields that differ in a copy."""
     found: defaultdict[int, list[str]] = defaultdict(list)
     for each in capture:
         messages = [message and message.body for message in (each.request, each.response)]
@@ -192,13 +192,13 @@ def exchanges(capture: open_capture) -> list[list[str]]:
 
 
 def joined(pieces: list[Piece]) -> tuple[bytes, bytes]:
-    """What each side sent."""
+    """The bytes of each side."""
     client, broker = (b"".join(data for side, data in pieces if side == each) for each in (0, 1))
     return client, broker
 
 
 def decrypted(name: str, streams: int) -> list[list[Piece]]:
-    """What both sides of each stream sent, as tshark decrypts it."""
+    """The plaintext of both sides of each stream, by tshark."""
     follow = [word for number in range(streams) for word in ("-z", f"follow,tls,raw,{number}")]
     command = [
         "tshark", "-n", "-q", "-r", str(capture_of(name)), *follow,
@@ -209,7 +209,7 @@ def decrypted(name: str, streams: int) -> list[list[Piece]]:
 
 
 def _pieces(text: str) -> list[Piece]:
-    """Read a stream of `follow`, whose indented lines are of the side that sent second."""
+    """Parse a stream of `follow`; indented lines belong to the second sender."""
     lines = re.findall(r"^(\t?)([0-9a-f]+)$", text, re.MULTILINE)
     pieces = [(int(bool(tab)), bytes.fromhex(data)) for tab, data in lines]
     # ApiVersions has key 18; the broker may send first, a ticket.

@@ -1,4 +1,4 @@
-"""TLS in what commands print, write and report."""
+"""TLS in outputs and messages of commands."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_only_tls_without_a_key_log(run: Run, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["pairs", "conform", "replay"])
-def test_a_key_log_of_others(run: Run, command: str) -> None:
+def test_a_key_log_of_other_connections(run: Run, command: str) -> None:
     other = FOLDER / "kafka4-franz-go-tls12.keylog"
     done = run(command, "--keylog", other, CAPTURE, *arguments(command))
     assert done.err.endswith(f"{UNREADABLE}: no line for this connection in the key log\n")
@@ -54,7 +54,7 @@ def test_a_key_log_of_others(run: Run, command: str) -> None:
     [("", ""), ("-----BEGIN KEY-----\nMIIE\n", " (2 unknown lines skipped)")],
 )
 def test_a_key_log_without_secrets(run: Run, tmp_path: Path, content: str, why: str) -> None:
-    """Such as librdkafka's."""
+    """Like that of librdkafka."""
     (tmp_path / "empty.log").write_text(content)
     done = run("streams", CAPTURE, "--keylog", tmp_path / "empty.log", "-T", "ndjson")
     assert done.err.endswith(f"{UNREADABLE}: no secret in the key log{why}\n")
@@ -67,7 +67,7 @@ def test_a_dry_run_of_tls(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS[:-1])
-def test_with_the_key_log_nothing_is_left_to_say(good: Run, command: str, tmp_path: Path) -> None:
+def test_no_messages_with_the_key_log(good: Run, command: str, tmp_path: Path) -> None:
     done = good(command, "--keylog", KEYLOG, CAPTURE, *arguments(command))
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert done.out or written or command == "groups"
@@ -76,13 +76,13 @@ def test_with_the_key_log_nothing_is_left_to_say(good: Run, command: str, tmp_pa
     assert not any(bytes.fromhex(secret) in content for secret in SECRETS)
 
 
-def test_replay_sends_what_was_encrypted(run: Run) -> None:
+def test_replay_sends_decrypted_requests(run: Run) -> None:
     done = run("replay", "--keylog", KEYLOG, CAPTURE, *arguments("replay"))
     assert "requests  19 captured" in done.out
     assert not any(secret in done.out.lower() for secret in SECRETS)
 
 
-def test_what_streams_say(good: Run) -> None:
+def test_columns_of_streams(good: Run) -> None:
     rows = good("streams", "--keylog", KEYLOG, CAPTURE, "-T", "ndjson").rows
     assert {row["speaks"] for row in rows} == {"kafka"}
     assert {row["tls_version"] for row in rows} == {"TLS 1.3"}
@@ -94,7 +94,7 @@ def test_what_streams_say(good: Run) -> None:
     assert "tls_version" in good("streams", "--keylog", KEYLOG, CAPTURE).out
 
 
-def test_stats_count(good: Run) -> None:
+def test_counts_of_stats(good: Run) -> None:
     with_keys = good("stats", "--keylog", KEYLOG, CAPTURE, "-T", "ndjson").rows[-1]
     assert (with_keys["tls_connections"], with_keys["decrypted_connections"]) == (4, 4)
     assert with_keys["kafka_connections"] == 4
@@ -112,7 +112,7 @@ def test_streams_write_the_plaintext(good: Run, run: Run, tmp_path: Path) -> Non
     assert (tmp_path / "closed" / "0-a.bin").read_bytes()[:3] == b"\x16\x03\x03"
 
 
-def test_python_reads_it(tmp_path: Path) -> None:
+def test_tls_in_python(tmp_path: Path) -> None:
     with_keys = open_capture(CAPTURE, keylogs=[KEYLOG]).records()
     assert len(with_keys) > 0
     assert len(open_capture(CAPTURE).records()) == 0

@@ -37,7 +37,7 @@ from tests.dissector.tls.maker import (
 from tests.example_counts import examples
 
 SOURCE = random.Random(17)
-TALK = [
+MESSAGES = [
     (0, SOURCE.randbytes(40)),
     (1, SOURCE.randbytes(300)),
     (0, SOURCE.randbytes(40_000)),
@@ -80,10 +80,10 @@ def randomly(source: random.Random, data: bytes) -> Iterable[bytes]:
 def test_each_suite_of_tls12_that_openssl_offers(tmp_path: Path, name: str) -> None:
     kind = "ec" if "ECDSA" in name else "rsa"
     party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0", kind=kind)
-    talk = party.talk(TALK)
-    connection, out = decrypt(party.keys(), pieces(talk.flights, partial(every, 1448)))
-    assert content(out, CLIENT) == talk.sent(CLIENT)
-    assert content(out, SERVER) == talk.sent(SERVER)
+    recorded = party.connect(MESSAGES)
+    connection, out = decrypt(party.keys(), pieces(recorded.flights, partial(every, 1448)))
+    assert content(out, CLIENT) == recorded.sent(CLIENT)
+    assert content(out, SERVER) == recorded.sent(SERVER)
     assert not connection.problems
     summary = connection.summary()
     assert (summary.version, summary.server_name, summary.reason) == ("TLS 1.2", SERVER_NAME, None)
@@ -95,11 +95,11 @@ def test_each_suite_of_tls12_that_openssl_offers(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["ECDHE-RSA-CAMELLIA128-SHA256", "ARIA256-GCM-SHA384"])
-def test_a_suite_that_is_not_supported_is_named_so(tmp_path: Path, name: str) -> None:
+def test_an_unsupported_suite_is_reported(tmp_path: Path, name: str) -> None:
     if name not in TLS12_SUITES:
         pytest.skip("this OpenSSL has no such suite")
     party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0")
-    connection, out = decrypt(party.keys(), party.talk(TALK).flights)
+    connection, out = decrypt(party.keys(), party.connect(MESSAGES).flights)
     assert not out
     assert connection.summary().reason is Reason.UNSUPPORTED_CIPHER
     assert connection.summary().suite.startswith("0x")
@@ -127,19 +127,19 @@ def test_each_suite_of_tls13(suite: int) -> None:
 
 def test_tls13_with_openssl_and_a_client_certificate(tmp_path: Path) -> None:
     party = Party(tmp_path, client_name="alice", alpn="kafka")
-    talk = party.talk(TALK)
-    connection, out = decrypt(party.keys(), talk.flights)
-    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+    recorded = party.connect(MESSAGES)
+    connection, out = decrypt(party.keys(), recorded.flights)
+    assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
     summary = connection.summary()
     assert summary.version == "TLS 1.3"
     assert summary.alpn == "kafka"
     assert summary.client_subject == "O=Orders,CN=alice"
     assert summary.suite in TLS13_SUITES
-    again = party.talk(TALK, talk.next_session)
-    connection, out = decrypt(party.keys(), again.flights)
-    assert again.resumed
+    resumed_connection = party.connect(MESSAGES, recorded.next_session)
+    connection, out = decrypt(party.keys(), resumed_connection.flights)
+    assert resumed_connection.resumed
     assert connection.summary().resumed is True
-    assert content(out, CLIENT) == again.sent(CLIENT)
+    assert content(out, CLIENT) == resumed_connection.sent(CLIENT)
 
 
 @pytest.mark.parametrize("name", ["AES128-SHA", "DHE-RSA-AES256-SHA256", "ECDHE-RSA-AES256-SHA384"])
@@ -150,37 +150,37 @@ def test_cbc_with_the_mac_inside_or_outside(
     party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0")
     if not encrypts_then_macs:
         party.client.options |= 1 << 19  # SSL_OP_NO_ENCRYPT_THEN_MAC
-    talk = party.talk(TALK)
-    connection, out = decrypt(party.keys(), talk.flights)
+    recorded = party.connect(MESSAGES)
+    connection, out = decrypt(party.keys(), recorded.flights)
     hello = connection.negotiation.server_hello
     assert hello is not None
     assert hello.encrypts_then_macs is encrypts_then_macs
-    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+    assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 60, 300])
 def test_handshake_messages_over_several_records(tmp_path: Path, size: int) -> None:
-    """Those in the clear are cut by hand: neither side's keys depend on the records."""
+    """Unencrypted ones are divided by hand, as keys do not depend on records."""
     for version in ("TLSv1_2", "TLSv1_3"):
         party = Party(tmp_path, version=version, client_name="alice")
-        talk = party.talk(TALK)
+        recorded = party.connect(MESSAGES)
         flights = [
-            (side, part) for side, data in talk.flights for part in recut(data, size, version)
+            (side, part) for side, data in recorded.flights for part in recut(data, size, version)
         ]
-        assert len(flights) > len(talk.flights)
+        assert len(flights) > len(recorded.flights)
         connection, out = decrypt(party.keys(), flights)
-        assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+        assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
         assert connection.summary().client_subject == "O=Orders,CN=alice"
         assert not connection.problems
 
 
 def recut(data: bytes, size: int, version: str) -> Iterable[bytes]:
-    """Cut the handshake records in the clear into records of that size."""
+    """Divide unencrypted handshake records into records of this size."""
     while data:
         length = 5 + int.from_bytes(data[3:5], "big")
         body, is_clear = data[5:length], data[0] == HANDSHAKE
         if data[0] == CHANGE_CIPHER_SPEC and version == "TLSv1_2":
-            yield data  # what follows is encrypted
+            yield data  # the rest is encrypted
             return
         cut = size if is_clear else len(body)
         for at in range(0, len(body), cut):
@@ -210,40 +210,40 @@ def test_resumption_in_tls12(tmp_path: Path, tickets: bool, ciphers: str) -> Non
     party = Party(
         tmp_path, version="TLSv1_2", tickets=tickets, ciphers=ciphers, client_name="alice"
     )
-    first = party.talk(TALK)
+    first = party.connect(MESSAGES)
     lines = party.key_log.read_bytes()
-    again = party.talk(TALK, first.next_session)
-    assert again.resumed
-    connection, out = decrypt(party.keys(), again.flights)
+    resumed_connection = party.connect(MESSAGES, first.next_session)
+    assert resumed_connection.resumed
+    connection, out = decrypt(party.keys(), resumed_connection.flights)
     assert connection.summary().resumed is True
-    assert content(out, SERVER) == again.sent(SERVER)
-    # Without a line of its own, the resumed connection has the master secret of the first one.
+    assert content(out, SERVER) == resumed_connection.sent(SERVER)
+    # Without its own line, the resumed connection has the master secret of the first one.
     keys = KeyLog()
     keys.add(lines)
     assert decrypt(keys, first.flights)[0].summary().client_subject == "O=Orders,CN=alice"
-    connection, out = decrypt(keys, again.flights)
-    assert content(out, CLIENT) == again.sent(CLIENT)
+    connection, out = decrypt(keys, resumed_connection.flights)
+    assert content(out, CLIENT) == resumed_connection.sent(CLIENT)
 
 
 def test_hello_retry_request(tmp_path: Path) -> None:
     party = Party(tmp_path, curve="secp521r1")
-    talk = party.talk(TALK)
-    hellos = [data for side, data in talk.flights if side == CLIENT and b"\x16\x03" in data[:2]]
+    recorded = party.connect(MESSAGES)
+    hellos = [data for side, data in recorded.flights if side == CLIENT and b"\x16\x03" in data[:2]]
     assert len(hellos) == 1
-    assert sum(data.count(bytes.fromhex("cf21ad74e59a6111")) for _, data in talk.flights) == 1
-    connection, out = decrypt(party.keys(), pieces(talk.flights, partial(every, 100)))
-    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+    assert sum(data.count(bytes.fromhex("cf21ad74e59a6111")) for _, data in recorded.flights) == 1
+    connection, out = decrypt(party.keys(), pieces(recorded.flights, partial(every, 100)))
+    assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
     assert connection.summary().reason is None
 
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 @pytest.mark.parametrize("seed", range(3))
-def test_cut_anywhere(tmp_path: Path, version: str, seed: int) -> None:
+def test_any_segmentation(tmp_path: Path, version: str, seed: int) -> None:
     party = Party(tmp_path, version=version)
-    talk = party.talk(TALK)
+    recorded = party.connect(MESSAGES)
     source = random.Random(seed)
-    _, out = decrypt(party.keys(), pieces(talk.flights, partial(randomly, source)))
-    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+    _, out = decrypt(party.keys(), pieces(recorded.flights, partial(randomly, source)))
+    assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
 
 
 def test_a_record_has_the_time_of_the_packet_that_completes_it() -> None:
@@ -263,13 +263,13 @@ def test_a_record_has_the_time_of_the_packet_that_completes_it() -> None:
 
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
-def test_directions_may_come_in_any_order(tmp_path: Path, version: str) -> None:
+def test_directions_in_any_order(tmp_path: Path, version: str) -> None:
     party = Party(tmp_path, version=version)
-    talk = party.talk(TALK)
+    recorded = party.connect(MESSAGES)
     for order in ((CLIENT, SERVER), (SERVER, CLIENT)):
-        flights = sorted(talk.flights, key=lambda each: order.index(each[0]))
+        flights = sorted(recorded.flights, key=lambda each: order.index(each[0]))
         _, out = decrypt(party.keys(), flights)
-        assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+        assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
 
 
 @pytest.mark.parametrize("kept", [CLIENT, SERVER])
@@ -283,7 +283,7 @@ def test_one_direction_alone(kept: int) -> None:
     assert content(out, kept) == made.plain[kept]
 
 
-def test_the_barrier_of_bytes_that_wait() -> None:
+def test_the_barrier_of_waiting_bytes() -> None:
     made = Maker()
     made.handshake()
     made.data(CLIENT, b"early in the capture")
@@ -302,9 +302,9 @@ def test_the_barrier_of_bytes_that_wait() -> None:
 
 def test_sides_may_be_swapped(tmp_path: Path) -> None:
     party = Party(tmp_path)
-    talk = party.talk(TALK)
-    connection, out = decrypt(party.keys(), [(1 - side, data) for side, data in talk.flights])
-    assert content(out, 1) == talk.sent(CLIENT)
+    recorded = party.connect(MESSAGES)
+    connection, out = decrypt(party.keys(), [(1 - side, data) for side, data in recorded.flights])
+    assert content(out, 1) == recorded.sent(CLIENT)
     assert connection.client == 1
 
 
@@ -337,7 +337,7 @@ def test_early_data(accepted: bool) -> None:
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_reasons(tmp_path: Path, version: str) -> None:
     party = Party(tmp_path, version=version)
-    talk = party.talk(TALK)
+    recorded = party.connect(MESSAGES)
     other = Maker(seed=9)
 
     def reason(keys: KeyLog, flights: list[Flight]) -> Reason | None:
@@ -350,17 +350,19 @@ def test_reasons(tmp_path: Path, version: str) -> None:
         if not line.startswith("#"):
             label, about, secret = line.split()
             wrong.add(f"{label} {about} {secret[2:]}00".encode())
-    assert reason(KeyLog(), talk.flights) is Reason.NO_KEY_LOG
+    assert reason(KeyLog(), recorded.flights) is Reason.NO_KEY_LOG
     (tmp_path / "empty.log").touch()
-    assert reason(KeyLog([tmp_path / "empty.log"]), talk.flights) is Reason.EMPTY_KEY_LOG
-    assert reason(other.keys(), talk.flights) is Reason.NO_LINE
-    assert reason(wrong, talk.flights) is Reason.TAG_MISMATCH
-    first_data = next(n for n, (_, data) in enumerate(talk.flights) if n > 2 and data[0] == DATA)
-    without_hellos = talk.flights[max(first_data, len(talk.flights) - 5) :]
+    assert reason(KeyLog([tmp_path / "empty.log"]), recorded.flights) is Reason.EMPTY_KEY_LOG
+    assert reason(other.keys(), recorded.flights) is Reason.NO_LINE
+    assert reason(wrong, recorded.flights) is Reason.TAG_MISMATCH
+    first_data = next(
+        n for n, (_, data) in enumerate(recorded.flights) if n > 2 and data[0] == DATA
+    )
+    without_hellos = recorded.flights[max(first_data, len(recorded.flights) - 5) :]
     assert reason(other.keys(), without_hellos) is Reason.NO_HELLOS
 
 
-def test_a_handshake_without_data_is_named_so() -> None:
+def test_a_handshake_without_data_is_reported() -> None:
     made = Maker()
     made.client_hello()
     made.server_hello()
@@ -374,7 +376,7 @@ def test_the_page_explains_each_reason() -> None:
         assert reason.value.partition(":")[0] in page
 
 
-def test_an_old_version_is_named() -> None:
+def test_an_old_version_is_reported() -> None:
     made = Maker()
     made.client_hello()
     body = b"\x03\x01" + b"s" * 32 + b"\0\0\x2f\0"
@@ -385,7 +387,7 @@ def test_an_old_version_is_named() -> None:
     assert connection.summary().reason is Reason.UNSUPPORTED_VERSION
 
 
-def test_half_a_key_log_opens_one_direction() -> None:
+def test_half_a_key_log_decrypts_one_direction() -> None:
     made = Maker()
     made.handshake()
     made.data(CLIENT, b"seen")
@@ -402,11 +404,11 @@ def test_renegotiation_is_reported(tmp_path: Path) -> None:
     from dissector.tls.record_ciphers import Tls12Aead, tls12_ciphers
 
     party = Party(tmp_path, version="TLSv1_2", ciphers="AES128-GCM-SHA256")
-    talk = party.talk([(0, b"before")])
+    recorded = party.connect([(0, b"before")])
     _, random_hex, master = next(
         line for line in party.key_log.read_text().splitlines() if line[0] == "C"
     ).split()
-    hello = next(data for side, data in talk.flights if side == SERVER)
+    hello = next(data for side, data in recorded.flights if side == SERVER)
     cipher = tls12_ciphers(
         SUITES[0x009C], bytes.fromhex(master), bytes.fromhex(random_hex), hello[11:43], True
     )[CLIENT]
@@ -416,7 +418,7 @@ def test_renegotiation_is_reported(tmp_path: Path) -> None:
     nonce = b"explicit"
     sealed = cipher._aead.encrypt(cipher._iv + nonce, body, header)
     connection, out = decrypt(
-        party.keys(), [*talk.flights, (CLIENT, record(HANDSHAKE, nonce + sealed))]
+        party.keys(), [*recorded.flights, (CLIENT, record(HANDSHAKE, nonce + sealed))]
     )
     assert content(out, CLIENT) == b"before"
     assert connection.summary().renegotiated
@@ -427,7 +429,7 @@ def test_renegotiation_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", ["", "# begins\n", Maker(seed=99).lines[0] + "\n"])
-def test_a_key_log_that_grows(tmp_path: Path, before: str) -> None:
+def test_a_growing_key_log(tmp_path: Path, before: str) -> None:
     made = Maker()
     made.handshake()
     for number in range(10):
@@ -447,11 +449,11 @@ def test_a_key_log_that_grows(tmp_path: Path, before: str) -> None:
     assert [content(out, side) for side in (0, 1)] == made.plain
 
 
-def test_a_pickle_goes_on_and_has_no_key(tmp_path: Path) -> None:
+def test_a_pickle_continues_without_keys(tmp_path: Path) -> None:
     party = Party(tmp_path, client_name="alice")
     for version in ("TLSv1_3", "TLSv1_2"):
         party = Party(tmp_path, version=version, client_name="alice")
-        talk = party.talk(TALK)
+        recorded = party.connect(MESSAGES)
         keys = party.keys()
         secrets = [
             bytes.fromhex(line.split()[2])
@@ -460,7 +462,7 @@ def test_a_pickle_goes_on_and_has_no_key(tmp_path: Path) -> None:
         ]
         connection = TlsConnection(keys)
         out = []
-        for packet, (side, data) in enumerate(pieces(talk.flights, partial(every, 3000))):
+        for packet, (side, data) in enumerate(pieces(recorded.flights, partial(every, 3000))):
             out += connection.feed(side, data, packet, packet)
             stored = pickle.dumps((connection, keys))
             assert not any(secret in stored for secret in secrets)
@@ -468,7 +470,7 @@ def test_a_pickle_goes_on_and_has_no_key(tmp_path: Path) -> None:
             connection, keys = pickle.loads(stored)
             connection.attach(keys)
         out += connection.finish()
-        assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+        assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
 
 
 # Hostile bytes.
@@ -476,7 +478,7 @@ def test_a_pickle_goes_on_and_has_no_key(tmp_path: Path) -> None:
 
 @given(st.data())
 @settings(max_examples=examples(60), deadline=None)
-def test_hostile_bytes_raise_nothing_and_show_nothing(data: st.DataObject) -> None:
+def test_hostile_bytes_raise_no_error_and_give_no_plaintext(data: st.DataObject) -> None:
     made = Maker()
     made.handshake()
     made.data(CLIENT, b"x" * 90)

@@ -32,7 +32,7 @@ S = 1000 * MS
 
 @dataclass(frozen=True)
 class Sent:
-    """A packet of a conversation; sequence numbers count from each side's SYN."""
+    """A packet of a connection; sequence numbers are relative to the SYN of each side."""
 
     side: int
     data: bytes = b""
@@ -49,7 +49,7 @@ ISN = (2**32 - 10, 7000)
 
 
 def capture(packets: Sequence[Sent], isn: tuple[int, int] = ISN) -> bytes:
-    """Return a capture of the packets, 1 ms apart where no time is given."""
+    """Return a capture of the packets, 1 ms apart by default."""
     rows = []
     ms = 0
     file = pcap([])
@@ -74,8 +74,8 @@ def capture(packets: Sequence[Sent], isn: tuple[int, int] = ISN) -> bytes:
 HELLO = [Sent(0, seq=0, flags=SYN), Sent(1, seq=0, flags=SYN | ACK), Sent(0)]
 
 
-def bye(a: int, b: int) -> list[Sent]:
-    """Return the end of a conversation in which the sides sent this many bytes."""
+def closing(a: int, b: int) -> list[Sent]:
+    """Return the closing packets after this number of bytes from each side."""
     return [
         Sent(0, seq=a + 1, ack=b + 1, flags=FIN | ACK),
         Sent(1, seq=b + 1, ack=a + 2, flags=FIN | ACK),
@@ -84,7 +84,7 @@ def bye(a: int, b: int) -> list[Sent]:
 
 
 def read(packets: Sequence[Sent], isn: tuple[int, int] = ISN) -> Reading:
-    """Read a conversation; windows of one packet, and objects, give the same as one window."""
+    """Read a connection; check that windows of one packet, and objects, give the same rows."""
     data = capture(packets, isn)
     reading = Reading(data)
     assert Reading(data, 1).rows == reading.rows
@@ -96,7 +96,7 @@ def read(packets: Sequence[Sent], isn: tuple[int, int] = ISN) -> Reading:
 
 
 def check_rows(reading: Reading) -> None:
-    """What holds for every capture."""
+    """Check invariants of every capture."""
     releases = [row.release for row in reading.rows]
     assert releases == sorted(releases)
     for connection in reading.tcp.connections:
@@ -117,14 +117,14 @@ def check_rows(reading: Reading) -> None:
 
 
 def only(reading: Reading) -> tuple[Connection, list[Piece], list[Piece]]:
-    """Return the only connection and what its sides sent."""
+    """Return the only connection and the bytes of its sides."""
     (connection,) = reading.tcp.connections
     return connection, reading.streams.get((0, 0), []), reading.streams.get((0, 1), [])
 
 
-def test_a_conversation_from_syn_to_fin() -> None:
+def test_a_connection_from_syn_to_fin() -> None:
     reading = read(
-        [*HELLO, Sent(0, b"request"), Sent(1, b"response", ack=8), *bye(7, 8)],
+        [*HELLO, Sent(0, b"request"), Sent(1, b"response", ack=8), *closing(7, 8)],
     )
     connection, a, b = only(reading)
     assert (a, b) == ([b"request"], [b"response"])
@@ -147,7 +147,7 @@ def test_a_conversation_from_syn_to_fin() -> None:
         ([Sent(0), Sent(1, seq=0, flags=SYN | ACK), Sent(1, b"x")], 1),
     ],
 )
-def test_the_client_is_known_by_the_handshake_or_the_first_packet(
+def test_the_client_follows_from_the_handshake_or_the_first_packet(
     first: list[Sent], side: int
 ) -> None:
     reading = read(first)
@@ -194,7 +194,7 @@ TORTURE: list[tuple[str, list[Sent], list[Piece], list[Piece]]] = [
         [2, b"cdef"],
         [],
     ),
-    ("a hole at the end", [*HELLO, Sent(1, b"ab", 3), *bye(0, 6)], [], [2, b"ab", 2]),
+    ("a hole at the end", [*HELLO, Sent(1, b"ab", 3), *closing(0, 6)], [], [2, b"ab", 2]),
     ("acknowledged and never seen", [*HELLO, Sent(0, ack=9)], [], [8]),
     ("perhaps only a FIN", [*HELLO, Sent(0, ack=2)], [], []),
     (
@@ -276,13 +276,13 @@ TORTURE: list[tuple[str, list[Sent], list[Piece], list[Piece]]] = [
 @pytest.mark.parametrize(
     ("packets", "a", "b"), [row[1:] for row in TORTURE], ids=[row[0] for row in TORTURE]
 )
-def test_torture(packets: list[Sent], a: list[Piece], b: list[Piece]) -> None:
+def test_irregular_connections(packets: list[Sent], a: list[Piece], b: list[Piece]) -> None:
     for isn in (ISN, (0, 0), (2**31 - 4, 2**32 - 1)):
         assert only(read(packets, isn))[1:] == (a, b)
 
 
 def releases(packets: Sequence[Sent]) -> list[tuple[int, int, Piece]]:
-    """Return the packet that released each row, side and what."""
+    """Return the releasing packet, side and content of each row."""
     return [(row.release, row.side, row.what) for row in read(packets).rows if row.what is not None]
 
 
@@ -313,7 +313,7 @@ def test_each_hole_is_a_gap_50_ms_after_its_own_acknowledgement() -> None:
     ]
 
 
-def test_a_hole_that_is_not_acknowledged_stays_open() -> None:
+def test_an_unacknowledged_hole_stays_open() -> None:
     packets = [*HELLO, Sent(0, b"cd", 3), Sent(1, ack=1, ms=60_000), Sent(0, b"ab", ms=120_000)]
     assert releases(packets) == [(5, 0, b"ab"), (5, 0, b"cd")]
 
@@ -329,13 +329,15 @@ def test_a_hole_in_a_capture_of_one_direction_is_a_gap_after_10_s() -> None:
     assert releases([*start, Sent(0, b"ab", ms=10_099)])[0] == (2, 0, b"ab")
 
 
-def test_too_much_behind_a_hole_makes_it_a_gap() -> None:
+def test_a_hole_becomes_a_gap_at_the_limit_of_bytes_behind_it() -> None:
     packets = [*HELLO, *(Sent(0, bytes(60_000), 3 + 60_000 * i) for i in range(281))]
     first = releases(packets)[0]
     assert first == (3 + 279, 0, 2)
 
 
-def test_too_much_behind_all_holes_makes_the_next_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_hole_becomes_a_gap_at_the_limit_for_all_holes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tcp_module, "MAX_BUFFERED_BYTES", 10)
     packets = [
         packet
@@ -383,13 +385,13 @@ def test_late_and_repeated_bytes_are_counted() -> None:
     assert only(reading)[1] == [2, b"cdefgh"]
 
 
-def test_ports_used_again_are_another_connection() -> None:
-    again = [Sent(0, seq=5000, flags=SYN), Sent(1, seq=9000, ack=5001, flags=SYN | ACK)]
+def test_reused_ports_are_another_connection() -> None:
+    reopened = [Sent(0, seq=5000, flags=SYN), Sent(1, seq=9000, ack=5001, flags=SYN | ACK)]
     reading = read(
         [
             *HELLO,
             Sent(0, b"cd", 3),
-            *again,
+            *reopened,
             Sent(1, b"new", 9001, 5001),
             Sent(0, b"old", 5001, 9004),
         ]
@@ -402,9 +404,9 @@ def test_ports_used_again_are_another_connection() -> None:
 
 @pytest.mark.parametrize(
     "before",
-    [[*HELLO, *bye(0, 0)], [*HELLO, Sent(1, flags=RST | ACK)], [Sent(0, flags=FIN | ACK)]],
+    [[*HELLO, *closing(0, 0)], [*HELLO, Sent(1, flags=RST | ACK)], [Sent(0, flags=FIN | ACK)]],
 )
-def test_ports_used_again_after_a_close_without_data(before: list[Sent]) -> None:
+def test_reused_ports_after_a_close_without_data(before: list[Sent]) -> None:
     reading = read([*before, Sent(0, seq=99, flags=SYN), Sent(0, b"ab", 100)])
     assert reading.streams == {(1, 0): [b"ab"]}
 
@@ -420,7 +422,7 @@ def test_data_far_away_is_another_connection(far: int) -> None:
     assert reading.streams == {(0, 0): [b"ab"], (1, 0): [b"cd"]}
 
 
-def test_a_reset_ends_and_stray_bytes_still_come() -> None:
+def test_stray_bytes_after_a_reset() -> None:
     reading = read(
         [*HELLO, Sent(0, b"cd", 3), Sent(1, flags=RST | ACK), Sent(0, b"ef", 5), Sent(0, ms=900)]
     )
@@ -431,15 +433,15 @@ def test_a_reset_ends_and_stray_bytes_still_come() -> None:
     assert [row.what for row in reading.rows] == [2, b"cd", None, b"ef"]
 
 
-def test_a_reset_that_does_not_answer_the_syn_is_not_believed() -> None:
+def test_a_reset_not_acknowledging_the_syn_is_ignored() -> None:
     reading = read([HELLO[0], Sent(1, seq=77, ack=0, flags=RST | ACK), *HELLO[1:], Sent(0, b"ab")])
     assert only(reading)[0].ended == ""
     refused = read([HELLO[0], Sent(1, seq=77, ack=1, flags=RST | ACK)])
     assert only(refused)[0].ended == "rst"
 
 
-def test_holes_of_a_closed_connection_are_gaps_when_time_passes_elsewhere() -> None:
-    packets = [*HELLO, Sent(1, b"cd", 3), *bye(0, 4)]
+def test_holes_of_a_closed_connection_become_gaps_by_time_of_others() -> None:
+    packets = [*HELLO, Sent(1, b"cd", 3), *closing(0, 4)]
     other = [Sent(0, b"x", ms=55, port=1), Sent(0, b"y", 2, ms=56, port=1)]
     reading = read([*packets, *other])
     assert [(row.connection, row.side, row.what, row.release) for row in reading.rows[:3]] == [
@@ -466,8 +468,8 @@ def test_the_reordering_barrier_holds_back_the_other_side() -> None:
     ]
 
 
-def test_a_barrier_that_moves_without_bytes_is_reported() -> None:
-    # Data before the SYN's own number waits at the start, and is dropped once the SYN comes.
+def test_a_barrier_moved_without_bytes_is_reported() -> None:
+    # Data before the sequence number of the SYN waits at the start until the SYN arrives.
     packets = [
         Sent(0, b"junk", seq=(1 << 32) - 50, ack=1),
         Sent(1, b"x", seq=1, ack=(1 << 32) - 60),
@@ -477,7 +479,7 @@ def test_a_barrier_that_moves_without_bytes_is_reported() -> None:
     assert reading.rows[-1].horizon == (NEVER, NEVER)
 
 
-def test_one_direction_tagged_and_the_other_not_is_one_connection() -> None:
+def test_a_connection_with_vlan_tags_in_one_direction_only() -> None:
     handshake = [Sent(0, seq=0, flags=SYN, vlan=5), Sent(1, seq=0, flags=SYN | ACK)]
     reading = read([*handshake, Sent(0, b"ab", vlan=5), Sent(1, b"cd", ack=3)])
     assert only(reading)[1:] == ([b"ab"], [b"cd"])
@@ -517,7 +519,7 @@ def test_a_connection_of_an_endpoint_with_itself() -> None:
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[Sent], list[bytes], tuple[int, int]]:
-    """Draw packets as the wire had them, in order and acknowledged, and what the sides sent."""
+    """Draw packets in order and acknowledged, and the bytes of both sides."""
     sent = [b"", b""]
     packets = list(HELLO)
     for _ in range(draw(st.integers(1, 25))):
@@ -525,20 +527,20 @@ def conversations(draw: st.DrawFn) -> tuple[list[Sent], list[bytes], tuple[int, 
         data = draw(st.binary(max_size=9))
         packets.append(Sent(side, data, 1 + len(sent[side]), 1 + len(sent[1 - side]), ACK | PSH))
         sent[side] += data
-    packets += bye(len(sent[0]), len(sent[1]))
+    packets += closing(len(sent[0]), len(sent[1]))
     isn = (draw(st.integers(2**32 - 40, 2**32 + 40)) % 2**32, draw(st.integers(0, 2**32 - 1)))
     return packets, sent, isn
 
 
 def shuffled(draw: st.DrawFn, packets: list[Sent], reach: int) -> list[Sent]:
-    """Return the packets each moved by at most about `reach` places."""
+    """Return the packets, each moved by at most about `reach` positions."""
     places = [(i + draw(st.integers(0, reach)), i) for i in range(len(packets))]
     return [packets[i] for _, i in sorted(places)]
 
 
 @given(st.data())
 @settings(max_examples=examples(200))
-def test_reordered_repeated_and_overlapped_gives_exactly_the_bytes(data: st.DataObject) -> None:
+def test_reordered_repeated_and_overlapping_segments_give_exact_bytes(data: st.DataObject) -> None:
     packets, sent, isn = data.draw(conversations())
     for _ in range(data.draw(st.integers(0, 8))):
         at = data.draw(st.integers(3, len(packets) - 4)) if len(packets) > 7 else 3
@@ -546,8 +548,8 @@ def test_reordered_repeated_and_overlapped_gives_exactly_the_bytes(data: st.Data
         seen = packets[at].seq - 1 + len(packets[at].data)
         start = data.draw(st.integers(0, seen))
         end = data.draw(st.integers(start, seen))
-        again = Sent(side, sent[side][start:end], 1 + start, packets[at].ack)
-        packets.insert(data.draw(st.integers(at + 1, len(packets))), again)
+        reopened = Sent(side, sent[side][start:end], 1 + start, packets[at].ack)
+        packets.insert(data.draw(st.integers(at + 1, len(packets))), reopened)
     packets = packets[:2] + shuffled(data.draw, packets[2:], 6)
     whole = capture(packets, isn)
     reading = Reading(whole)
@@ -562,7 +564,7 @@ def test_reordered_repeated_and_overlapped_gives_exactly_the_bytes(data: st.Data
 
 @given(st.data())
 @settings(max_examples=examples(200))
-def test_lost_and_cut_segments_give_gaps_of_their_size(data: st.DataObject) -> None:
+def test_lost_and_truncated_segments_give_gaps_of_their_size(data: st.DataObject) -> None:
     packets, sent, isn = data.draw(conversations())
     have = [bytearray(len(each)) for each in sent]
     kept: list[Sent] = []
@@ -597,7 +599,7 @@ def _pieces(have: bytearray, sent: bytes) -> list[Piece]:
 
 @given(st.data())
 @settings(max_examples=examples(100))
-def test_started_in_the_middle_gives_what_follows(data: st.DataObject) -> None:
+def test_a_capture_begun_midway_gives_the_rest(data: st.DataObject) -> None:
     packets, sent, isn = data.draw(conversations())
     cut = data.draw(st.integers(3, len(packets) - 1))
     reading = read(packets[cut:], isn)
@@ -611,7 +613,7 @@ def test_started_in_the_middle_gives_what_follows(data: st.DataObject) -> None:
 
 @given(st.data())
 @settings(max_examples=examples(200))
-def test_nonsense_raises_nothing_and_windows_do_not_matter(data: st.DataObject) -> None:
+def test_random_segments_raise_no_error_and_do_not_depend_on_windows(data: st.DataObject) -> None:
     numbers = st.sampled_from([0, 1, 2, 5, 9, 1 << 20, 65 << 20, 1 << 30, 1 << 31, 2**32 - 3])
     packets = data.draw(
         st.lists(

@@ -1,4 +1,4 @@
-"""Conversations by the rules give the rows that objects give: the loop against `Conversation`."""
+"""The kernel and the objects correlate connections to the same rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRODUCE, HEARTBEAT, HANDSHAKE = 0, 12, 17
 
 
 def rows_of(table: Exchanges) -> Iterator[tuple[Any, ...]]:
-    """Yield all columns of each exchange, but the positions of its bytes."""
+    """Yield all columns of each exchange except the positions of its bytes."""
     for row in range(len(table)):
         yield (
             *(int(getattr(table, name)[row]) for name in ("connection", "status", "client")),
@@ -77,7 +77,7 @@ MANY = settings(deadline=None, max_examples=examples(150))
 
 @given(captures(odd=False), WINDOWS)
 @MANY
-def test_rows_are_those_of_objects(
+def test_rows_equal_those_of_objects(
     drawn: tuple[list[Chunk], list[bool]], windows: list[int]
 ) -> None:
     check(*drawn, windows)
@@ -85,7 +85,7 @@ def test_rows_are_those_of_objects(
 
 @given(captures(), WINDOWS)
 @MANY
-def test_rows_are_those_of_objects_where_much_is_odd(
+def test_rows_of_irregular_connections_equal_those_of_objects(
     drawn: tuple[list[Chunk], list[bool]], windows: list[int]
 ) -> None:
     check(*drawn, windows)
@@ -93,7 +93,7 @@ def test_rows_are_those_of_objects_where_much_is_odd(
 
 @given(captures(), st.sampled_from([{9092}, {9093}, {9092, 9093}, {1}, {50000}]), WINDOWS)
 @settings(deadline=None, max_examples=examples(60))
-def test_rows_are_those_of_objects_with_ports(
+def test_rows_with_given_ports_equal_those_of_objects(
     drawn: tuple[list[Chunk], list[bool]], ports: set[int], windows: list[int]
 ) -> None:
     check(*drawn, windows, ports=frozenset(ports))
@@ -101,7 +101,7 @@ def test_rows_are_those_of_objects_with_ports(
 
 @given(captures(), WINDOWS, st.sampled_from((40, 100)), st.integers(1, 3))
 @settings(deadline=None, max_examples=examples(100))
-def test_limits_act_as_in_objects(
+def test_limits_equal_those_of_objects(
     drawn: tuple[list[Chunk], list[bool]], windows: list[int], limit: int, most: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -110,16 +110,16 @@ def test_limits_act_as_in_objects(
         check(*drawn, windows, max_frame_bytes=limit)
 
 
-def beat(n: int) -> bytes:
+def heartbeat_request(n: int) -> bytes:
     return request(HEARTBEAT, 4, n)
 
 
-def beaten(n: int) -> bytes:
+def heartbeat_response(n: int) -> bytes:
     return response(HEARTBEAT, 4, n)
 
 
-def led_by_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
-    """Return to how many chunks the loop did not come."""
+def chunks_for_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
+    """Return the number of chunks not processed by the kernel."""
     fold, given = Correlator(connections([whole])), 0
     take = fold.slow_path.add_chunks
 
@@ -135,92 +135,101 @@ def led_by_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
     return given
 
 
-def test_a_gap_takes_no_room_for_what_is_missing() -> None:
+def test_a_gap_takes_no_memory_for_missing_bytes() -> None:
     fold = Correlator(connections([True]))
-    chunks = [Chunk(0, 0, data=beat(0)), Chunk(0, 0, GAP, missing=1 << 40)]
+    chunks = [Chunk(0, 0, data=heartbeat_request(0)), Chunk(0, 0, GAP, missing=1 << 40)]
     assert len(fold.feed(columns(numbered(chunks)))) + len(fold.finish()) == 1
 
 
-def test_the_loop_leads_what_goes_by_the_rules() -> None:
-    """Frames cut anywhere, several at once, answers out of order, requests without answers."""
-    requests = b"".join(map(beat, range(6))) + request(PRODUCE, 9, 6, acks=0, timeout_ms=1)
-    responses = b"".join(map(beaten, (1, 0, 4, 3)))
-    said = [Chunk(0, 0, data=beat(99))]
+def test_regular_connections_stay_in_the_kernel() -> None:
+    """Frames divided anywhere, pipelined, responses out of order, requests without responses."""
+    requests = b"".join(map(heartbeat_request, range(6))) + request(
+        PRODUCE, 9, 6, acks=0, timeout_ms=1
+    )
+    responses = b"".join(map(heartbeat_response, (1, 0, 4, 3)))
+    said = [Chunk(0, 0, data=heartbeat_request(99))]
     said += [Chunk(0, 0, data=part) for part in pieces(requests, range(0, len(requests), 7))]
     said += [Chunk(0, 1, data=part) for part in pieces(responses, range(0, len(responses), 3))]
-    assert led_by_objects([*said, Chunk(0, 0, END)]) == 0
+    assert chunks_for_objects([*said, Chunk(0, 0, END)]) == 0
     check(numbered(said), [True], [3, 9, 40])
 
 
 @pytest.mark.parametrize(
     ("said", "odd"),
     [
-        ([Chunk(0, 0, data=beat(1)[:8]), Chunk(0, 0, GAP, missing=3)], 1),
-        ([Chunk(0, 1, data=beaten(7))], 1),
-        ([Chunk(0, 1, data=beaten(0) + beaten(7) + beaten(9))], 1),
+        ([Chunk(0, 0, data=heartbeat_request(1)[:8]), Chunk(0, 0, GAP, missing=3)], 1),
+        ([Chunk(0, 1, data=heartbeat_response(7))], 1),
+        (
+            [
+                Chunk(
+                    0, 1, data=heartbeat_response(0) + heartbeat_response(7) + heartbeat_response(9)
+                )
+            ],
+            1,
+        ),
         ([Chunk(0, 0, data=request(HANDSHAKE, 0, 1))], 1),
-        ([Chunk(0, 0, data=beat(1)[:20]), Chunk(0, 0, END)], 1),
+        ([Chunk(0, 0, data=heartbeat_request(1)[:20]), Chunk(0, 0, END)], 1),
         ([Chunk(0, 0, data=b"\xff" * 20)], 1),
     ],
 )
 def test_irregular_connections_are_promoted_and_demoted(said: list[Chunk], odd: int) -> None:
-    more = [Chunk(0, 0, data=beat(n)) for n in range(9, 13)]
-    chunks = [Chunk(0, 0, data=beat(0)), *said]
-    assert led_by_objects(chunks) >= odd
+    more = [Chunk(0, 0, data=heartbeat_request(n)) for n in range(9, 13)]
+    chunks = [Chunk(0, 0, data=heartbeat_request(0)), *said]
+    assert chunks_for_objects(chunks) >= odd
     check(numbered([*chunks, *more]), [True], [1, 2, 3, 4, 5])
 
 
 def test_gaps_stay_on_the_fast_path() -> None:
-    """Between frames and inside one; where the next packet begins with a frame, or later."""
-    said = [Chunk(0, 0, data=beat(n)) for n in range(8)]
-    said += [Chunk(0, 1, data=beaten(n)) for n in range(8)]
+    """Between frames and inside one; with the next frame at the start of a packet, or later."""
+    said = [Chunk(0, 0, data=heartbeat_request(n)) for n in range(8)]
+    said += [Chunk(0, 1, data=heartbeat_response(n)) for n in range(8)]
     said.insert(4, Chunk(0, 0, GAP, missing=3))
     said[10:11] = [Chunk(0, 1, GAP, missing=len(said[10].data))]
     long = request(HEARTBEAT, 4, 9, member_id="m" * 1000)
     answer = response(HEARTBEAT, 4, 9)
     said += [Chunk(0, 0, data=long[:300]), Chunk(0, 0, GAP, missing=300)]
-    said += [Chunk(0, 0, data=long[600:800]), Chunk(0, 0, data=long[800:] + beat(10))]
-    said += [Chunk(0, 1, data=answer), Chunk(0, 1, data=beaten(10))]
+    said += [Chunk(0, 0, data=long[600:800]), Chunk(0, 0, data=long[800:] + heartbeat_request(10))]
+    said += [Chunk(0, 1, data=answer), Chunk(0, 1, data=heartbeat_response(10))]
     chunks = [*said, Chunk(0, 0, END)]
-    assert led_by_objects(chunks) == 0
+    assert chunks_for_objects(chunks) == 0
     check(numbered(chunks), [True], [3, 5, 11, 17])
 
 
 def test_frames_wait_behind_a_barrier_on_the_fast_path() -> None:
-    """A response behind a barrier, and one that came before its request."""
+    """A response behind a barrier, and one before its request."""
     said = [
-        Chunk(0, 0, data=beat(0)),
-        Chunk(0, 1, data=beaten(0), horizon=(1, NEVER)),
-        Chunk(0, 1, data=beaten(2), horizon=(1, NEVER)),
-        Chunk(0, 0, data=beat(1)),
-        Chunk(0, 1, data=beaten(1)),
-        Chunk(0, 0, data=beat(2)),
+        Chunk(0, 0, data=heartbeat_request(0)),
+        Chunk(0, 1, data=heartbeat_response(0), horizon=(1, NEVER)),
+        Chunk(0, 1, data=heartbeat_response(2), horizon=(1, NEVER)),
+        Chunk(0, 0, data=heartbeat_request(1)),
+        Chunk(0, 1, data=heartbeat_response(1)),
+        Chunk(0, 0, data=heartbeat_request(2)),
     ]
     chunks = numbered(said)
-    assert led_by_objects([*said, Chunk(0, 0, END)]) == 0
+    assert chunks_for_objects([*said, Chunk(0, 0, END)]) == 0
     check(chunks, [True], [1, 2, 3, 4, 5])
     check(chunks[:3], [True], [1, 2])
 
 
-def test_responses_between_gaps_meet_the_requests_behind_a_hole() -> None:
-    """Of the broker two packets are lost while requests before them wait behind a hole."""
+def test_responses_between_gaps_are_paired_with_requests_behind_a_hole() -> None:
+    """Two packets of the broker are lost while earlier requests wait behind a hole."""
     hole = (3, NEVER)
     chunks = [
-        Chunk(0, 0, data=beat(0), packet=0),
-        Chunk(0, 1, data=beaten(0), packet=1),
+        Chunk(0, 0, data=heartbeat_request(0), packet=0),
+        Chunk(0, 1, data=heartbeat_response(0), packet=1),
         Chunk(0, 1, GAP, missing=9, packet=4, horizon=hole),
-        Chunk(0, 1, data=beaten(2), packet=4, horizon=hole),
+        Chunk(0, 1, data=heartbeat_response(2), packet=4, horizon=hole),
         Chunk(0, 1, GAP, missing=9, packet=6, horizon=hole),
-        Chunk(0, 1, data=beaten(3), packet=6, horizon=hole),
-        Chunk(0, 0, data=beat(2), packet=3, horizon=(5, NEVER)),
-        Chunk(0, 0, data=beat(3), packet=5),
+        Chunk(0, 1, data=heartbeat_response(3), packet=6, horizon=hole),
+        Chunk(0, 0, data=heartbeat_request(2), packet=3, horizon=(5, NEVER)),
+        Chunk(0, 0, data=heartbeat_request(3), packet=5),
     ]
     check(chunks, [True], [3, 5, 6])
     rows, _, _ = correlate(chunks, [True])
     assert [(row[7], row[1]) for row in rows] == [(0, ANSWERED), (2, ANSWERED), (3, ANSWERED)]
 
 
-def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:
+def test_number_of_ids_without_expected_response_is_bounded() -> None:
     produced = [request(PRODUCE, 9, n, acks=0, timeout_ms=1) for n in range(1005)]
     said = [Chunk(0, 0, data=each) for each in produced]
     said += [Chunk(0, 1, data=response(PRODUCE, 9, n)) for n in (0, 4, 5, 1004, 7)]
@@ -231,29 +240,33 @@ def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:
 
 
 def test_memory_does_not_grow_with_the_capture() -> None:
-    """Requests wait, and frames come in pieces, window after window."""
+    """Requests wait, and frames arrive in parts, window after window."""
     fold = Correlator(connections([True]))
     big = request(HEARTBEAT, 4, 5, member_id="m" * 30_000)
-    fold.feed(columns([Chunk(0, 0, data=beat(1))]))
+    fold.feed(columns([Chunk(0, 0, data=heartbeat_request(1))]))
     most = 0
     for window in range(400):
         rows = [Chunk(0, 0, data=part) for part in pieces(big, [9, 25_000])]
         exchanges = fold.feed(
-            columns([*rows, Chunk(0, 1, data=beaten(5)), Chunk(0, 0, data=big[:50])])
+            columns([*rows, Chunk(0, 1, data=heartbeat_response(5)), Chunk(0, 0, data=big[:50])])
         )
         assert exchanges.frame(exchanges.request, 0) == big[4:], window
-        rest = fold.feed(columns([Chunk(0, 0, data=big[50:]), Chunk(0, 1, data=beaten(5))]))
+        rest = fold.feed(
+            columns([Chunk(0, 0, data=big[50:]), Chunk(0, 1, data=heartbeat_response(5))])
+        )
         assert rest.frame(rest.request, 0) == big[4:], window
         most = max(most, len(fold.tables.carry_over))
     assert most < 8 << 20
-    # There is room for all frames that a chunk may hold.
+    # The capacity covers all frames of a chunk.
     assert len(fold.tables.entries) < 10_000
     assert [fold.low_watermark(), len(fold.finish())] == [0, 1]
 
 
-def test_a_window_is_not_kept_alive() -> None:
+def test_windows_are_not_kept_in_memory() -> None:
     fold = Correlator(connections([True]))
-    chunks = columns([Chunk(0, 0, data=beat(1)), Chunk(0, 1, data=beaten(1))])
+    chunks = columns(
+        [Chunk(0, 0, data=heartbeat_request(1)), Chunk(0, 1, data=heartbeat_response(1))]
+    )
     exchanges = fold.feed(chunks)
     window, rows = ref(chunks.data), ref(exchanges.connection.base)
     del chunks, exchanges
@@ -272,7 +285,7 @@ def correlate_file(
 
 
 @each_capture("conversations")
-def test_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captures_give_the_rows_of_objects(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = correlate_file(path, False, 1 << 25)
     for window_bytes in (1 << 25, 5000):
         assert correlate_file(path, True, window_bytes) == truth

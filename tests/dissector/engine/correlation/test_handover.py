@@ -1,4 +1,4 @@
-"""A conversation that goes from object to table and back is the same."""
+"""Connections moved from object to table and back are unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.example_counts import examples
 
 
 def state(connection: ConnectionCorrelator) -> tuple[Any, ...]:
-    """Return all that what comes next may depend on."""
+    """Return all state that later processing depends on."""
     requests = connection.open_requests
     return (
         connection.speaks,

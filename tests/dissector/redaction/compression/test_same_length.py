@@ -1,4 +1,4 @@
-"""Other contents are compressed to exactly the length of the first ones."""
+"""Replacements are compressed to exactly the length of the original."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CODECS = ("gzip", "snappy", "lz4", "zstd")
 
 
 def contents(chance: Random, words: int) -> tuple[bytes, bytes]:
-    """Return records as a capture may have them, and what replaces them."""
+    """Return contents of records and their replacements."""
     old, new = bytearray(), bytearray()
     for number in range(words):
         size = chance.randrange(200)
@@ -39,7 +39,7 @@ def test_the_length_is_the_same(codec: str, seed: int) -> None:
     compressed = compress(number, old)
     found = same_length(number, new, compressed)
     if found is None:
-        # Only where even the records without marks are needed.
+        # Only if even the records without marks are needed.
         assert len(compress(number, new)) > len(compressed) - 16
         return
     assert len(found) == len(compressed)
@@ -66,7 +66,7 @@ def test_gzip_is_padded_by_a_comment(missing: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_does_not_fit_is_refused(codec: str) -> None:
+def test_too_large_contents_are_refused(codec: str) -> None:
     chance = Random(1)
     noise = bytes(chance.randrange(256) for _ in range(1000))
     number = CODEC_IDS[codec]

@@ -1,4 +1,4 @@
-"""Messages of every API and version keep their form, and nothing of what they say."""
+"""Messages of every API and version keep their structure and lose their contents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def decoded(version: Version, frame: bytes) -> Message:
 
 
 def shape(span: Span) -> Iterator[tuple[str, int, int]]:
-    """Yield where each field lies, but for the content."""
+    """Yield the span of each field, without its content."""
     yield span.path, span.start, span.end
     for each in span.children:
         yield from shape(each)
@@ -59,7 +59,7 @@ def contents(span: Span, declared: Field | None = None) -> Iterator[tuple[str, A
 
 
 @every_api
-def test_the_form_stays_and_the_content_goes(found: Api) -> None:
+def test_structure_is_kept_and_contents_are_replaced(found: Api) -> None:
     def check(version: Version, source: Source) -> None:
         frame, message = message_of(version, source)
         new = decoded(version, redactor().redact(message))
@@ -99,7 +99,7 @@ def test_damaged_messages_keep_their_size_only(found: Api) -> None:
     go_through(versions(found), check)
 
 
-def test_what_follows_a_damaged_field_is_zero() -> None:
+def test_bytes_after_a_damaged_field_are_zero() -> None:
     frame = cli_traffic.malformed_heartbeat(6)[4:]
     new = redactor().redact(decode_request(frame))
     at = frame.index(b"\x7fg")
@@ -116,7 +116,7 @@ def test_bodies_of_unknown_apis_and_versions_are_zero(key: int, version: int) ->
     assert new[30:] == bytes(len(frame) - 30)
 
 
-def test_an_orphan_keeps_its_number_only() -> None:
+def test_an_orphan_keeps_its_correlation_id_only() -> None:
     frame = (5).to_bytes(4, "big") + b"secret of acme"
     assert redactor().redact(decode_response(frame, None, None)) == frame[:4] + bytes(14)
 
@@ -165,7 +165,7 @@ def _resource(values: dict[str, Any]) -> dict[str, Any]:
         (b'{"status":"invalid_token"}', False),
     ],
 )
-def test_tokens_keep_their_form(token: bytes, from_client: bool) -> None:
+def test_tokens_keep_their_structure(token: bytes, from_client: bool) -> None:
     from dissector.protocol.embedded.sasl_tokens import decode_token
 
     new = redactor().token(token, None, from_client=from_client)
@@ -176,7 +176,7 @@ def test_tokens_keep_their_form(token: bytes, from_client: bool) -> None:
         assert secret not in new
 
 
-def test_nonces_of_a_server_begin_with_the_clients() -> None:
+def test_server_nonces_begin_with_the_client_nonce() -> None:
     one = redactor().token(b"n,,n=bob,r=abcdefgh", None, from_client=True)
     two = redactor().token(b"r=abcdefgh1234,s=QUJD,i=1", None, from_client=False)
     assert two.startswith(b"r=" + one.partition(b"r=")[2])

@@ -27,7 +27,7 @@ def batch(count: int) -> bytes:
     return with_crc(header + payload)
 
 
-def test_what_is_beyond_the_limit_becomes_zeros() -> None:
+def test_records_beyond_the_limit_become_zeros() -> None:
     field = batch(20_000)
     limit = DEFAULT.records_of(len(field))
     assert 0 < limit < 20_000

@@ -1,4 +1,4 @@
-"""Every declared field that may hold a name or a content has a role."""
+"""Every declared field for names or contents has a role."""
 
 from __future__ import annotations
 

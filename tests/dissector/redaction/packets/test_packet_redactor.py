@@ -1,4 +1,4 @@
-"""Packets have other addresses, payload and options; all else stays, and checksums are right."""
+"""Packets have other addresses, payload and options; the rest is kept, with valid checksums."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def redacted(data: bytes, link: int = ETHERNET, payload: bytes = NEW, original: 
 
 
 @pytest.mark.parametrize("name", PACKETS)
-def test_nothing_private_is_left(name: str) -> None:
+def test_private_bytes_are_replaced(name: str) -> None:
     link, data = PACKETS[name]
     new = redacted(data, link)
     assert len(new) == len(data)
@@ -70,7 +70,7 @@ def test_nothing_private_is_left(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKETS)
-def test_checksums_are_right(name: str) -> None:
+def test_checksums_are_valid(name: str) -> None:
     link, data = PACKETS[name]
     new = redacted(data, link)
     found = find(new, link)
@@ -92,7 +92,7 @@ def test_options_of_ip_are_padding() -> None:
     assert new[34:42] == bytes(8)
 
 
-def test_known_options_of_tcp_stay() -> None:
+def test_known_options_of_tcp_are_kept() -> None:
     known = b"\x02\x04\x05\xb4\x01\x03\x03\x07\x04\x02\x08\x0a" + bytes(range(8))
     unknown = b"\xfd\x06acme\0\0"
     found = find(redacted(ethernet(ipv4(tcp(SECRET, options=known + unknown)))))
@@ -105,7 +105,7 @@ def test_bytes_behind_the_packet_are_zero() -> None:
     assert new.endswith(NEW + bytes(15))
 
 
-def test_of_a_cut_packet_the_checksum_is_unknown() -> None:
+def test_truncated_packets_have_no_valid_checksum() -> None:
     whole = ethernet(ipv4(tcp(SECRET)))
     new = redacted(whole[:-4], payload=NEW[:-4], original=len(whole))
     assert find(new, original=len(whole)).is_cut

@@ -1,4 +1,4 @@
-"""Segments are found in their streams, beyond 32 bits and where endpoints are used again."""
+"""Segments are found in their streams, beyond 32 bits and with reused endpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_sequence_numbers_wrap(tmp_path: Path) -> None:
     assert {each.connection for each in found} == {0}
 
 
-def test_endpoints_that_are_used_again(tmp_path: Path) -> None:
+def test_reused_endpoints(tmp_path: Path) -> None:
     wire, path = tcp_captures.Wire(), tmp_path / "a.pcap"
     wire.connect(isn=(100, 200)).syn().client(b"one").fin()
     wire.connect(isn=(90_000, 70_000)).syn().client(b"two").fin()

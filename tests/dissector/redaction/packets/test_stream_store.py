@@ -1,4 +1,4 @@
-"""Streams give back what was put into them, and zeros elsewhere."""
+"""Streams return the stored bytes, and zeros elsewhere."""
 
 from __future__ import annotations
 

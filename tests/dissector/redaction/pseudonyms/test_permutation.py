@@ -1,4 +1,4 @@
-"""Keyed permutations are one to one, also on a part of the numbers."""
+"""Keyed permutations are bijective, also on a subset of numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ KEYED = Permutation(b"a key of the test")
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 10, 36, 257])
-def test_each_number_has_its_own_image(bound: int) -> None:
+def test_images_are_unique(bound: int) -> None:
     images = [KEYED.permute("x", number, bound) for number in range(bound)]
     assert sorted(images) == list(range(bound))
 
 
-def test_legal_numbers_stay_legal() -> None:
+def test_valid_numbers_stay_valid() -> None:
     even = [
         KEYED.permute("x", number, 100, lambda each: each % 2 == 0) for number in range(0, 100, 2)
     ]

@@ -1,4 +1,4 @@
-"""Pseudonyms are as long as what they replace, of its kind, and one to one."""
+"""Pseudonyms keep length and kind of the original, and are one to one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_text_keeps_its_bytes_and_its_class(text: str) -> None:
 
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz0123456789ABC._-", min_size=1, max_size=249))
-def test_a_legal_topic_stays_legal(text: str) -> None:
+def test_a_valid_topic_name_stays_valid(text: str) -> None:
     assert re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", NAMES.name(text))
 
 
@@ -44,13 +44,13 @@ def test_a_long_text_depends_on_its_end() -> None:
 
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "kafka-cluster", "librdkafka", ""])
-def test_names_of_kafka_stay(name: str) -> None:
+def test_names_of_kafka_are_kept(name: str) -> None:
     assert NAMES.name(name) == name
 
 
 @pytest.mark.parametrize("word", ["range", "SASL_SSL", "user", "Stable"])
-def test_words_of_kafka_stay_where_words_stand(word: str) -> None:
-    """A topic may have such a name, too."""
+def test_keywords_of_kafka_are_kept_in_their_fields(word: str) -> None:
+    """A topic may also have such a name."""
     assert NAMES.word(word) == word
     assert NAMES.name(word) != word
 
@@ -71,7 +71,7 @@ def test_an_ipv6_address_keeps_its_length(address: IPv6Address) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "0.0.0.0", "*", "/127.0.0.1"])
-def test_hosts_of_every_machine_stay(host: str) -> None:
+def test_well_known_hosts_are_kept(host: str) -> None:
     assert NAMES.host(host) == host
 
 
@@ -83,12 +83,12 @@ def test_hosts_of_every_machine_stay(host: str) -> None:
         ("2024.11", r"[0-9]{4}\.[0-9]{2}"),
     ],
 )
-def test_separators_stay(name: str, form: str) -> None:
+def test_separators_are_kept(name: str, form: str) -> None:
     assert re.fullmatch(form, NAMES.name(name))
     assert NAMES.name(name) != name
 
 
-def test_a_name_is_the_same_as_a_host_and_as_a_program() -> None:
+def test_a_name_has_the_same_pseudonym_as_host_and_as_program() -> None:
     for name in ("acme-7", "Acme"):
         assert NAMES.host(name) == NAMES.name(name) == NAMES.software(name)
 
@@ -100,7 +100,7 @@ def test_a_host_keeps_its_dots() -> None:
 
 
 @given(st.uuids())
-def test_an_id_is_the_same_as_bytes_and_as_text(value: UUID) -> None:
+def test_an_id_has_the_same_pseudonym_as_bytes_and_as_text(value: UUID) -> None:
     import base64
 
     text = base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
@@ -108,14 +108,14 @@ def test_an_id_is_the_same_as_bytes_and_as_text(value: UUID) -> None:
     assert base64.urlsafe_b64decode(NAMES.base64_id(text) + "==") == new
 
 
-def test_ids_of_kafka_stay() -> None:
+def test_ids_of_kafka_are_kept() -> None:
     for number in (0, 1, 2):
         assert NAMES.uuid(UUID(int=number).bytes) == UUID(int=number).bytes
     assert NAMES.producer_id(-1) == -1
     assert len({NAMES.producer_id(number) for number in range(1000)}) == 1000
 
 
-def test_content_is_marked_by_all_of_it() -> None:
+def test_content_marks_depend_on_all_bytes() -> None:
     long = NAMES.content(b"x" * 100 + b"1"), NAMES.content(b"x" * 100 + b"2")
     assert long[0] != long[1]
     assert long[0][8:] == long[1][8:]
@@ -123,7 +123,7 @@ def test_content_is_marked_by_all_of_it() -> None:
     assert len(NAMES.content(b"abc")) == 3
 
 
-def test_a_regex_says_so() -> None:
+def test_a_regex_becomes_a_regex() -> None:
     assert NAMES.regex("orders-.*") == "redacted-"
     assert NAMES.regex("a" * 12) == "redacted-red"
 
@@ -134,7 +134,7 @@ def test_a_principal_keeps_its_type() -> None:
     assert NAMES.principal("alice") == NAMES.name("alice")
 
 
-def test_what_was_replaced_is_listed() -> None:
+def test_replaced_names_are_listed() -> None:
     names = Pseudonyms(b"a key of the test")
     new = names.name("orders")
     names.word("range")

@@ -7,7 +7,7 @@ from dissector.capture.tcp.both_paths import connection_columns
 from dissector.capture.tcp.connections import END_REASONS, Side
 
 
-def test_columns_follow_one_another() -> None:
+def test_columns_are_consecutive() -> None:
     names = ["A_HIGH", "A_LOW", "B_HIGH", "B_LOW", "PORTS"]
     names += ["FIRST_PACKET", "FIRST_NS", "LAST_NS", "STATE", "WAITS"]
     assert [getattr(connection_columns, name) for name in names] == list(
@@ -20,7 +20,7 @@ def test_columns_follow_one_another() -> None:
     assert connection_columns.COLUMNS == connection_columns.SIDES + 2 * connection_columns.SIDE
 
 
-def test_no_bit_means_two_things() -> None:
+def test_bits_are_unique() -> None:
     state = [
         connection_columns.LIVE,
         connection_columns.ORIENTED,
@@ -38,7 +38,7 @@ def test_no_bit_means_two_things() -> None:
     assert sum(marks) == reduce(int.__or__, marks) < 1 << connection_columns.COUNTERS_AT
 
 
-def test_counts_are_named_as_those_of_a_side() -> None:
+def test_counts_have_the_names_of_sides() -> None:
     names = [field.name for field in fields(Side)]
     assert names[connection_columns.CUT_BYTES - connection_columns.GAPS] == "cut_bytes"
     assert names[-connection_columns.GAPS] == "retransmitted_segments"

@@ -22,7 +22,7 @@ MS = 1_000_000
 
 @pytest.fixture(params=MODES)
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Run the kernel in one mode; collect where it stopped."""
+    """Run the kernel in one mode; collect its stops."""
     stops: list[int] = []
 
     def counted(*arguments: Any) -> int:
@@ -42,13 +42,13 @@ def _read(wire: Wire) -> Reading:
     return Reading(pcap_file(wire.packets))
 
 
-def test_connections_from_syn_to_fin_are_never_left(run: list[int]) -> None:
+def test_connections_from_syn_to_fin_never_leave_the_kernel(run: list[int]) -> None:
     wire = Wire()
     for port in (1, 2, 3):
         _whole(wire.connect(port))
     _whole(wire.connect(hosts=("fd00::1", "fd00::2")))
     _whole(wire.connect(4, vlan=5))
-    _whole(wire.connect(1, isn=(7, 8)))  # ports used again after a close
+    _whole(wire.connect(1, isn=(7, 8)))  # ports reused after a close
     reading = _read(wire)
     assert run == [len(wire.packets)]
     assert [each.ended for each in reading.tcp.connections] == ["fin"] * 6
@@ -58,7 +58,7 @@ def test_connections_from_syn_to_fin_are_never_left(run: list[int]) -> None:
     assert [side.packets for side in reading.tcp.connections[0].sides] == [9, 5]
 
 
-def test_a_refused_connection_and_a_reset_one_are_never_left(run: list[int]) -> None:
+def test_refused_and_reset_connections_never_leave_the_kernel(run: list[int]) -> None:
     wire = Wire()
     refused = wire.connect(1)
     refused.send_segment(0, 2, before=True).rst(1)
@@ -69,7 +69,7 @@ def test_a_refused_connection_and_a_reset_one_are_never_left(run: list[int]) -> 
     assert reading.ends == [(0, 1), (1, 1)]
 
 
-def test_the_kernel_continues_behind_segments_it_leaves(run: list[int]) -> None:
+def test_the_kernel_continues_after_segments_left_to_objects(run: list[int]) -> None:
     wire = Wire()
     connection = wire.connect().syn().client(b"ab")
     at = len(wire.packets)
@@ -80,7 +80,7 @@ def test_the_kernel_continues_behind_segments_it_leaves(run: list[int]) -> None:
     assert reading.tcp.connections[0].sides[0].retransmitted_bytes == 2
 
 
-def test_packets_that_the_capture_cut_never_leave_the_kernel(run: list[int]) -> None:
+def test_truncated_packets_never_leave_the_kernel(run: list[int]) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(100):
@@ -142,8 +142,8 @@ def test_many_connections_outgrow_the_tables(run: list[int]) -> None:
 
 
 @st.composite
-def soups(draw: st.DrawFn) -> bytes:
-    """Draw a capture of connections on few ports, some of it lost, repeated or out of order."""
+def mixed_captures(draw: st.DrawFn) -> bytes:
+    """Draw a capture of connections on few ports, with packets lost, repeated or reordered."""
     wire = Wire()
     for _ in range(draw(st.integers(1, 6))):
         start = len(wire.packets)
@@ -180,7 +180,7 @@ def soups(draw: st.DrawFn) -> bytes:
     )
 
 
-@given(soups(), st.integers(1, 2000))
+@given(mixed_captures(), st.integers(1, 2000))
 @settings(max_examples=examples(150))
 def test_the_kernel_equals_the_objects(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
@@ -196,7 +196,7 @@ def test_the_kernel_equals_the_objects(data: bytes, window_bytes: int) -> None:
 
 
 @each_capture("objects of tcp")
-def test_recorded_traffic_is_the_same_through_objects(path: Path) -> None:
+def test_recorded_traffic_gives_the_same_rows_through_objects(path: Path) -> None:
     reading, one_by_one = Reading(path), Reading(path, one_by_one=True)
     assert reading.rows == one_by_one.rows
     assert list(reading.tcp.connections) == list(one_by_one.tcp.connections)

@@ -9,7 +9,7 @@ from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentB
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), min_size=1, max_size=30))
-def test_each_number_waits_once_with_the_first_piece_that_brought_it(
+def test_each_byte_is_kept_from_its_first_segment(
     spans: list[tuple[int, int]],
 ) -> None:
     waiting = ReorderBuffer()
@@ -41,7 +41,7 @@ def test_each_number_waits_once_with_the_first_piece_that_brought_it(
     assert waiting.oldest is None
 
 
-def test_a_part_of_a_cut_piece_has_what_was_captured_of_it() -> None:
+def test_a_part_of_a_truncated_segment_has_its_captured_bytes() -> None:
     piece = SegmentBytes(100, 110, 4, 0, 0, 50)
     assert (piece.slice(102, 110).captured, piece.slice(102, 110).start) == (2, 52)
     assert piece.slice(105, 110).captured == 0

@@ -42,21 +42,26 @@ def test_state_survives_demotion_and_promotion() -> None:
     second.losses.count_old(104, 106, 0, 120)
     register.demote(live)
     assert not register.live
-    again = register.materialise(0)
-    assert again is not live
-    assert again.keys == live.keys
-    assert (again.last_ns, again.ended, again.oriented, again.syn_seen) == (99, "rst", True, True)
-    one, other = again.streams
+    restored = register.materialise(0)
+    assert restored is not live
+    assert restored.keys == live.keys
+    assert (restored.last_ns, restored.ended, restored.oriented, restored.syn_seen) == (
+        99,
+        "rst",
+        True,
+        True,
+    )
+    one, other = restored.streams
     assert (one.next, one.first, one.isn) == ((1 << 32) + 5, (1 << 32) + 5, (1 << 32) + 4)
     assert (one.acked, one.acked_ns, one.acked_packet, one.fin) == (7, 8, 9, None)
     assert (other.next, other.first, other.isn, other.acked) == (None, None, None, None)
     assert (one.side, other.side) == (first.side, second.side)
-    other.losses.count_old(100, 104, 0, 120)  # the gap is remembered
+    other.losses.count_old(100, 104, 0, 120)  # the gap is kept
     assert (other.side.late_bytes, other.side.retransmitted_bytes) == (6, 0)
     assert register[0].sides == (first.side, second.side)
 
 
-def test_the_beginnings_are_known_by_both_isns() -> None:
+def test_starts_of_streams_follow_from_both_isns() -> None:
     register = ConnectionTable()
     live = register.begin(KEY, 3, 17)
     assert not register.has_both_syns(0)
@@ -69,10 +74,10 @@ def test_the_beginnings_are_known_by_both_isns() -> None:
     assert register.has_both_syns(0)
 
 
-def test_a_connection_that_a_row_can_not_hold_is_not_demoted() -> None:
+def test_a_connection_too_large_for_a_row_is_not_demoted() -> None:
     register = ConnectionTable()
     live = register.begin(KEY, 0, 0)
-    live.streams[0].fin = 1000  # what lies before it has not come
+    live.streams[0].fin = 1000  # earlier bytes are still missing
     assert not register.demote(live)
     live.streams[0].side.packets = 3
     assert register.materialise(0) is live
@@ -104,7 +109,7 @@ def test_columns_equal_objects() -> None:
     assert [astuple(register[7])[0], register[7].network] == [7, 7]
 
 
-def test_the_sides_turn_with_all_they_have() -> None:
+def test_swapping_sides_swaps_all_columns() -> None:
     register = ConnectionTable()
     live = register.begin(KEY, 0, 0)
     live.streams[0].side.late_bytes = 4
@@ -118,7 +123,7 @@ def test_the_sides_turn_with_all_they_have() -> None:
     assert register.materialise(0).keys[0] == (3, *KEY[4:], *KEY[1:4])
 
 
-def test_a_connection_takes_270_bytes() -> None:
+def test_size_of_a_row() -> None:
     register = ConnectionTable()
     flows = FlowTable(register)
     for number in range(4000):

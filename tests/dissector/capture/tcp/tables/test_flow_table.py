@@ -53,7 +53,7 @@ def mode(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("mode")
-def test_many_flows_are_found_when_the_table_has_grown() -> None:
+def test_flows_are_found_after_growth_of_the_table() -> None:
     known = ConnectionTable()
     flows = FlowTable(known)
     keys: list[FlowKey] = [
@@ -67,7 +67,7 @@ def test_many_flows_are_found_when_the_table_has_grown() -> None:
     assert [flows.owner(_back(key)) for key in keys] == list(range(1, 2 * len(keys), 2))
 
 
-def test_a_flow_that_has_lost_its_owner_keeps_its_place() -> None:
+def test_a_flow_without_an_owner_keeps_its_slot() -> None:
     known = ConnectionTable()
     flows = FlowTable(known)
     key: FlowKey = (0, 1, 2, 3, 4, 5, 6)

@@ -1,4 +1,4 @@
-"""What is believed to be Kafka."""
+"""Recognition of Kafka frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL = [(a.key, v) for a in all_apis() for v in a.request.versions]
 
 
 @pytest.mark.parametrize(("key", "version"), ALL)
-def test_every_request_is_believed_and_found(key: int, version: int) -> None:
+def test_every_request_is_recognised_and_found(key: int, version: int) -> None:
     data = request(key, version, 77, "client")
     size = len(data) - 4
     assert plausible_request_size(data, 0) == size
@@ -69,21 +69,23 @@ def test_headers(data: bytes, believed: bool, sane: bool, unknown: bool) -> None
     assert (unknown_request_size(data, 0, 1000) is not None) == unknown
 
 
-def test_limits_hold() -> None:
+def test_limits() -> None:
     assert plausible_request_size(header(size=1001), 0, 1000) is None
     assert unknown_request_size(header(size=1001), 0, 1000) is None
     long = b"\0\xfa" + b"c" * 250
     assert plausible_request_size(header(size=900, client=long), 0) is None
 
 
-def test_client_ids_make_a_header_strong() -> None:
+def test_client_ids_are_strong_evidence() -> None:
     assert frame_checks.has_client_id(header(), 0)
     for weak in (b"\xff\xff", b"\0\0", b"\0\x01a"):
         assert not frame_checks.has_client_id(header(client=weak), 0)
 
 
 @given(st.binary(max_size=60), st.sampled_from(ALL), st.binary(max_size=60))
-def test_sieve_lets_every_request_pass(before: bytes, which: tuple[int, int], after: bytes) -> None:
+def test_the_prefilter_passes_every_request(
+    before: bytes, which: tuple[int, int], after: bytes
+) -> None:
     data = before + request(*which, 5, "client") + after
     assert len(before) in request_candidates(data, 0)
     wide = range(len(data) - frame_checks.HEADER_BYTES + 1)

@@ -1,4 +1,4 @@
-"""The loop's rules are those of `recognise` and `entry`, or stricter."""
+"""The rules of the kernel equal those of `recognise` and `entry`, or are stricter."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def opens(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("key", NAMES)
-def test_versions_that_are_known(key: int) -> None:
+def test_known_versions(key: int) -> None:
     for version in range(40):
         assert (version <= RULES[key, 0]) == is_plausible_version(key, version)
 
 
-def test_keys_that_are_not_known() -> None:
+def test_unknown_keys() -> None:
     assert all(RULES[key, 0] == UNKNOWN for key in range(MAX_KEYS) if key not in NAMES)
 
 
-def test_an_api_that_was_not_met_is_asked_for() -> None:
+def test_an_api_without_a_program_is_requested() -> None:
     rules, numbers = new_api_limits(), NUMBERS_.copy()
     frame = request(METADATA, 9, 1)
     assert check_first_request(frame, 0, len(frame), numbers, rules) == API_NOT_LOADED
@@ -78,7 +78,7 @@ def test_an_api_that_was_not_met_is_asked_for() -> None:
     st.sampled_from((None, "", "t", "t" * 126, "t" * 127, "t" * 400)),
     st.integers(-2, 2),
 )
-def test_whether_a_response_is_due(
+def test_requests_with_an_expected_response(
     version: int, client_id: str | None, text: str | None, acks: int
 ) -> None:
     values = {"transactional_id": text} if version >= 3 else {}
@@ -89,7 +89,7 @@ def test_whether_a_response_is_due(
 
 
 @given(st.integers(0, 14), st.data())
-def test_a_damaged_request_is_validated_right_or_left_undecided(
+def test_damaged_requests_are_judged_correctly_or_left_undecided(
     version: int, data: st.DataObject
 ) -> None:
     values = {"acks": 0, "timeout_ms": 1} if version < 14 else {}
@@ -120,7 +120,7 @@ HEADERS = st.tuples(
 @given(HEADERS, st.booleans())
 @settings(max_examples=examples(500))
 def test_frames_valid_for_the_kernel_are_valid_for_objects(
-    header: tuple[int, int, int, int, bytes], again: bool
+    header: tuple[int, int, int, int, bytes], is_followed: bool
 ) -> None:
     size, key, version, client_id, text = header
     frame = (
@@ -134,7 +134,7 @@ def test_frames_valid_for_the_kernel_are_valid_for_objects(
     if check_request_header(frame, 0, size, NUMBERS_, RULES) == FAST_PATH:
         assert is_plausible_request(frame, 0)
         assert is_plausible_version(key, version)
-    data = frame + frame * again
+    data = frame + frame * is_followed
     if opens(data) == FAST_PATH:
         connection = ConnectionCorrelator(0, True, lambda row: None, 10_000)
         connection.add_data(0, data, 0, 0)

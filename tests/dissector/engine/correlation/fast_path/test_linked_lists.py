@@ -29,9 +29,7 @@ from dissector.engine.correlation.fast_path.linked_lists import (
         (10_000, -1, TOO_FAR),
     ],
 )
-def test_a_response_is_compared_with_so_many_requests(
-    waiting: int, wanted: int, found: int
-) -> None:
+def test_number_of_compared_requests_is_bounded(waiting: int, wanted: int, found: int) -> None:
     nodes = np.zeros((waiting, ENTRY_WIDTH), np.int64)
     nodes[:, CORRELATION_ID] = np.arange(waiting)
     nodes[:, NEXT] = np.arange(waiting) + 1

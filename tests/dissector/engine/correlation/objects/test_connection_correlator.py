@@ -1,4 +1,4 @@
-"""Conversations as plays: what each side sends, and the exchanges that come of it."""
+"""Scripted connections: the bytes of each side, and the resulting exchanges."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from tests.example_counts import examples
 API_VERSIONS, METADATA, PRODUCE, FETCH, HEARTBEAT, HANDSHAKE = 18, 3, 0, 1, 12, 17
 
 
-class Play:
-    """Feeds a conversation a line at a time; every line is one packet."""
+class ScriptedConnection:
+    """Feeds a connection one packet at a time."""
 
     def __init__(self, whole: bool = True) -> None:
         self.rows: list[ExchangeRow] = []
         self.correlator = ConnectionCorrelator(7, whole, self.rows.append)
         self.packet = 0
 
-    def client(self, *data: bytes) -> Play:
+    def client(self, *data: bytes) -> ScriptedConnection:
         return self.send(0, *data)
 
-    def broker(self, *data: bytes) -> Play:
+    def broker(self, *data: bytes) -> ScriptedConnection:
         return self.send(1, *data)
 
-    def send(self, side: int, *data: bytes) -> Play:
+    def send(self, side: int, *data: bytes) -> ScriptedConnection:
         for each in data:
             self.correlator.add_data(side, each, self.packet, self.packet * 1000)
             self.packet += 1
         return self
 
-    def gap(self, side: int, length: int) -> Play:
+    def gap(self, side: int, length: int) -> ScriptedConnection:
         self.correlator.add_gap(side, length, self.packet, self.packet * 1000)
         self.packet += 1
         return self
@@ -72,7 +72,7 @@ def beat(n: int) -> bytes:
 
 
 def test_one_exchange() -> None:
-    play = Play().client(heartbeat(1)).broker(beat(1))
+    play = ScriptedConnection().client(heartbeat(1)).broker(beat(1))
     assert play.statuses() == [("answered", 1)]
     row = play.rows[0]
     assert (row.connection, row.client, row.request.packet, row.response.packet) == (7, 0, 0, 1)
@@ -83,26 +83,30 @@ def test_one_exchange() -> None:
 
 def test_pipelined_requests_are_paired_by_their_ids() -> None:
     play = (
-        Play().client(heartbeat(1) + heartbeat(2) + heartbeat(3)).broker(beat(1) + beat(2), beat(3))
+        ScriptedConnection()
+        .client(heartbeat(1) + heartbeat(2) + heartbeat(3))
+        .broker(beat(1) + beat(2), beat(3))
     )
     assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
 
 
-def test_answers_out_of_order_are_paired_all_the_same() -> None:
-    assert Play().client(heartbeat(1), heartbeat(2)).broker(beat(2), beat(1)).statuses() == [
+def test_responses_out_of_order_are_paired() -> None:
+    assert ScriptedConnection().client(heartbeat(1), heartbeat(2)).broker(
+        beat(2), beat(1)
+    ).statuses() == [
         ("answered", 2),
         ("answered", 1),
     ]
 
 
-def test_same_id_in_flight_twice_is_paired_in_order_of_sending() -> None:
-    play = Play().client(heartbeat(5), heartbeat(5)).broker(beat(5), beat(5))
+def test_equal_ids_in_flight_are_paired_in_order_of_sending() -> None:
+    play = ScriptedConnection().client(heartbeat(5), heartbeat(5)).broker(beat(5), beat(5))
     assert [(r.request.packet, r.response.packet) for r in play.rows] == [(0, 2), (1, 3)]
 
 
 def test_produce_with_acks_0_has_no_response() -> None:
     produce = request(PRODUCE, 9, 4, acks=0, timeout_ms=1)
-    assert Play().client(heartbeat(3), produce, heartbeat(5)).broker(
+    assert ScriptedConnection().client(heartbeat(3), produce, heartbeat(5)).broker(
         beat(3), beat(5)
     ).statuses() == [
         ("no_response", 4),
@@ -111,15 +115,15 @@ def test_produce_with_acks_0_has_no_response() -> None:
     ]
 
 
-def test_response_to_acks_0_is_an_orphan_that_says_so() -> None:
+def test_response_to_acks_0_is_an_orphan_with_a_problem() -> None:
     produce = request(PRODUCE, 9, 4, acks=0, timeout_ms=1)
-    play = Play().client(produce).broker(response(PRODUCE, 9, 4), beat(5))
+    play = ScriptedConnection().client(produce).broker(response(PRODUCE, 9, 4), beat(5))
     assert play.end() == [("no_response", 4), ("orphan", 4), ("orphan", 5)]
     assert [row.answers_acks_0 for row in play.rows] == [False, True, False]
 
 
 def test_unanswered_and_orphan() -> None:
-    play = Play().client(heartbeat(1), heartbeat(2)).broker(beat(9), beat(2))
+    play = ScriptedConnection().client(heartbeat(1), heartbeat(2)).broker(beat(9), beat(2))
     assert play.end() == [("orphan", 9), ("answered", 2), ("unanswered", 1)]
 
 
@@ -127,7 +131,7 @@ def test_sasl_tokens_after_handshake_v0() -> None:
     handshake = request(HANDSHAKE, 0, 1, mechanism="PLAIN")
     shaken = response(HANDSHAKE, 0, 1, mechanisms=["PLAIN"])
     token = sized(b"\0alice\0secret")
-    play = Play().client(handshake).broker(shaken).client(token).broker(sized(b""))
+    play = ScriptedConnection().client(handshake).broker(shaken).client(token).broker(sized(b""))
     play.client(heartbeat(2)).broker(beat(2))
     assert play.statuses() == [("answered", 1), ("answered", None), ("answered", 2)]
     assert play.rows[1].token
@@ -135,12 +139,12 @@ def test_sasl_tokens_after_handshake_v0() -> None:
     assert play.rows[1].response.data == b""
 
 
-def test_two_sasl_tokens_sent_at_once() -> None:
-    """A token whose first bytes look like an id is still paired in order."""
+def test_two_pipelined_sasl_tokens() -> None:
+    """A token with first bytes like an id is still paired in order."""
     handshake = request(HANDSHAKE, 0, 1, mechanism="X")
     shaken = response(HANDSHAKE, 0, 1)
     tokens = [sized(b"first token"), sized(b"second")]
-    play = Play().client(handshake + tokens[0] + tokens[1] + heartbeat(0))
+    play = ScriptedConnection().client(handshake + tokens[0] + tokens[1] + heartbeat(0))
     play.broker(shaken + sized(b"\0\0\0\0reply") + sized(b"two") + beat(0))
     assert play.statuses() == [
         ("answered", 1),
@@ -154,7 +158,12 @@ def test_two_sasl_tokens_sent_at_once() -> None:
 def test_handshake_v1_is_followed_by_kafka_only() -> None:
     handshake = request(HANDSHAKE, 1, 1, mechanism="PLAIN")
     authenticate = request(36, 2, 2, auth_bytes=b"\0a\0b")
-    play = Play().client(handshake).broker(response(HANDSHAKE, 1, 1)).client(authenticate)
+    play = (
+        ScriptedConnection()
+        .client(handshake)
+        .broker(response(HANDSHAKE, 1, 1))
+        .client(authenticate)
+    )
     assert play.broker(response(36, 2, 2)).statuses() == [("answered", 1), ("answered", 2)]
     assert not any(row.token for row in play.rows)
 
@@ -163,8 +172,10 @@ def test_handshake_v1_is_followed_by_kafka_only() -> None:
 def test_unknown_api_and_version_are_paired(known: bool) -> None:
     strange = request(HEARTBEAT, 4, 8, group_id="g")
     strange = strange[:4] + (b"\x03\xe7\0\0" if not known else b"\0\x0c\0\x63") + strange[8:]
-    assert Play().client(strange).broker(beat(8)).statuses() == [("answered", 8)]
-    assert Play().client(heartbeat(1), strange).broker(beat(1), beat(8)).statuses()[1] == (
+    assert ScriptedConnection().client(strange).broker(beat(8)).statuses() == [("answered", 8)]
+    assert ScriptedConnection().client(heartbeat(1), strange).broker(beat(1), beat(8)).statuses()[
+        1
+    ] == (
         "answered",
         8,
     )
@@ -172,13 +183,13 @@ def test_unknown_api_and_version_are_paired(known: bool) -> None:
 
 def test_http_and_tls_are_not_kafka() -> None:
     http = (
-        Play()
+        ScriptedConnection()
         .client(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n")
         .broker(b"HTTP/1.1 200 OK\r\n\r\n")
     )
     assert http.end() == []
     assert http.correlator.speaks == "other"
-    tls = Play().client(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(300))
+    tls = ScriptedConnection().client(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(300))
     tls.broker(heartbeat(1))
     assert tls.end() == []
     assert tls.correlator.speaks == "tls"
@@ -186,7 +197,7 @@ def test_http_and_tls_are_not_kafka() -> None:
 
 def test_zeros_are_not_kafka() -> None:
     for whole in (True, False):
-        play = Play(whole).client(bytes(5000)).broker(bytes(5000))
+        play = ScriptedConnection(whole).client(bytes(5000)).broker(bytes(5000))
         assert play.end() == []
         assert play.correlator.speaks == "other"
 
@@ -194,7 +205,7 @@ def test_zeros_are_not_kafka() -> None:
 def test_gap_inside_a_frame_damages_only_that_frame() -> None:
     long = request(HEARTBEAT, 4, 2, group_id="g" * 500)
     play = (
-        Play()
+        ScriptedConnection()
         .client(heartbeat(1))
         .broker(beat(1))
         .client(long[:100])
@@ -206,18 +217,23 @@ def test_gap_inside_a_frame_damages_only_that_frame() -> None:
     damaged = play.rows[1].request
     assert damaged.data == long[4:100]
     assert damaged.size == len(long) - 4
-    assert damaged.packet == 4, "it was complete when its last byte came"
+    assert damaged.packet == 4, "it was complete with its last byte"
 
 
-def test_gap_that_ends_with_a_frame_keeps_step() -> None:
+def test_a_gap_ending_with_a_frame_keeps_the_framing() -> None:
     long = request(HEARTBEAT, 4, 2, group_id="g" * 500)
-    play = Play().client(heartbeat(1), long[:100]).gap(0, len(long) - 100).client(heartbeat(3))
+    play = (
+        ScriptedConnection()
+        .client(heartbeat(1), long[:100])
+        .gap(0, len(long) - 100)
+        .client(heartbeat(3))
+    )
     play.broker(beat(1), beat(2), beat(3))
     assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
 
 
-def test_gap_over_the_end_of_a_frame_is_entered_again() -> None:
-    play = Play().client(heartbeat(1), heartbeat(2)[:20]).gap(0, 60)
+def test_framing_resumes_after_a_gap_over_the_end_of_a_frame() -> None:
+    play = ScriptedConnection().client(heartbeat(1), heartbeat(2)[:20]).gap(0, 60)
     play.client(b"tail of something", heartbeat(4) + heartbeat(5)).broker(
         *(beat(n) for n in (1, 2, 3, 4, 5))
     )
@@ -232,7 +248,11 @@ def test_gap_over_the_end_of_a_frame_is_entered_again() -> None:
 
 
 def test_gap_between_frames_of_the_broker() -> None:
-    play = Play().client(*(heartbeat(n) for n in range(1, 6))).broker(beat(1), beat(2)[:3])
+    play = (
+        ScriptedConnection()
+        .client(*(heartbeat(n) for n in range(1, 6)))
+        .broker(beat(1), beat(2)[:3])
+    )
     play.gap(1, len(beat(2)) - 3 + len(beat(3))).broker(beat(4), beat(5))
     assert play.end() == [
         ("answered", 1),
@@ -243,8 +263,8 @@ def test_gap_between_frames_of_the_broker() -> None:
     ]
 
 
-def test_requests_behind_a_gap_of_the_broker_may_be_answered_in_any_order() -> None:
-    play = Play().client(heartbeat(1), heartbeat(2)).gap(1, len(beat(1) + beat(2)))
+def test_requests_after_a_gap_of_the_broker_are_paired_in_any_order() -> None:
+    play = ScriptedConnection().client(heartbeat(1), heartbeat(2)).gap(1, len(beat(1) + beat(2)))
     play.client(*(heartbeat(n) for n in (3, 4, 5))).broker(beat(5), beat(4), beat(3))
     assert play.end() == [
         ("unanswered", 1),
@@ -256,52 +276,61 @@ def test_requests_behind_a_gap_of_the_broker_may_be_answered_in_any_order() -> N
 
 
 def test_starts_in_the_middle_of_a_message() -> None:
-    play = Play(whole=False).client(heartbeat(1)[30:], heartbeat(2)).broker(beat(1), beat(2))
+    play = (
+        ScriptedConnection(whole=False)
+        .client(heartbeat(1)[30:], heartbeat(2))
+        .broker(beat(1), beat(2))
+    )
     assert play.end() == [("orphan", 1), ("answered", 2)]
     assert play.correlator.streams[0].skipped == len(heartbeat(1)) - 30
     assert play.correlator.streams[1].skipped == 0
 
 
-def test_starts_in_the_middle_of_an_answer() -> None:
-    play = Play(whole=False).broker(beat(1)[7:], beat(2)).client(heartbeat(3)).broker(beat(3))
+def test_starts_in_the_middle_of_a_response() -> None:
+    play = (
+        ScriptedConnection(whole=False)
+        .broker(beat(1)[7:], beat(2))
+        .client(heartbeat(3))
+        .broker(beat(3))
+    )
     assert play.end() == [("orphan", 2), ("answered", 3)]
     assert play.correlator.streams[1].skipped == len(beat(1)) - 7
 
 
 def test_client_may_be_the_second_side() -> None:
-    play = Play(whole=False).send(1, heartbeat(1)).send(0, beat(1))
+    play = ScriptedConnection(whole=False).send(1, heartbeat(1)).send(0, beat(1))
     assert play.statuses() == [("answered", 1)]
     assert play.rows[0].client == 1
 
 
-def test_only_responses_were_captured() -> None:
-    play = Play(whole=False).broker(*(beat(n) for n in range(10, 15)))
+def test_only_responses() -> None:
+    play = ScriptedConnection(whole=False).broker(*(beat(n) for n in range(10, 15)))
     assert play.end() == [("orphan", n) for n in range(10, 15)]
     assert play.correlator.client == 0
 
 
-def test_only_requests_were_captured() -> None:
-    assert Play(whole=False).client(heartbeat(1), heartbeat(2)).end() == [
+def test_only_requests() -> None:
+    assert ScriptedConnection(whole=False).client(heartbeat(1), heartbeat(2)).end() == [
         ("unanswered", 1),
         ("unanswered", 2),
     ]
 
 
-def test_last_frame_is_cut_off() -> None:
-    play = Play().client(heartbeat(1)).broker(beat(1)).client(heartbeat(2)[:-5])
+def test_last_frame_is_truncated() -> None:
+    play = ScriptedConnection().client(heartbeat(1)).broker(beat(1)).client(heartbeat(2)[:-5])
     assert play.end() == [("answered", 1), ("unanswered", 2)]
     assert play.rows[1].request.data == heartbeat(2)[4:-5]
     assert play.rows[1].request.size == len(heartbeat(2)) - 4
 
 
-def test_bytes_after_the_end_go_on() -> None:
-    play = Play().client(heartbeat(1), heartbeat(2)[:20])
+def test_bytes_after_the_end_are_processed() -> None:
+    play = ScriptedConnection().client(heartbeat(1), heartbeat(2)[:20])
     play.correlator.end()
     play.client(heartbeat(2)[20:], heartbeat(3)).broker(beat(3))
     assert play.statuses()[-1] == ("answered", 3)
 
 
-def test_frame_above_the_limit_is_passed_over() -> None:
+def test_frame_above_the_limit_is_skipped() -> None:
     rows: list[ExchangeRow] = []
     connection = ConnectionCorrelator(0, True, rows.append, max_frame_bytes=1000)
     long = request(HEARTBEAT, 4, 1, group_id="g" * 5000)
@@ -315,12 +344,12 @@ def test_frame_above_the_limit_is_passed_over() -> None:
     assert len(rows[0].request.data) < len(long) - 4
 
 
-def test_horizon_holds_a_response_back_until_its_request_is_there() -> None:
+def test_the_horizon_holds_a_response_until_its_request_arrives() -> None:
     rows: list[ExchangeRow] = []
     connection = ConnectionCorrelator(0, True, rows.append)
     connection.add_data(0, heartbeat(1), 0, 0)
     connection.add_data(1, beat(1), 1, 1)
-    # Packet 3 with request 2 waits behind a hole; its answer comes in packet 4.
+    # Packet 3 with request 2 waits behind a hole; its response is in packet 4.
     connection.barriers = (3, NEVER)
     connection.add_data(1, beat(2), 4, 4)
     assert len(rows) == 1
@@ -335,13 +364,13 @@ def test_horizon_holds_a_response_back_until_its_request_is_there() -> None:
     data=st.data(),
 )
 @settings(deadline=None, max_examples=examples(60))
-def test_any_cut_gives_the_same_exchanges(
+def test_any_segmentation_gives_the_same_exchanges(
     cuts: list[int], answers: list[int], data: st.DataObject
 ) -> None:
-    """Frames may lie in the packets in any way; the pairs don't change."""
+    """The pairs do not depend on the division of frames into packets."""
     requests = b"".join(heartbeat(n) for n in range(8))
     responses = b"".join(beat(n) for n in range(8))
-    play = Play().client(*_cut(requests, cuts)).broker(*_cut(responses, answers))
+    play = ScriptedConnection().client(*_cut(requests, cuts)).broker(*_cut(responses, answers))
     assert play.end() == [("answered", n) for n in range(8)]
 
 
@@ -356,8 +385,8 @@ def _cut(data: bytes, places: Iterable[int]) -> list[bytes]:
 )
 @settings(deadline=None, max_examples=examples(150))
 def test_garbage_never_raises(lines: list[tuple[int, bytes, int]], whole: bool) -> None:
-    """Random bytes and gaps around true frames."""
-    play = Play(whole)
+    """Random bytes and gaps around valid frames."""
+    play = ScriptedConnection(whole)
     for n, (side, data, gap) in enumerate(lines):
         play.send(side, data)
         if gap > 20:
@@ -374,21 +403,21 @@ def test_garbage_never_raises(lines: list[tuple[int, bytes, int]], whole: bool) 
 
 
 def test_one_response_is_enough_from_a_known_broker() -> None:
-    """An endpoint that is a broker on other connections needs no three responses to be believed."""
+    """An endpoint known as a broker from other connections needs no three responses."""
     for believed, expected in ((False, []), (True, [("orphan", 8)])):
-        play = Play(whole=False).broker(beat(8))
+        play = ScriptedConnection(whole=False).broker(beat(8))
         assert play.end() == []
         assert (play.correlator.doubtful_side, play.correlator.speaks) == (1, DOUBTFUL)
-        play.correlator.add_data(1, beat(9), 99, 99)  # it has ended
+        play.correlator.add_data(1, beat(9), 99, 99)  # it is closed
         play.correlator.resolve_doubt(believed)
         assert play.end() == expected
         assert play.correlator.speaks == ("kafka" if believed else "other")
 
 
-def test_three_responses_are_never_in_doubt_nor_those_of_both_sides() -> None:
-    three = Play(whole=False).broker(beat(8), beat(9), beat(10))
+def test_three_responses_or_both_sides_leave_no_doubt() -> None:
+    three = ScriptedConnection(whole=False).broker(beat(8), beat(9), beat(10))
     assert len(three.end()) == 3
     assert three.correlator.doubtful_side is None
-    both = Play(whole=False).broker(beat(8)).client(beat(9))
+    both = ScriptedConnection(whole=False).broker(beat(8)).client(beat(9))
     assert both.end() == []
     assert (both.correlator.doubtful_side, both.correlator.speaks) == (None, "other")

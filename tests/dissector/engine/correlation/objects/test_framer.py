@@ -1,4 +1,4 @@
-"""Streams cut into frames: marks, gaps, limits."""
+"""Streams divided into frames: packet positions, gaps, limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dissector.engine.correlation.objects.framer import Frame, Framer
 
 
 def stream(limit: int = 1000, base: int = 0) -> Framer:
-    """Return a stream that believes every size that is not negative, in step from the start."""
+    """Return a stream that accepts every size but negative ones, framed from its start."""
     made = Framer(1, limit)
     made.base = made.scanned = base
     made.sync_at(0, lambda buffer, size: size >= 0)
@@ -25,7 +25,7 @@ def sized(data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + data
 
 
-def test_frame_over_packets_is_complete_with_its_last_byte() -> None:
+def test_a_frame_over_several_packets_is_complete_with_its_last_byte() -> None:
     made = stream()
     for number, piece in enumerate((b"\0\0", b"\0\x05he", b"llo" + sized(b"") + b"\0")):
         made.add_data(piece, number, number * 10)
@@ -34,7 +34,7 @@ def test_frame_over_packets_is_complete_with_its_last_byte() -> None:
 
 
 @given(st.lists(st.binary(max_size=30), max_size=30), st.lists(st.integers(1, 40), min_size=1))
-def test_any_packets_give_the_same_frames(texts: list[bytes], sizes: list[int]) -> None:
+def test_any_segmentation_gives_the_same_frames(texts: list[bytes], sizes: list[int]) -> None:
     made, data, framed = stream(), b"".join(map(sized, texts)), []
     at = packet = 0
     ends = []
@@ -50,7 +50,7 @@ def test_any_packets_give_the_same_frames(texts: list[bytes], sizes: list[int]) 
         assert frame.packet == next(n for n, e in enumerate(ends) if e >= end)
 
 
-def test_many_packets_of_one_frame_are_forgotten_behind_it() -> None:
+def test_packet_positions_of_a_frame_are_dropped_after_it() -> None:
     made = stream(limit=10_000)
     data = sized(bytes(5000))
     for number in range(len(data)):
@@ -63,7 +63,7 @@ def test_many_packets_of_one_frame_are_forgotten_behind_it() -> None:
     assert made.last_packet == 6000
 
 
-def test_gap_inside_a_frame_gives_what_is_there() -> None:
+def test_a_gap_inside_a_frame_keeps_its_other_bytes() -> None:
     made = stream()
     made.add_data(sized(b"0123456789")[:8], 0, 0)
     made.add_gap(4, 1, 1)
@@ -73,7 +73,7 @@ def test_gap_inside_a_frame_gives_what_is_there() -> None:
     assert (made.missing, made.skipped, made.in_sync) == (4, 0, True)
 
 
-def test_gap_beyond_a_frame_loses_step_and_counts_no_byte_twice() -> None:
+def test_a_gap_beyond_a_frame_loses_framing_and_counts_bytes_once() -> None:
     made = stream()
     made.add_data(sized(b"0123456789")[:8], 0, 0)
     made.add_gap(50, 1, 1)
@@ -84,14 +84,14 @@ def test_gap_beyond_a_frame_loses_step_and_counts_no_byte_twice() -> None:
     assert (made.skipped, made.base, made.end) == (4, 62, 62)
 
 
-def test_gap_in_the_size_loses_step() -> None:
+def test_a_gap_in_the_size_loses_framing() -> None:
     made = stream()
     made.add_data(b"\0\0", 0, 0)
     made.add_gap(1, 1, 1)
     assert (frames(made), made.in_sync, made.skipped) == ([], False, 2)
 
 
-def test_frame_above_the_limit_is_kept_in_part() -> None:
+def test_a_frame_above_the_limit_is_kept_in_part() -> None:
     made = stream(limit=10)
     data = sized(b"x" * 100) + sized(b"next")
     for number in range(0, len(data), 30):
@@ -104,7 +104,7 @@ def test_frame_above_the_limit_is_kept_in_part() -> None:
 @pytest.mark.parametrize(
     ("there", "is_frame"), [(b"\xff\xff\0\0", False), (b"\xff\xff\0\0head", True)]
 )
-def test_size_above_the_limit_alone_is_no_frame(there: bytes, is_frame: bool) -> None:
+def test_a_size_above_the_limit_alone_is_no_frame(there: bytes, is_frame: bool) -> None:
     made = Framer(1, 1000)
     made.sync_at(0, lambda buffer, size: True)
     made.add_data(b"\x7f" + there[1:], 0, 0)
@@ -121,14 +121,14 @@ def test_an_unfinished_frame_is_reported_once() -> None:
     assert [frame.data for frame in frames(made)] == [b"next"]
 
 
-def test_size_that_is_not_believed_loses_step() -> None:
+def test_a_rejected_size_loses_framing() -> None:
     made = stream()
     made.add_data(sized(b"a") + b"\xff\xff\xff\xff" + sized(b"b"), 0, 0)
     assert [frame.data for frame in frames(made)] == [b"a"]
     assert (made.in_sync, made.scanned) == (False, 5)
 
 
-def test_places_of_packets() -> None:
+def test_positions_of_packets() -> None:
     made = Framer(0)
     for number, size in enumerate((3, 5, 2)):
         made.add_data(bytes(size), number * 10, 0)

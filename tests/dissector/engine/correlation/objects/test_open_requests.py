@@ -1,4 +1,4 @@
-"""The requests of a connection that wait."""
+"""Open requests of a connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answer(n: int) -> Frame:
     return frame(n.to_bytes(4, "big", signed=True))
 
 
-def test_oldest_with_the_id_is_answered() -> None:
+def test_the_oldest_request_with_the_id_is_paired() -> None:
     waiting = OpenRequests()
     frames = [request_frame(1), request_frame(2), request_frame(1)]
     for each in frames:
@@ -41,15 +41,15 @@ def test_oldest_with_the_id_is_answered() -> None:
     assert (len(waiting), 2 in waiting) == (0, False)
 
 
-def test_negative_ids_and_short_answers() -> None:
+def test_negative_ids_and_short_responses() -> None:
     waiting = OpenRequests()
     list(waiting.add(request_frame(-5)))
     assert waiting.pop_match(frame(b"\xff\xff")) is None
     assert waiting.pop_match(answer(-5)) is not None
 
 
-def test_request_cut_before_its_id_waits_under_none() -> None:
-    """Its few bytes of an id must not be taken for the id of another one."""
+def test_a_request_truncated_before_its_id_has_no_id() -> None:
+    """Its few bytes of an id must not match the id of another request."""
     waiting = OpenRequests()
     other = request_frame(7)
     list(waiting.add(other))
@@ -58,7 +58,7 @@ def test_request_cut_before_its_id_waits_under_none() -> None:
     assert len(waiting.pop_all()) == 1
 
 
-def test_tokens_are_answered_in_order_of_all_requests() -> None:
+def test_tokens_are_paired_in_the_order_of_all_requests() -> None:
     waiting = OpenRequests()
     list(waiting.add(request_frame(1, HANDSHAKE)))
     tokens = [frame(data)._replace(token=True) for data in (b"one", b"two")]
@@ -73,7 +73,7 @@ def test_tokens_are_answered_in_order_of_all_requests() -> None:
     assert waiting.pop_match(answer(2)).correlation_id == 2
 
 
-def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_request_is_dropped_at_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_OPEN", 3)
     waiting = OpenRequests()
     dropped = [each for n in range(5) for each in waiting.add(request_frame(n))]
@@ -85,7 +85,7 @@ def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatc
     assert [each.correlation_id for each in waiting.pop_all()] == [9]
 
 
-def test_waived_ids_are_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_without_expected_response_are_kept_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = OpenRequests()
     for n in range(limits.MAX_SUPPRESSED + 1):
         waiting.suppress(request_frame(n))

@@ -1,4 +1,4 @@
-"""Where a stream that is out of step is entered."""
+"""Resynchronisation of streams without framing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def believe(buffer: bytearray, size: int) -> bool:
 
 
 def entered(made: Framer, broken: StreamBreak | None = None) -> int | None:
-    """Return where a stream of requests is entered."""
+    """Return the position at which a stream of requests is resynchronised."""
     return made.base if sync_at_request(made, believe, broken) else None
 
 
@@ -45,38 +45,38 @@ def entered(made: Framer, broken: StreamBreak | None = None) -> int | None:
     [
         ([beat(1)], 0),
         ([b"tail" + beat(1)], 4),
-        # The body decodes to its last byte: no other evidence is needed, but where no client id is.
+        # The body decodes to its last byte: sufficient evidence, except without a client id.
         ([b"\0" * 40 + beat(1) + b"x"], 40),
         ([b"\0" * 40 + beat(1, None) + b"x"], None),
         ([b"\0" * 40 + beat(1, None)], 40),
         ([b"\0" * 40, beat(1, None) + b"x"], 40),
         ([b"\0" * 40 + beat(1, None) + beat(2)], 40),
-        # A body that nobody can decode, up to the end of a packet or the next header.
+        # An undecodable body, up to the end of a packet or the next header.
         ([b"tail" + request(HEARTBEAT, 3, 1)[:4] + beat(1)[4:-3] + b"\xff\xff\xff"], None),
         ([b"no kafka at all, but long enough to be looked at"], None),
         ([b""], None),
-        # Zeros are a Produce request without records; they are no evidence.
+        # Zeros are a Produce request without records, and no evidence.
         ([b"tail" + sized(bytes(18)) + b"x", b"x"], None),
         ([sized(bytes(18)) + b"x"], None),
     ],
 )
-def test_first_believable_request(packets: list[bytes], at: int | None) -> None:
+def test_the_first_credible_request_is_found(packets: list[bytes], at: int | None) -> None:
     assert entered(stream(*packets, fresh=False)) == at
 
 
 def garbled(n: int) -> bytes:
-    """Return a request with a good header and a body that does not fit."""
+    """Return a request with a valid header and an undecodable body."""
     good = beat(n, size=30)
     return good[:18] + b"\xff" * (len(good) - 18)
 
 
-def test_header_is_enough_where_its_size_leads_somewhere() -> None:
+def test_a_header_suffices_if_its_size_leads_to_a_boundary() -> None:
     assert entered(stream(b"tail" + garbled(1), fresh=False)) == 4
     assert entered(stream(b"tail" + garbled(1) + garbled(2), fresh=False)) == 4
     assert entered(stream(b"tail" + garbled(1) + bytes(20), fresh=False)) is None
 
 
-def test_unfinished_request_is_waited_for_and_not_searched_again() -> None:
+def test_an_incomplete_request_is_awaited_without_a_new_search() -> None:
     data = b"tail" + beat(1, size=300)
     made = stream(data[:50], fresh=False)
     assert entered(made) is None
@@ -85,14 +85,14 @@ def test_unfinished_request_is_waited_for_and_not_searched_again() -> None:
     assert entered(made) == 4
 
 
-def test_nothing_is_waited_for_that_does_not_fit() -> None:
-    """The end of a header that was cut can look like the beginning of another one."""
-    lying = b"\0\x07\0\0" + b"\0\x09" + b"\0\x04" + b"test" + b"\0\x02ab" + b"\xff" * 30
-    made = stream(lying + beat(2), fresh=True, limit=1 << 20)
-    assert entered(made) == len(lying)
+def test_contradictory_requests_are_not_awaited() -> None:
+    """The end of a truncated header can resemble the start of another one."""
+    false_header = b"\0\x07\0\0" + b"\0\x09" + b"\0\x04" + b"test" + b"\0\x02ab" + b"\xff" * 30
+    made = stream(false_header + beat(2), fresh=True, limit=1 << 20)
+    assert entered(made) == len(false_header)
 
 
-def test_weak_unfinished_request_is_waited_for_at_the_beginning_of_a_packet_only() -> None:
+def test_weak_incomplete_requests_are_awaited_at_packet_starts_only() -> None:
     weak = beat(1, None, 300)[:40]
     at_start, inside = stream(weak), stream(b"x" + weak, fresh=False)
     assert (entered(at_start), at_start.scanned) == (None, 0)
@@ -109,19 +109,19 @@ def test_weak_unfinished_request_is_waited_for_at_the_beginning_of_a_packet_only
         (StreamBreak(0, True, 270), 0),
     ],
 )
-def test_cut_request_is_believed_where_the_capture_cut_it(
+def test_requests_truncated_by_the_capture_are_accepted(
     broken: StreamBreak | None, at: int | None
 ) -> None:
     assert entered(stream(beat(1, size=300)[:40]), broken) == at
 
 
-def test_large_request_is_entered_but_not_text_taken_for_one() -> None:
+def test_a_large_request_is_accepted_but_not_text_resembling_one() -> None:
     large = beat(1, size=5000)
     assert entered(stream(large[:100], limit=1000)) == 0
     assert entered(stream(b"AAAA" + large[4:100], limit=1000)) is None
 
 
-def test_unknown_request_is_entered_where_it_is_all_that_its_packets_hold() -> None:
+def test_an_unknown_request_is_accepted_if_it_fills_its_packets() -> None:
     strange = request(HEARTBEAT, 3, 1)
     strange = strange[:4] + b"\x03\xe7" + strange[6:]
     assert entered(stream(strange)) == 0
@@ -149,13 +149,13 @@ def response_frame(n: int) -> bytes:
     return response(HEARTBEAT, 3, n)
 
 
-def test_answer_to_an_open_request() -> None:
+def test_a_response_to_an_open_request() -> None:
     made = stream(b"tail" + response_frame(5) + response_frame(6), fresh=False)
     assert answer_at(made, waiting(6)) == 4 + len(response_frame(5))
 
 
 @pytest.mark.parametrize("size", [6, 10, 12])
-def test_zeros_are_no_answer(size: int) -> None:
+def test_zeros_are_no_response(size: int) -> None:
     made = stream(b"tail" + sized(bytes(size)) + bytes(20), fresh=False)
     assert answer_at(made, waiting(0)) is None
     assert (
@@ -163,7 +163,7 @@ def test_zeros_are_no_answer(size: int) -> None:
     )
 
 
-def test_responses_before_it_are_entered_where_sizes_lead_to_it() -> None:
+def test_earlier_responses_are_accepted_if_sizes_lead_to_a_known_one() -> None:
     assert (
         answer_at(stream(response_frame(4), response_frame(5) + response_frame(6)), waiting(6)) == 0
     )
@@ -173,18 +173,18 @@ def test_responses_before_it_are_entered_where_sizes_lead_to_it() -> None:
     )
 
 
-def test_answer_can_not_come_before_its_request() -> None:
+def test_a_response_can_not_precede_its_request() -> None:
     assert answer_at(stream(response_frame(6)), waiting(6, packet=3)) is None
 
 
-def test_answers_behind_the_horizon_are_looked_for_later() -> None:
+def test_responses_behind_the_horizon_are_searched_later() -> None:
     made = stream(response_frame(5), response_frame(6))
     assert answer_at(made, waiting(9), horizon=1) is None
     assert made.scanned == len(response_frame(5))
     assert answer_at(made, waiting(6)) is not None
 
 
-def test_unfinished_answer_is_waited_for_or_believed_where_it_was_cut() -> None:
+def test_incomplete_responses_are_awaited_or_accepted_if_truncated() -> None:
     data = response(METADATA, 1, 6, controller_id=9)
     assert answer_at(stream(data[:10]), waiting(6)) is None
     for broken, at in (
@@ -195,7 +195,7 @@ def test_unfinished_answer_is_waited_for_or_believed_where_it_was_cut() -> None:
         assert answer_at(stream(data[:10]), waiting(6), broken) == at
 
 
-def test_responses_alone_are_known_by_ascending_ids() -> None:
+def test_responses_without_requests_are_recognised_by_ascending_ids() -> None:
     rising = [response_frame(n) for n in (7, 8, 9)]
     assert sync_without_requests(stream(b"x" * 9, *rising), believe)
     assert not sync_without_requests(stream(*rising[:2]), believe)
@@ -206,8 +206,8 @@ def test_responses_alone_are_known_by_ascending_ids() -> None:
     assert sync_without_requests(stream(response_frame(7)), believe, minimum=1)
 
 
-def test_overlapping_candidates_are_tried_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hostile bytes: a candidate every 16 bytes, each far larger than that."""
+def test_attempts_on_overlapping_candidates_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hostile bytes: a candidate every 16 bytes, each far larger."""
     tried = []
     monkeypatch.setattr(resync, "ALWAYS_TRIED_BYTES", 0)
     monkeypatch.setattr(resync, "decodes_exactly", lambda frame: bool(tried.append(len(frame))))
