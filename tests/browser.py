@@ -1,8 +1,8 @@
 """
-A headless Chromium, led over a pipe by the DevTools protocol.
+A headless Chromium, controlled over a pipe by the DevTools protocol.
 
-It keeps what the page says: exceptions, messages of the console, violations of its policy, the
-addresses that it asks for, and what its web sockets bring.
+It records exceptions, console messages, violations of the page's content security policy, requested
+addresses, and frames of web sockets.
 
 Source: https://chromedevtools.github.io/devtools-protocol/
 """
@@ -68,7 +68,7 @@ class Page:
         self.until(lambda: self._loaded)
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for a condition on what the page says."""
+        """Wait for a condition on an expression in the page."""
         while not condition():
             self._receive()
 
@@ -117,8 +117,8 @@ class Page:
                 clickCount=1,
             )
 
-    def picture(self, path: Path) -> None:
-        """Write a picture of the window."""
+    def screenshot(self, path: Path) -> None:
+        """Write a screenshot of the window."""
         data = self.call("Page.captureScreenshot", format="png")["data"]
         path.write_bytes(base64.b64decode(data))
 
@@ -141,7 +141,7 @@ class Page:
                 return result
 
     def _receive(self) -> dict[str, Any]:
-        """Return the next message, after noting what the page says."""
+        """Return the next message, after recording events of the page."""
         while b"\0" not in self._rest:
             data = os.read(self._reading, 1 << 16)
             assert data, "the browser ended"
@@ -164,7 +164,7 @@ class Page:
 
 @contextmanager
 def browser(program: str, folder: Path) -> Iterator[Page]:
-    """Run a browser with its files in a folder."""
+    """Run a browser with its profile in a folder."""
     to_read, to_write = os.pipe(), os.pipe()
     switches = (
         *("--headless", "--no-sandbox", "--remote-debugging-pipe", "--hide-scrollbars"),

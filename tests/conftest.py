@@ -1,4 +1,4 @@
-"""What tests share."""
+"""Fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tests.example_counts import WHOLE
+from tests.example_counts import FULL_COUNT
 
-# How long an example takes depends on what else the machine does.
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The duration of an example depends on the load of the machine.
+WITHOUT_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# The result of a test must not depend on chance: its examples are the same in every run.
+# Results of tests must be reproducible: examples are the same in every run.
 # `make test` draws a part of them (`examples`), `make check` all.
-settings.register_profile("same", UNHURRIED, derandomize=True, max_examples=30)
-settings.register_profile("long", UNHURRIED, derandomize=True, max_examples=WHOLE)
+settings.register_profile("same", WITHOUT_DEADLINE, derandomize=True, max_examples=30)
+settings.register_profile("long", WITHOUT_DEADLINE, derandomize=True, max_examples=FULL_COUNT)
 
-# `make fuzz` looks for new ones, and keeps those that fail.
+# `make fuzz` searches for new ones, and keeps failing ones.
 settings.register_profile(
     "fuzz",
-    UNHURRIED,
-    max_examples=WHOLE,
+    WITHOUT_DEADLINE,
+    max_examples=FULL_COUNT,
     derandomize=False,
     database=DirectoryBasedExampleDatabase(".hypothesis/examples"),
     print_blob=True,
@@ -55,15 +55,15 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Take modules and tests, which live to the end, out of every later garbage collection."""
+    """Exclude modules and tests, which are never freed, from later garbage collections."""
     gc.freeze()
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
     """
-    Name bytes in a test's name by their number.
+    Show bytes in test ids by their length.
 
-    The bytes themselves may hold the time, as gzip's do; workers that collect the tests a second
-    apart then do not agree on their names.
+    The bytes may contain the time, like those of gzip; xdist workers that collect at different
+    seconds would then disagree on ids.
     """
     return f"{len(val)}-bytes" if isinstance(val, bytes) else None

@@ -1,10 +1,10 @@
 """
-The captures of the corpus, and which of them a comparison reads in `make test`.
+The captures of the corpus, and those that a comparison reads in `make test`.
 
-A comparison, say of the columns with the objects, holds for each capture. To read all of them in
-each comparison takes minutes and shows little more than some do. So in `make test` a comparison
-reads the smallest capture of each sort, and its share of the others: what one comparison leaves
-out, another one reads. The rest of its captures is marked `long`, for `make check`.
+A comparison, such as of columns with objects, applies to each capture. All captures in each
+comparison would take minutes, with little benefit. So in `make test` a comparison reads the
+smallest capture of each kind, and a share of the others, different for each comparison. The rest of
+its captures is marked `long`, for `make check`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def shared_captures(shared: Path, part: int) -> list[Path]:
     return [file for file in files if file.suffix != ".snoop"][part::PARTS]
 
 
-def sort(capture: Path) -> str:
+def kind_of(capture: Path) -> str:
     """
-    Return what a capture is a sample of: its client, or its scene where no client gives the name.
+    Return the kind of a capture: its client, or its scene if not named after a client.
 
     `kafka39-kafka-python-as-2.1.pcap` is of "kafka-python", `kafka4-sweep-data.pcap` of "sweep".
     """
@@ -66,32 +66,32 @@ def sort(capture: Path) -> str:
 
 @cache
 def representatives() -> set[Path]:
-    """Return the smallest capture of each sort."""
+    """Return the smallest capture of each kind."""
     smallest = sorted(CAPTURES, key=lambda path: (path.stat().st_size, path.name), reverse=True)
-    return set({sort(path): path for path in smallest}.values())
+    return set({kind_of(path): path for path in smallest}.values())
 
 
 def fast(comparison: str) -> set[Path]:
-    """Return what a comparison reads in `make test`."""
+    """Return the captures for a comparison in `make test`."""
     turn = COMPARISONS.index(comparison)
     others = [path for path in CAPTURES if path not in representatives()]
     return representatives() | set(others[turn :: len(COMPARISONS)])
 
 
 def fast_and_long(fast: Iterable[Any], long: Iterable[Any]) -> list[Any]:
-    """Return the parameters of a test: those of `make test`, and those that long runs add."""
+    """Return the parameters of a test: those in `make test`, and further ones in long runs."""
     marked = [value if isinstance(value, tuple) else (value,) for value in long]
     return [*fast, *(pytest.param(*values, marks=pytest.mark.long) for values in marked)]
 
 
 def each_capture(comparison: str, **also: Sequence[Any]) -> Any:
     """
-    Return the parameters of a comparison: all captures, of which some are only for long runs.
+    Return the parameters of a comparison: all captures, some only in long runs.
 
     Args:
         comparison: Its name.
-        also: Other parameters. Each capture comes with all their combinations, of which a short
-            run takes one, from capture to capture another.
+        also: Other parameters. Each capture is combined with all of them in long runs, with one in
+            short runs, changing from capture to capture.
     """
     now = fast(comparison)
     combinations = list(itertools.product(*also.values()))

@@ -15,7 +15,7 @@ from dissector.protocol.schema import Schema
 
 
 def body(schema: Schema, version: int, /, **values: Any) -> bytes:
-    """Write a body; what is not given is at its zero."""
+    """Encode a body; missing fields are zero."""
     zeros = {f.name: f.zero(version) for f in schema.fields if version in f.versions}
     return schema.codec(version).build(zeros | values)
 
@@ -23,7 +23,7 @@ def body(schema: Schema, version: int, /, **values: Any) -> bytes:
 def request(
     key: int, version: int, correlation_id: int, client_id: str | None = "test", /, **values: Any
 ) -> bytes:
-    """Return a request with its size in front."""
+    """Return a request with its size prefix."""
     header = {
         "request_api_key": key,
         "request_api_version": version,
@@ -35,12 +35,12 @@ def request(
 
 
 def response(key: int, version: int, correlation_id: int, /, **values: Any) -> bytes:
-    """Return a response with its size in front."""
+    """Return a response with its size prefix."""
     head = ResponseHeader.codec(response_header_version(key, version))
     data = head.build({"correlation_id": correlation_id})
     return sized(data + body(api(key).response, version, **values))
 
 
 def sized(data: bytes) -> bytes:
-    """Put the size in front of a frame."""
+    """Add the size prefix to a frame."""
     return len(data).to_bytes(4, "big") + data

@@ -1,4 +1,4 @@
-"""Message definitions for tests: a vendor's API of key 600, and what is written by it."""
+"""Message definitions for tests: a vendor's API with key 600, and a capture of it."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def vendor(folder: Path) -> str:
     return written(folder, PING_REQUEST, PING_RESPONSE)
 
 
-def talk_of_pings(path: Path, definitions: str, count: int) -> str:
-    """Write a capture of a connection that pings in turn with both versions, after Metadata."""
+def write_pings(path: Path, definitions: str, count: int) -> str:
+    """Write a capture of a connection with alternating versions of pings, after Metadata."""
     wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     connection.client(default_frames.request(3, 9, 1, "vendor")).broker(

@@ -1,4 +1,4 @@
-"""What the readers of JUnit XML accept."""
+"""Checks of JUnit XML against its common readers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REQUIRED = {
 }
 
 
-def assert_readable(xml: str) -> None:
+def assert_valid(xml: str) -> None:
     """Check elements and attributes, and the totals against the cases."""
     root = ElementTree.fromstring(xml.encode())
     for each in root.iter():
@@ -46,4 +46,4 @@ def assert_readable(xml: str) -> None:
     for total, kind in kinds.items():
         assert suite.get(total) == str(sum(case.find(kind) is not None for case in cases)), total
     names = [case.get("name") for case in cases]
-    assert len(set(names)) == len(names), "a reader takes cases of one name for one case"
+    assert len(set(names)) == len(names), "readers merge cases of one name"

@@ -1,4 +1,4 @@
-"""Tests of kernels in both modes: as Python, and compiled."""
+"""Tests of kernels in both modes: Python and compiled."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PYTHON, COMPILED = MODES = ("python", "compiled")
 
 @contextmanager
 def running(mode: str, *places: Kernel | ModuleType) -> Iterator[None]:
-    """Run kernels, or all those of modules, in one mode; skip where they are not compiled."""
+    """Run kernels, or all kernels of modules, in one mode; skip if they are not compiled."""
     kernels = [kernel for place in places for kernel in _kernels(place)]
     assert kernels
     with pytest.MonkeyPatch.context() as patch:
         for each in kernels:
             if mode == PYTHON:
-                # Also where a caller has a faster way than a kernel as Python.
+                # Also replaces faster alternatives of callers to kernels in Python.
                 patch.setitem(vars(each), "compiled", each.uncompiled)
                 continue
             patch.delitem(vars(each), "compiled", raising=False)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies that draw values for any declaration."""
+"""Hypothesis strategies of values for any declaration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, split_tagged
 
-# A text may hold any bytes: those that are no UTF-8 live as surrogates.
+# Texts may have any bytes: invalid UTF-8 is represented by surrogates.
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=("Cs",)), max_size=8),
     st.binary(max_size=6).map(lambda b: b.decode("utf-8", "surrogateescape")),
@@ -47,7 +47,7 @@ def values(schema: Schema, version: int, unknown: bool = True) -> st.SearchStrat
     Args:
         schema: The declaration.
         version: One of its versions.
-        unknown: Whether tagged fields that nobody declared may be among it.
+        unknown: Whether to include undeclared tagged fields.
     """
     return _struct(schema.fields, version, version in schema.flexible and unknown)
 

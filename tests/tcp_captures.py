@@ -1,8 +1,8 @@
 """
-Captures for tests: TCP conversations as packets that a test may reorder, repeat, lose or cut.
+Captures for tests: TCP connections as packets, to be reordered, repeated, lost or truncated.
 
-A `Wire` is where packets are captured; a `WireConnection` sends on it. What is on the wire is a
-list of packets, and a capture file is written from any such list.
+A `Wire` collects packets; a `WireConnection` sends on it. A capture file can be written from any
+list of packets.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Packet:
     One packet.
 
     Attributes:
-        time_ns: When it was captured.
-        data: Its bytes, from the Ethernet header on.
+        time_ns: Time of capture.
+        data: Bytes from the Ethernet header on.
         connection: Number of its connection on the wire.
-        side: Who sent it: 0 the client, 1 the broker.
-        start: Offset of its payload in what that side sends.
+        side: Sender: 0 is the client, 1 the broker.
+        start: Offset of its payload in the stream of its side.
         payload: Its payload.
-        snap: How many bytes of it were captured; None: all.
+        snap: Number of captured bytes; None means all.
     """
 
     time_ns: int
@@ -62,11 +62,11 @@ class Packet:
 
     @property
     def end(self) -> int:
-        """Offset behind its payload in what its side sends."""
+        """Offset behind its payload in the stream of its side."""
         return self.start + len(self.payload)
 
     def cut(self, snap: int) -> Packet:
-        """Return the packet as a capture with this snaplen has it."""
+        """Return the packet truncated to this snaplen."""
         return replace(self, snap=snap)
 
 
@@ -76,8 +76,8 @@ class Wire:
     Packets in the order of the capture.
 
     Attributes:
-        packets: So far.
-        now_ns: When the next one is captured; a millisecond after the last.
+        packets: Packets so far.
+        now_ns: Time of the next packet, a millisecond after the last.
     """
 
     packets: list[Packet] = field(default_factory=list)
@@ -93,17 +93,17 @@ class Wire:
         vlan: int | None = None,
         isn: tuple[int, int] = (1000, 2**32 - 500),
     ) -> WireConnection:
-        """Begin a connection; nothing is sent yet."""
+        """Create a connection, without packets yet."""
         self.connections += 1
         return WireConnection(self, self.connections - 1, hosts, (port, broker_port), vlan, isn)
 
 
 class WireConnection:
     """
-    One connection. Sequence and acknowledgement numbers follow from what was sent.
+    One connection, with sequence and acknowledgement numbers from its sent bytes.
 
     Attributes:
-        sent: What each side has sent so far.
+        sent: Bytes sent by each side so far.
     """
 
     def __init__(
@@ -131,11 +131,11 @@ class WireConnection:
         return self.ack(0)
 
     def client(self, *data: bytes) -> WireConnection:
-        """Send from the client, a packet for each piece, and let the broker acknowledge."""
+        """Send from the client, one packet per part, each acknowledged by the broker."""
         return self.send(0, *data)
 
     def broker(self, *data: bytes) -> WireConnection:
-        """Send from the broker, a packet for each piece, and let the client acknowledge."""
+        """Send from the broker, one packet per part, each acknowledged by the client."""
         return self.send(1, *data)
 
     def send(self, side: int, *data: bytes) -> WireConnection:
@@ -144,12 +144,12 @@ class WireConnection:
         return self.ack(1 - side)
 
     def retransmit(self, side: int, start: int, end: int) -> WireConnection:
-        """Send bytes again that were sent before."""
+        """Retransmit bytes."""
         self._put(side, ACK | PSH, start, bytes(self.sent[side][start:end]))
         return self
 
     def ack(self, side: int) -> WireConnection:
-        """Acknowledge what the other side has sent."""
+        """Acknowledge the bytes of the other side."""
         return self.send_segment(side, ACK)
 
     def fin(self, *sides: int) -> WireConnection:
@@ -192,13 +192,13 @@ class WireConnection:
 
 
 def pieces(data: bytes, places: Iterable[int]) -> list[bytes]:
-    """Cut bytes at offsets; those outside do nothing."""
+    """Split bytes at offsets; those outside are ignored."""
     ends = sorted({place for place in places if 0 < place < len(data)} | {len(data)})
     return [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def retimed(packets: Iterable[Packet]) -> list[Packet]:
-    """Return packets in this order as if they had been captured a millisecond apart."""
+    """Return packets in this order with times a millisecond apart."""
     return [
         replace(packet, time_ns=START_NS + number * STEP_NS)
         for number, packet in enumerate(packets)
@@ -225,7 +225,7 @@ def pcapng_file(packets: Iterable[Packet]) -> bytes:
 
 
 def write(path: Path, packets: Sequence[Packet]) -> str:
-    """Write a capture where `path` says, as pcapng if it is named so; return the path as text."""
+    """Write a capture to `path`, as pcapng by its suffix; return the path as text."""
     make = pcapng_file if path.suffix == ".pcapng" else pcap_file
     path.write_bytes(make(packets))
     return str(path)

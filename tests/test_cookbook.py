@@ -1,4 +1,4 @@
-"""The commands of docs/cookbook.md print what it shows."""
+"""The commands in docs/cookbook.md print the shown output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLES = list(examples(TEXT))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[each.command[:60] for each in EXAMPLES])
-def test_a_command_prints_what_the_cookbook_shows(
+def test_a_command_prints_the_output_in_the_cookbook(
     example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """To refresh the page: `python -m tools.cookbook --write`."""
@@ -23,7 +23,7 @@ def test_a_command_prints_what_the_cookbook_shows(
     assert example.block == example.excerpt(capsys.readouterr().out.splitlines())
 
 
-def test_twenty_questions_have_an_answer() -> None:
+def test_the_cookbook_has_twenty_examples() -> None:
     questions = re.findall(r"^## .*\?$", TEXT, re.MULTILINE)
     assert len(questions) >= 20
     assert len(EXAMPLES) == len(questions) == len(set(questions)) == TEXT.count("$ kafkashark")

@@ -1,11 +1,11 @@
 """
-What the commands print for every capture in `captures/`, held against what they printed before.
+Output of the commands for every capture in `captures/`, compared with golden files.
 
-A golden file says who spoke, each exchange with a digest of its bodies, digests of the trees of all
-messages and of the records; TLS captures are decrypted with the key log beside them. Long parts go
-on as digests of blocks of lines. Times and ports are left out of what is written out. `pytest
-tests/test_golden.py --update-golden` writes them anew: look at the difference before it is
-committed. `make test` reads a part of the captures.
+A golden file has the connections, each exchange with a digest of its bodies, digests of the trees
+of all messages and of the records; TLS captures are decrypted with the key log beside them. Long
+sections continue as digests of blocks of lines. Times and ports are omitted. `pytest
+tests/test_golden.py --update-golden` rewrites them: review the difference before the commit. `make
+test` reads a part of the captures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_BYTES = 60_000
 
 
 @each_capture("golden")
-def test_prints_what_it_did(
+def test_output_equals_the_golden_file(
     path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     keys = [word for each in keylogs(path) for word in ("--keylog", str(each))]
@@ -52,12 +52,12 @@ def test_prints_what_it_did(
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     made = "pytest tests/test_golden.py --update-golden"
-    assert file.exists(), f"{path.name} has no golden file: make it with `{made}`"
-    assert text == file.read_text(), f"if that is meant: `{made}`"
+    assert file.exists(), f"{path.name} has no golden file: create it with `{made}`"
+    assert text == file.read_text(), f"if intended: `{made}`"
     assert len(text.encode()) < MAX_BYTES
 
 
-def test_no_golden_file_is_left_over() -> None:
+def test_no_golden_file_is_obsolete() -> None:
     names = {f"{path.name}.txt" for path in CAPTURES}
     assert {path.name for path in GOLDEN.iterdir()} == names
 
@@ -76,7 +76,7 @@ def rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def section(name: str, lines: Iterable[str], shown: int = SHOWN_LINES) -> Iterator[str]:
-    """Yield a section: the first lines, digests of the others, and how many there are."""
+    """Yield a section: the first lines, digests of the others, and their number."""
     rest = iter(lines)
     number = 0
     yield f"[{name}]"

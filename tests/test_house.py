@@ -1,4 +1,4 @@
-"""The house keeps its own rules."""
+"""Rules of the code base."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ MODULES = sorted(
     if path.name not in ("__init__.py", "__main__.py")
 )
 
-HELD_ABOVE = (
-    "conform/probe/probes",  # tests/conform/probe: brokers that keep the rules, and lying ones
+TESTED_ABOVE = (
+    "conform/probe/probes",  # tests/conform/probe: correct and faulty brokers
     "dissector/protocol/apis",  # tests/dissector/protocol/test_apis.py
     "dissector/protocol/embedded/log_records",  # tests/dissector/protocol/embedded
 )
@@ -62,7 +62,7 @@ def test_every_room_has_its_tests() -> None:
     bare = [
         room
         for room in ROOMS
-        if not room.startswith(HELD_ABOVE) and not list((ROOT / "tests" / room).glob("test_*.py"))
+        if not room.startswith(TESTED_ABOVE) and not list((ROOT / "tests" / room).glob("test_*.py"))
     ]
     assert not bare, f"without tests of their own: {', '.join(bare)}"
 
@@ -78,7 +78,7 @@ def test_functions_of_kernels_have_few_parameters() -> None:
     assert not many
 
 
-def test_functions_of_kernels_know_their_types() -> None:
+def test_functions_of_kernels_have_type_annotations() -> None:
     found = [
         (path, function)
         for path in MODULES
@@ -108,7 +108,7 @@ def test_rooms_are_small() -> None:
     assert {room: count for room, count in files.items() if count > MOST_FILES} == {}
 
 
-def test_rooms_say_what_they_are_for() -> None:
+def test_rooms_have_docstrings() -> None:
     rooms = [ROOT / room / "__init__.py" for room in ROOMS]
     assert [str(room) for room in rooms if not ast.get_docstring(ast.parse(room.read_text()))] == []
 
@@ -119,16 +119,16 @@ def test_a_file_name_means_one_thing() -> None:
     assert {name for name, count in times.items() if count > 1} == SAME_NAMES
 
 
-def test_the_public_face_is_what_it_says() -> None:
+def test_public_names_are_documented() -> None:
     assert dissector.__all__ == sorted(dissector.__all__)
     with pytest.raises(AttributeError):
         dissector.MAX_FRAME_BYTES  # noqa: B018  (that public module uses it does not publish it)
     for name in dissector.__all__:
-        assert getattr(dissector, name).__doc__, f"{name} says nothing of itself"
+        assert getattr(dissector, name).__doc__, f"{name} has no docstring"
 
 
 def test_imports_go_one_way() -> None:
-    """Between files too, those for types and those inside functions as well."""
+    """Also between files, including those for types and inside functions."""
     names = {name_of(module): ROOT / module for module in MODULES}
     graph = {
         name: {found for found in imports_of(path) if found in names}
@@ -164,7 +164,7 @@ def test_files_are_short() -> None:
 
 def test_the_table_of_apis_is_current() -> None:
     text = api_table.PAGE.read_text()
-    assert text == api_table.written_into(text), "make it anew: python -m tools.api_table --write"
+    assert text == api_table.written_into(text), "regenerate it: python -m tools.api_table --write"
 
 
 def test_the_table_of_apis() -> None:
@@ -176,7 +176,7 @@ def test_the_table_of_apis() -> None:
         api_table.written_into("no marks")
 
 
-def test_no_file_names_a_place_of_one_machine() -> None:
+def test_no_file_has_a_path_of_one_machine() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if listed.returncode:
         pytest.skip("this is no checkout")

@@ -30,17 +30,17 @@ COMMANDS = [line.removeprefix("$ ") for line in LINES if line.startswith("$ kafk
 
 
 def printed(command: str) -> list[str]:
-    """Return the lines that README shows below a command."""
+    """Return the lines below a command in README."""
     below = LINES[LINES.index(f"$ {command}") + 1 :]
     end = next((at for at, line in enumerate(below) if line.startswith("$ ")), len(below))
     return [line.rstrip() for line in below[:end] if line.strip()]
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if printed(each)])
-def test_a_command_prints_what_readme_shows(
+def test_a_command_prints_the_output_in_readme(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lines follow one another as README has them; `...` stands for any number of others."""
+    """Lines are in the order of README; `...` stands for any number of others."""
     monkeypatch.chdir(ROOT)
     assert main(shlex.split(command)[1:]) == 0
     out = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
@@ -49,11 +49,11 @@ def test_a_command_prints_what_readme_shows(
         if line.strip() == "...":
             skips = True
             continue
-        assert line in out[at:], f"not printed any more: {line}"
-        assert skips or out[at] == line, f"another line comes first: {out[at]}"
+        assert line in out[at:], f"no longer printed: {line}"
+        assert skips or out[at] == line, f"unexpected line before it: {out[at]}"
         at += out[at:].index(line) + 1
         skips = False
-    assert skips or at == len(out), "more lines follow, without ..."
+    assert skips or at == len(out), "further lines without ..."
 
 
 def test_readme_has_commands_with_output() -> None:
@@ -61,7 +61,7 @@ def test_readme_has_commands_with_output() -> None:
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if " -Y " in each])
-def test_its_filters_are_filters(command: str) -> None:
+def test_filters_in_readme_are_valid(command: str) -> None:
     words = shlex.split(command)
     parse(words[words.index("-Y") + 1], records=words[1] == "records")
 
@@ -71,23 +71,23 @@ ENTRIES = manifest.read(CAPTURES).values()
 
 
 def figure(pattern: str) -> str:
-    """Return the group of a pattern in README, whose lines are joined."""
+    """Return the group of a pattern in README, with joined lines."""
     found = re.search(pattern, " ".join(README.split()))
     assert found is not None, f"README lacks {pattern!r}"
     return found[1]
 
 
-def test_its_count_of_apis_and_versions() -> None:
+def test_count_of_apis_and_versions_in_readme() -> None:
     assert int(figure(r"\[all (\d+) APIs\]")) == len(all_apis())
     versions = sum(len(list(each.request.versions)) for each in all_apis())
     assert int(figure(r"at all (\d+) versions")) == versions
 
 
-def test_its_count_of_captures() -> None:
+def test_count_of_captures_in_readme() -> None:
     assert int(figure(r"\[(\d+) captures\]")) == len(ENTRIES) == len(captures_in(CAPTURES))
 
 
-def test_its_clients() -> None:
+def test_clients_in_readme() -> None:
     text = " ".join(each.client for each in ENTRIES)
     text = re.sub(r"\(.*?\)|a client of our own, \S+|and tools of the broker's release", "", text)
     clients = set(re.findall(r"Java clients|[a-z][a-z-]+", text))
@@ -95,19 +95,19 @@ def test_its_clients() -> None:
     assert set(re.split(r", | and ", named)) == clients
 
 
-def test_its_releases_of_kafka() -> None:
+def test_releases_of_kafka_in_readme() -> None:
     found = {re.search(r"Apache Kafka (\d+\.\d+)", each.broker) for each in ENTRIES}
     releases = sorted(each[1] for each in found if each is not None)
     assert figure(r"with Apache Kafka (\S+ to \S+),") == f"{releases[0]} to {releases[-1]}"
 
 
-def test_its_count_of_rules() -> None:
+def test_count_of_rules_in_readme() -> None:
     assert int(figure(r"some (\d+) rules")) == round(
         int(rules_page().split(" rules.")[0].split()[-1]), -1
     )
 
 
-def test_its_test_runs_as_written(tmp_path: Path) -> None:
+def test_the_example_of_a_test_runs(tmp_path: Path) -> None:
     block = README.split("### Share and serve\n")[1].split("```python\n")[1].split("```")[0]
     (tmp_path / "test_readme_example.py").write_text(block)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The tutorial runs, in a kernel of its own, and is stored without outputs."""
+"""The tutorial runs, in its own kernel, and is stored without outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.ipynb"
 
-# In a process of its own: libraries of notebooks deprecate what others of them use.
+# In a separate process: libraries of notebooks give deprecation warnings.
 RUN = """
 import sys, nbformat
 from nbclient import NotebookClient
@@ -26,13 +26,13 @@ def cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def test_it_is_stored_without_outputs() -> None:
+def test_the_tutorial_is_stored_without_outputs() -> None:
     for cell in cells(json.loads(TUTORIAL.read_text(encoding="utf-8"))):
         assert cell["outputs"] == []
         assert cell["execution_count"] is None
 
 
-def test_it_runs() -> None:
+def test_the_tutorial_runs() -> None:
     pytest.importorskip("nbclient")
     words = [sys.executable, "-c", RUN, str(TUTORIAL), str(TUTORIAL.parent)]
     run = subprocess.run(words, capture_output=True, text=True)

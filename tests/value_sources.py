@@ -1,10 +1,9 @@
 """
-Where tests of every API and version take values from: a seeded generator, or Hypothesis.
+Values for tests of every API and version: from a seeded generator, or from Hypothesis.
 
-A test for each of 724 message versions that Hypothesis draws for spends its time on strategies. So
-`make test` runs one test for each API: it goes through all sides and versions with seeded values.
-Beside it stands one test for each API where Hypothesis draws the version, marked `long`; `make
-fuzz` runs it with fresh seeds.
+Hypothesis tests of each of 724 message versions would spend their time on strategies. So `make
+test` runs one test per API, through all sides and versions with seeded values. A second test per
+API, marked `long`, draws the version by Hypothesis; `make fuzz` runs it with fresh seeds.
 """
 
 from __future__ import annotations
@@ -68,11 +67,11 @@ class Source:
 
     def damaged(self, frame: bytes, keep: int = 0) -> bytes:
         """
-        Return bytes as they were, cut, changed, or with more at their end.
+        Return bytes unchanged, truncated, changed, or extended.
 
         Args:
             frame: The bytes.
-            keep: How many of the first are never changed.
+            keep: Number of first bytes never changed.
         """
         how = self.chance.choice(["whole", "cut", "changed", "more"])
         if how == "cut":
@@ -84,7 +83,7 @@ class Source:
         return frame
 
     def changed(self, frame: bytes, count: int, keep: int = 0) -> bytes:
-        """Return bytes of which some are others, but for the first `keep`."""
+        """Return bytes with some changed, except the first `keep`."""
         out = bytearray(frame)
         for _ in range(count):
             out[self.chance.randint(keep, len(out) - 1)] = self.chance.randint(0, 255)
@@ -92,7 +91,7 @@ class Source:
 
 
 def seeded(*seed: Any) -> Source:
-    """Return a source that gives the same in each run."""
+    """Return a source with the same values in each run."""
     chance = Random(repr(seed))
     return Source(
         chance,
@@ -104,9 +103,9 @@ def seeded(*seed: Any) -> Source:
 
 def sources() -> st.SearchStrategy[Source]:
     """
-    Draw a source of which Hypothesis draws the values.
+    Draw a source with values drawn by Hypothesis.
 
-    Of the random numbers it draws the seed only: numbers drawn one by one take most of the time.
+    Random numbers have a drawn seed only, as single draws take too much time.
     """
     return st.builds(
         lambda data, seed: Source(
@@ -124,7 +123,7 @@ def _values(schema: Schema, version: int, unknown: bool) -> st.SearchStrategy[di
 
 
 def go_through(found: Sequence[Any], check: Callable[[Any, Source], None], times: int = 1) -> None:
-    """Check each of some versions with seeded values of its own; a failure names the version."""
+    """Check each version with its own seeded values; a failure has a note with the version."""
     for one in found:
         for number in range(times):
             try:
@@ -186,7 +185,7 @@ def _plain(word: str, chance: Random) -> Any:
 
 
 def _text(chance: Random) -> str:
-    """Return a text, some with bytes that are no UTF-8, which live as surrogates."""
+    """Return a text, sometimes with invalid UTF-8 as surrogates."""
     if chance.random() < 0.3:
         return _bytes(chance).decode("utf-8", "surrogateescape")
     return "".join(chance.choices(_LETTERS, k=chance.randint(0, 8)))

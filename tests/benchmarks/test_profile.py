@@ -1,4 +1,4 @@
-"""Where the time of a command goes."""
+"""The profile of a command."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ MOST_S = 60.0
 
 
 def with_its_own_stack(work: Callable[[], Result]) -> Result:
-    """Do something in a thread: who runs the tests may be a module that is being loaded."""
+    """Run work in a thread, as pytest itself may be running inside an import."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result()
 
 
 def found_in(module: str, source: str) -> Place:
-    """Return where a stack is found that ends in some code of a module."""
+    """Return the place found for a stack that ends in code of a module."""
     names = {"__name__": module, "sys": sys}
     exec(source, names)
     return with_its_own_stack(names["found"])
 
 
-def test_a_stack_is_found_at_the_innermost_module_of_ours() -> None:
+def test_a_stack_belongs_to_the_innermost_module_of_the_project() -> None:
     asks = "def found():\n return sys._getframe()"
     frame = found_in("dissector.engine.made", asks)
     assert place(frame) == Place("dissector.engine.made")
@@ -66,7 +66,7 @@ def test_calls_during_an_import_count_as_loading() -> None:
     assert names["found"] == Place(MODULES)
 
 
-def test_a_thread_is_found_at_its_work() -> None:
+def test_threads_are_profiled_at_their_work() -> None:
     names = {"__name__": "dissector.made", "time": time}
     exec(f"def work(done):\n while not done() and time.thread_time() < {MOST_S}: pass", names)
     with Profile() as profile:
@@ -77,7 +77,7 @@ def test_a_thread_is_found_at_its_work() -> None:
     assert profile.seconds[Place(THREADS)] >= 0
 
 
-def test_the_table_has_what_took_most_first() -> None:
+def test_the_table_is_sorted_by_time() -> None:
     seconds = Counter({Place("a"): 1.0, Place("b", in_kernel=True): 2.0, Place("b"): 0.98})
     seconds[Place("c")] = 0.02
     assert [" ".join(line.split()) for line in lines(seconds)] == [
@@ -89,7 +89,7 @@ def test_the_table_has_what_took_most_first() -> None:
     ]
 
 
-def test_a_command_does_what_it_does_without(tmp_path: Path) -> None:
+def test_a_profiled_command_has_the_same_result(tmp_path: Path) -> None:
     output = tmp_path / "pairs.ndjson"
     command = [sys.executable, "-m", "benchmarks.profile", "pairs", str(CAPTURE)]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""How processes are timed."""
+"""Measurements of processes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def python(program: str) -> tuple[str, ...]:
     return sys.executable, "-I", "-S", "-c", program
 
 
-def test_the_memory_of_who_measures_is_not_that_of_what_is_measured() -> None:
+def test_memory_of_the_measuring_process_is_excluded() -> None:
     held = b"x" * HELD_BYTES
     assert process(python("pass"), runs=1).peak_bytes < len(held)
 
 
-def test_the_memory_of_a_process_counts() -> None:
+def test_memory_of_a_process_is_measured() -> None:
     held = f"b'x' * {HELD_BYTES}"
     assert process(python(held), runs=1).peak_bytes > HELD_BYTES
 
@@ -34,7 +34,7 @@ def test_output_goes_to_a_file(tmp_path: Path) -> None:
     assert output.read_text() == "hello\n"
 
 
-def test_a_process_that_fails_is_not_timed() -> None:
+def test_a_failed_process_is_not_measured() -> None:
     with pytest.raises(subprocess.CalledProcessError) as raised:
         process(python("raise SystemExit(3)"))
     assert raised.value.returncode == 3

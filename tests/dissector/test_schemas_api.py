@@ -35,7 +35,7 @@ def rows(path: str, schemas: Schemas | None) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("count", [FEW, MANY])
 def test_a_vendors_api_is_read(tmp_path: Path, vendor: str, count: int) -> None:
-    path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, count)
+    path = definitions.write_pings(tmp_path / "a.pcap", vendor, count)
     found = list(open_capture(path, schemas=[vendor]))[1:]
     assert [(each.api, each.api_version) for each in found] == [
         ("VendorPing", number % 2) for number in range(2, count + 2)
@@ -57,7 +57,7 @@ def test_a_vendors_api_is_read(tmp_path: Path, vendor: str, count: int) -> None:
 def test_columns_and_objects_give_the_same_rows(
     tmp_path: Path, vendor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, MANY)
+    path = definitions.write_pings(tmp_path / "a.pcap", vendor, MANY)
     schemas = Schemas.of(vendor)
     monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
     bulk = rows(path, schemas)
@@ -69,7 +69,7 @@ def test_columns_and_objects_give_the_same_rows(
 
 
 def test_without_definitions_the_api_is_unknown(tmp_path: Path, vendor: str) -> None:
-    path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, FEW)
+    path = definitions.write_pings(tmp_path / "a.pcap", vendor, FEW)
     rows(path, Schemas.of(vendor))
     found = list(open_capture(path))[1:]
     assert {each.api for each in found} == {"api 600"}
@@ -81,7 +81,7 @@ def test_concurrent_readings_are_independent(tmp_path: Path, vendor: str) -> Non
     fields = [{"name": "Renamed", "type": "int64", "versions": "0+"}]
     other["fields"] = [definitions.PING_RESPONSE["fields"][0], *fields]
     second = definitions.written(tmp_path / "second", definitions.PING_REQUEST, other)
-    path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, MANY)
+    path = definitions.write_pings(tmp_path / "a.pcap", vendor, MANY)
     alone = [rows(path, None), rows(path, Schemas.of(vendor)), rows(path, Schemas.of(second))]
     assert alone[0] != alone[1] != alone[2]
     captures = [iter(open_capture(path, schemas=each)) for each in (None, [vendor], [second])]

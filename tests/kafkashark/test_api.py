@@ -1,4 +1,4 @@
-"""`import kafkashark`: its names, its types, and what loading it costs."""
+"""`import kafkashark`: names, types, and loaded libraries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _printed(code: str) -> str:
     ).stdout
 
 
-def test_the_names_on_the_page_are_the_names_given() -> None:
+def test_documented_names_are_the_public_names() -> None:
     page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
     names = page.split("## Names\n")[1].split("\n## ")[0]
     rows = [line.split("|")[1] for line in names.splitlines() if line.startswith("| `")]
@@ -52,7 +52,7 @@ def test_the_names_on_the_page_are_the_names_given() -> None:
 
 
 def test_the_names_have_the_types_of_the_table() -> None:
-    """What type checkers import is what a program gets at run time."""
+    """Type checkers and programs import the same objects."""
     tree = ast.parse(Path(str(kafkashark.__file__)).read_text(encoding="utf-8"))
     typed = {
         name.name: node.module
@@ -68,13 +68,13 @@ def test_the_names_have_the_types_of_the_table() -> None:
         assert given.__doc__ or name == "Kind", f"{name} has no docstring"
 
 
-def test_no_other_name_is_given() -> None:
+def test_no_other_name_is_public() -> None:
     with pytest.raises(AttributeError, match="'kafkashark' has no attribute 'MAX_FRAME_BYTES'"):
         kafkashark.MAX_FRAME_BYTES  # noqa: B018
 
 
 @pytest.mark.parametrize(("name", "room"), [("conform", conform), ("replay", replay)])
-def test_a_function_and_a_package_of_one_name_do_not_clash(name: str, room: ModuleType) -> None:
+def test_functions_and_packages_of_the_same_name_do_not_clash(name: str, room: ModuleType) -> None:
     __import__(f"{name}.cli")
     assert callable(getattr(kafkashark, name))
     assert sys.modules[name] is room
@@ -88,7 +88,7 @@ def test_examples_of_the_rooms_import_kafkashark(room: ModuleType) -> None:
     assert not [line for line in lines if line.startswith(f"from {room.__name__} import ")]
 
 
-def test_importing_it_loads_no_library() -> None:
+def test_the_import_loads_no_library() -> None:
     code = f"import sys, kafkashark; dir(kafkashark); print(*{HEAVY.split()} & sys.modules.keys())"
     code = code.replace("print(*", "print(*set(").replace(" & ", ") & ")
     assert _printed(code).split() == []
@@ -121,11 +121,11 @@ def test_examples_of_readme_run(
     fields = {"transactional_id": None, "acks": 1, "timeout_ms": 1, "topic_data": []}
     given: dict[str, Any] = {"body": kafkashark.codec(0, 9, "request").build(fields)}
     vendor(tmp_path / "kafka-clients-5.0.0.jar")
-    # The mock answers otherwise than Kafka 4: only the names and calls are held here.
+    # The mock responds differently from Kafka 4: only names and calls are checked here.
     exec(block.replace("new-broker:9092", "mock").replace("assert report.passed, ", ""), given)
 
 
-def test_docs_import_names_that_are_given() -> None:
+def test_docs_import_public_names() -> None:
     pages = [README, *(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))]
     lines = [line for page in pages for line in page.splitlines()]
     found = [line for line in lines if line.startswith("from kafkashark import ")]

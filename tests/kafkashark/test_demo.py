@@ -1,4 +1,4 @@
-"""The demo runs without files of a checkout, and says what an extra would add."""
+"""The demo runs without files of a checkout, and names the packages for more."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Patch = pytest.MonkeyPatch
 
 
 def good(capsys: Captured, *words: str) -> str:
-    """Run a command that succeeds; return what it prints."""
+    """Run a successful command; return its output."""
     assert main([*words]) == 0
     return capsys.readouterr().out
 
 
-def test_its_capture_is_that_of_the_repository() -> None:
+def test_the_demo_capture_equals_that_of_the_repository() -> None:
     assert gzip.decompress(demo.CAPTURE.read_bytes()) == CAPTURE.read_bytes()
 
 
-def test_it_shows_commands_and_their_output(capsys: Captured, monkeypatch: Patch) -> None:
+def test_the_demo_shows_commands_and_their_output(capsys: Captured, monkeypatch: Patch) -> None:
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     out = good(capsys, "demo")
     commands = [line for line in out.splitlines() if line.startswith("$ kafkashark ")]
@@ -43,7 +43,7 @@ def test_it_shows_commands_and_their_output(capsys: Captured, monkeypatch: Patch
     assert str(demo.CAPTURE) not in out
 
 
-def test_it_replays_where_the_mock_is(capsys: Captured, monkeypatch: Patch) -> None:
+def test_the_demo_replays_if_the_mock_is_installed(capsys: Captured, monkeypatch: Patch) -> None:
     monkeypatch.setattr(demo, "STEPS", ())
     quick = (*demo.REPLAY[1], "--limit", "20")
     monkeypatch.setattr(demo, "REPLAY", (demo.REPLAY[0], quick))
@@ -53,7 +53,7 @@ def test_it_replays_where_the_mock_is(capsys: Captured, monkeypatch: Patch) -> N
     assert "kafkashark[mock]" not in out
 
 
-def test_its_capture_is_saved(capsys: Captured, tmp_path: Path) -> None:
+def test_the_demo_saves_its_capture(capsys: Captured, tmp_path: Path) -> None:
     file = tmp_path / "captures" / "demo.pcap"
     good(capsys, "demo", "--save", str(file))
     assert file.read_bytes() == CAPTURE.read_bytes()
@@ -61,7 +61,7 @@ def test_its_capture_is_saved(capsys: Captured, tmp_path: Path) -> None:
     assert capsys.readouterr().err == f"kafkashark: {file} exists already\n"
 
 
-def test_a_failing_command_ends_it(capsys: Captured, monkeypatch: Patch) -> None:
+def test_a_failing_command_ends_the_demo(capsys: Captured, monkeypatch: Patch) -> None:
     monkeypatch.setattr(demo, "STEPS", [("Wrong", ("pairs", "-Y", "nonsense =="))])
     assert main(["demo"]) == 2
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Foreign modules with the name of one of our packages: reported in one line where they matter."""
+"""Foreign modules with names of our packages are reported in one line, when needed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("package", HIDDEN)
-def test_only_what_needs_the_package_raises(package: str, tmp_path: Path) -> None:
+def test_only_users_of_the_package_raise(package: str, tmp_path: Path) -> None:
     file = tmp_path / f"{package}.py"
     file.write_text("raise SystemExit('a script of the user ran')")
     run = _python(tmp_path, "-c", EACH)
@@ -58,7 +58,7 @@ def test_only_what_needs_the_package_raises(package: str, tmp_path: Path) -> Non
         assert "\n" not in text
 
 
-def test_a_folder_hides_a_package_too(tmp_path: Path) -> None:
+def test_a_folder_can_hide_a_package(tmp_path: Path) -> None:
     folder = tmp_path / "pipeline"
     folder.mkdir()
     (folder / "__init__.py").write_text("def register(spark): ...")
@@ -81,7 +81,7 @@ except DissectorError as error:
     assert "pipeline.py hides" in _python(tmp_path, "-c", code).stdout
 
 
-def test_the_command_names_a_foreign_dissector(tmp_path: Path) -> None:
+def test_the_command_reports_a_foreign_dissector(tmp_path: Path) -> None:
     (tmp_path / "dissector.py").touch()
     run = _python(tmp_path, "-m", "kafkashark", "--version")
     assert (run.returncode, run.stdout) == (2, "")

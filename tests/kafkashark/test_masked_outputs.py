@@ -1,4 +1,4 @@
-"""Secrets of a capture are in no output of the commands above the dissector, nor in copies."""
+"""No command shows secrets of a capture, and no copy has them."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ BESIDE = (
 WORD = b"sesame"
 
 
-def shows(data: bytes, secret: bytes) -> bool:
-    """Return whether a secret is in some bytes, as it is, in hex, or in base64."""
+def has_secret(data: bytes, secret: bytes) -> bool:
+    """Return whether some bytes have a secret, raw, in hex, or in base64."""
     encoded = [base64.b64encode(bytes(n) + secret)[4 * bool(n) : -4] for n in range(3)]
     forms = [secret, secret.hex().encode(), secret.hex(" ").encode(), *encoded]
     return any(form in data for form in forms)
 
 
 def outputs(path: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, bytes]:
-    """Return what each command prints and writes, and what can be copied in `browse`."""
+    """Return the output and files of each command, and the copies of `browse`."""
     found = {}
     file = folder / "out"
     for words in COMMANDS:
@@ -70,21 +70,21 @@ def test_no_command_shows_a_secret(
 ) -> None:
     path = capture(play, tmp_path / "a.pcap")
     for what, output in outputs(path, tmp_path, capsys).items():
-        assert not shows(output, SECRET), what
-        assert not shows(output, SECRET[-8:]), what
+        assert not has_secret(output, SECRET), what
+        assert not has_secret(output, SECRET[-8:]), what
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_no_command_shows_what_once_was_shown(
+def test_no_command_shows_once_exposed_secrets(
     name: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = shared / "repro" / f"secret-{name}.pcap"
     if not path.is_file():
         pytest.skip(f"{path.name} is not here")
     for what, output in outputs(str(path), tmp_path, capsys).items():
-        assert not shows(output, WORD), what
+        assert not has_secret(output, WORD), what
 
 
-def test_the_search_finds_a_secret_in_each_form() -> None:
+def test_secrets_are_found_in_each_encoding() -> None:
     for form in (SECRET, SECRET.hex().encode(), base64.b64encode(b"x" + SECRET)):
-        assert shows(b"<" + form + b">", SECRET)
+        assert has_secret(b"<" + form + b">", SECRET)

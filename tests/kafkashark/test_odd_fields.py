@@ -1,4 +1,4 @@
-"""No value of a field ends a command: undeclared nulls, empty lists, negative numbers."""
+"""Commands accept any value of a field: undeclared nulls, empty lists, negative numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("seed", fast_and_long(range(8), range(8, 48)))
-def test_no_value_of_a_field_ends_a_command(
+def test_commands_accept_any_value_of_a_field(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     random = Random(seed)

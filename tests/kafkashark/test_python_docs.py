@@ -24,12 +24,12 @@ def test_an_example_runs(
     capsys.readouterr()
 
 
-def test_an_example_that_sniffs_is_python() -> None:
+def test_an_example_with_live_capture_compiles() -> None:
     assert len(NOT_RUN) == 1
     compile(NOT_RUN[0], "docs/python.md", "exec")
 
 
-def test_the_page_names_all_methods_of_a_capture() -> None:
+def test_the_page_has_all_methods_of_a_capture() -> None:
     from kafkashark import Capture
 
     for name in re.findall(r"`(\w+)\([^`]*\)`", PAGE[: PAGE.index("## Packets")]):

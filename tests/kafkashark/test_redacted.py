@@ -1,4 +1,4 @@
-"""What the commands say about a redacted capture is what they say about the capture itself."""
+"""Commands give the same results for a redacted capture as for the original."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def redacted(capture: Path, folder: Path) -> Path:
 
 
 def findings(capture: Path) -> Counter[tuple[str, int]]:
-    """Return how often each rule was broken, and how."""
+    """Return the number of violations of each rule, by text."""
     return Counter(
         (f"{each.rule.id} {each.severity} {each.side} {each.path} {each.span}", kind.count)
         for kind in judged_file(capture)
@@ -36,7 +36,7 @@ def findings(capture: Path) -> Counter[tuple[str, int]]:
 
 
 def events(capture: Path) -> Counter[tuple[object, ...]]:
-    # A connection that failed has no exchange, so it is in no export.
+    # A failed connection has no exchange, so exports omit it.
     found = [each for each in timeline(capture) if each.event != "connect failed"]
     return Counter(
         (each.time_ns, each.end_ns, each.kind, each.event, each.cause, each.certain)
@@ -52,7 +52,7 @@ def statistics(capture: Path, capsys: pytest.CaptureFixture[str]) -> Counter[tup
     return Counter(
         tuple(f"{name} {value}" for name, value in row.items() if name not in NAMED)
         for row in rows
-        # Connections without an exchange are in no export.
+        # Exports omit connections without an exchange.
         if row["section"] != "capture"
     )
 
@@ -65,7 +65,7 @@ def statistics(capture: Path, capsys: pytest.CaptureFixture[str]) -> Counter[tup
     ),
     ids=lambda path: path.name,
 )
-def test_the_same_verdict_events_and_statistics(
+def test_verdict_events_and_statistics_are_the_same(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = redacted(path, tmp_path)
@@ -81,7 +81,7 @@ def test_the_same_verdict_events_and_statistics(
         ["kafka4-librdkafka-acks.pcap", "librdkafka-transactions.pcap", "demo.pcap"],
     ),
 )
-def test_the_same_replay(name: str, tmp_path: Path) -> None:
+def test_replays_are_the_same(name: str, tmp_path: Path) -> None:
     path = next(each for each in PLAIN if each.name == name)
     with Plan.of(path) as plan, Plan.of(redacted(path, tmp_path)) as redacted_plan:
         report, found = replay(plan, "mock"), replay(redacted_plan, "mock")

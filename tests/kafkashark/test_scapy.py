@@ -1,4 +1,4 @@
-"""Layers of scapy: what they build and dissect is what the codecs build and parse."""
+"""Layers of scapy build and dissect like the codecs."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def test_fields_have_defaults() -> None:
     assert bytes(KafkaResponse(correlation_id=1, body=b"raw")) == framed(b"\0\0\0\x01raw")
 
 
-def test_what_was_built_is_dissected() -> None:
-    again = KafkaRequest(bytes(KafkaRequest(**API_VERSIONS, client_id="me", body=SOFTWARE)))
-    assert (again.api_key, again.api_version, again.correlation_id) == (18, 3, 7)
-    assert again.client_id == "me"
-    assert again.body.client_software_name == "mine"
-    assert again.problems == []
+def test_built_packets_are_dissected() -> None:
+    second = KafkaRequest(bytes(KafkaRequest(**API_VERSIONS, client_id="me", body=SOFTWARE)))
+    assert (second.api_key, second.api_version, second.correlation_id) == (18, 3, 7)
+    assert second.client_id == "me"
+    assert second.body.client_software_name == "mine"
+    assert second.problems == []
 
 
-def test_all_messages_of_a_capture_are_built_as_they_were() -> None:
+def test_all_messages_of_a_capture_are_rebuilt_unchanged() -> None:
     for exchange in exchanges():
         assert exchange.request is not None
         request = KafkaRequest(framed(exchange.request.frame))
@@ -76,7 +76,7 @@ def test_all_messages_of_a_capture_are_built_as_they_were() -> None:
 def test_a_changed_field_changes_the_bytes() -> None:
     request = KafkaRequest(bytes(KafkaRequest(**API_VERSIONS, body=SOFTWARE)))
     request.body.client_software_name = "another"
-    del request.size  # as with all layers of scapy: else it stays that of the captured bytes
+    del request.size  # as with all layers of scapy: else it keeps its captured value
     assert KafkaRequest(bytes(request)).body.client_software_name == "another"
     request.client_id = "longer than before"
     assert bytes(request) == bytes(
@@ -102,14 +102,14 @@ def test_wrong_fields_are_errors() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\0", b"\0\0\0\x05\0", framed(b"\0\x12\0\x03"), b"\xff" * 30])
-def test_bytes_that_are_no_message(data: bytes) -> None:
+def test_bytes_other_than_a_message(data: bytes) -> None:
     for kind in (KafkaRequest, KafkaResponse):
         packet = kind(data)
         assert raw(packet) == data
         packet.show(dump=True)
 
 
-def test_a_body_that_does_not_fit_stays_bytes() -> None:
+def test_an_undecodable_body_stays_bytes() -> None:
     packet = KafkaRequest(framed(b"\0\x12\0\x03\0\0\0\x07\0\x02me\0\x05"))
     assert packet.body == b"\x05"
     assert "request" in str(packet.problems[0])
@@ -132,7 +132,7 @@ def sniffed() -> Iterator[Any]:
 
 
 def test_tcp_sessions_are_reassembled(sniffed: Any) -> None:
-    """The same messages as by kafkashark, each response decoded by its request."""
+    """The same messages as from kafkashark, with responses decoded by their requests."""
     found: Counter[tuple[str, Any, int, str]] = Counter()
     for packet in sniffed:
         layer = packet.getlayer(KafkaRequest) or packet.getlayer(KafkaResponse)
@@ -148,7 +148,7 @@ def test_tcp_sessions_are_reassembled(sniffed: Any) -> None:
     )
 
 
-def test_secrets_are_masked_where_a_packet_is_shown() -> None:
+def test_secrets_are_masked_in_shown_packets() -> None:
     body = {"auth_bytes": b"\0user\0hunter2"}
     built = KafkaRequest(api_key=36, api_version=2, correlation_id=1, body=body)
     for packet in (built, KafkaRequest(bytes(built))):
@@ -157,7 +157,7 @@ def test_secrets_are_masked_where_a_packet_is_shown() -> None:
     assert b"hunter2" in bytes(built)
 
 
-def test_without_scapy_one_line_names_the_extra() -> None:
+def test_the_error_without_scapy_names_the_extra() -> None:
     code = "import sys; sys.modules['scapy.config'] = None; import kafkashark.scapy"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.stderr.splitlines()[-1].startswith(

@@ -1,5 +1,6 @@
 """
-Kafka's own code as oracle: what its generated classes make of the bytes that we read and write.
+Kafka's own code as oracle: its generated classes decode and encode the same bytes.
 
-`Oracle.java` runs from source on the jars of `tests.broker`; `kafka.py` speaks to it.
+`Oracle.java` runs from source on the jars of `tests.broker`; `kafka_classes.py` communicates with
+it.
 """

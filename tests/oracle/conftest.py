@@ -1,4 +1,4 @@
-"""Kafka's own code, started when first asked for and shared by all tests; what was compared."""
+"""Kafka's own code, started on first use and shared by all tests; counts of comparisons."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def oracles() -> Iterator[list[Oracle]]:
 
 @pytest.fixture(scope="session")
 def compared(pytestconfig: pytest.Config) -> Counter[tuple[str, str]]:
-    """Count what was compared, by its kind and Kafka's release."""
+    """Count comparisons by kind and Kafka release."""
     return pytestconfig.stash.setdefault(_COMPARED, Counter())
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print what was compared."""
+    """Print the counts of comparisons."""
     compared = config.stash.get(_COMPARED, None)
     if compared:
         terminalreporter.section("compared with Kafka's own code")

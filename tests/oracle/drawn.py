@@ -17,7 +17,7 @@ COUNT = 3
 
 
 def bodies(schema: Schema, version: int) -> list[dict[str, Any]]:
-    """Make bodies of one version: full, empty, null, and drawn ones whose texts are all UTF-8."""
+    """Make bodies of one version: full, empty, null, and drawn ones with valid UTF-8."""
     found = [
         full(schema, version),
         _bare(schema.fields, version, nulls=False),
@@ -41,7 +41,7 @@ def bodies(schema: Schema, version: int) -> list[dict[str, Any]]:
 
 
 def full(schema: Schema, version: int) -> dict[str, Any]:
-    """Fill every field with a value of its own: none is null, none empty, none at its default."""
+    """Fill every field with a distinct value: not null, not empty, not the default."""
     return _full(schema.fields, version, itertools.count(1))
 
 
@@ -75,7 +75,7 @@ def _filled(field: Field, word: str, version: int, numbers: Iterator[int]) -> An
 
 
 def _bare(fields: tuple[Field, ...], version: int, nulls: bool) -> dict[str, Any]:
-    """Leave every field empty, or null where it may be."""
+    """Leave every field empty, or null if nullable."""
     return {
         field.name: None if nulls and version in field.null else _empty(field, version)
         for field in itertools.chain(*split_tagged(fields, version))
@@ -91,7 +91,7 @@ def _empty(field: Field, version: int) -> Any:
 
 
 def _readable(value: Any) -> Any:
-    """Change texts that are no UTF-8, which Kafka reads with question marks."""
+    """Replace texts with invalid UTF-8, which Kafka decodes with question marks."""
     match value:
         case str():
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""A conversation with Kafka's own classes: one JVM per release, one line per question."""
+"""Communication with Kafka's own classes: one JVM per release, one line per request."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ A_PRODUCER = {
 
 
 class OracleError(Exception):
-    """The JVM ended in the middle; the message is what it said."""
+    """The JVM ended unexpectedly; the message is its output."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """
-    What Kafka made of one message.
+    Kafka's result for one message.
 
     Attributes:
-        value: What its JSON converter says.
-        again: The bytes that Kafka writes for what it read.
-        left: Bytes that Kafka did not read.
+        value: Output of its JSON converter.
+        reencoded: The bytes re-encoded by Kafka.
+        left: Bytes left over by Kafka.
     """
 
     value: Any
-    again: bytes
+    reencoded: bytes
     left: int
 
 
 class Oracle:
     """
-    One release of Kafka that answers.
+    A running JVM with one release of Kafka.
 
     Attributes:
         line: The release line: `4.x`.
@@ -75,7 +75,7 @@ class Oracle:
 
     def ask(self, **job: Any) -> dict[str, Any]:
         """
-        Put one question; bytes in it are sent as base64.
+        Send one request, with bytes as base64; return the response.
 
         Raises:
             OracleError: Kafka refuses, or the JVM is gone.
@@ -104,7 +104,7 @@ class Oracle:
 
     def message(self, version: int, data: bytes, **which: Any) -> Answer:
         """
-        Let Kafka read a body and write it again.
+        Let Kafka decode and encode a body.
 
         Args:
             version: Of the message.
@@ -117,7 +117,7 @@ class Oracle:
         return Answer(answer["value"], base64.b64decode(answer["bytes"]), answer["left"])
 
     def classes(self) -> set[str]:
-        """Name the classes of this release that are generated from declarations."""
+        """List the classes of this release generated from definitions."""
         found: set[str] = set()
         for jar in self.jars.folder.glob("kafka-*.jar"):
             with zipfile.ZipFile(jar) as content:
@@ -129,12 +129,12 @@ class Oracle:
         return found
 
     def read_records(self, data: bytes) -> list[dict[str, Any]]:
-        """Let Kafka read a records field: its batches, by the names of their getters."""
+        """Let Kafka decode a records field: its batches, by the names of their getters."""
         batches: list[dict[str, Any]] = self.ask(task="read", bytes=data)["batches"]
         return batches
 
     def write_records(self, **batch: Any) -> bytes:
-        """Let Kafka write a records field; what is not said is as a producer has it."""
+        """Let Kafka encode a records field, with the defaults of a producer."""
         return base64.b64decode(self.ask(task="write", **{**A_PRODUCER, **batch})["bytes"])
 
 

@@ -1,4 +1,4 @@
-"""Our values as Kafka's JSON converters print them."""
+"""Our values in the form of Kafka's JSON converters."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def kafka_json(
     fields: tuple[Field, ...], version: int, body: Mapping[str, Any], names: Names
 ) -> dict[str, Any]:
     """
-    Write a body as Kafka's converter does.
+    Convert a body like Kafka's converter.
 
-    Tagged fields at their default are left out, unknown ones always. Of a records field only its
-    size is given.
+    Tagged fields at their default, and unknown ones, are omitted. Records fields are given by size
+    only.
 
     Args:
         fields: The declaration.
         version: The version.
-        body: What our codec reads.
-        names: The names of this release, where they are others than ours.
+        body: The decoded body.
+        names: The names of this release, if different from ours.
     """
     plain, tagged = split_tagged(fields, version)
     out: dict[str, Any] = {}

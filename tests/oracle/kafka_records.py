@@ -15,14 +15,14 @@ _TIMESTAMP_TYPES = {
 }
 
 
-def agrees(expected: list[dict[str, Any]], batches: Iterable[Batch]) -> None:
-    """Assert that Kafka reads the same batches in a records field."""
+def assert_agrees(expected: list[dict[str, Any]], batches: Iterable[Batch]) -> None:
+    """Assert that Kafka decodes the same batches in a records field."""
     ours = [_batch(batch) for batch in batches]
     assert [_like(theirs, one) for theirs, one in zip(expected, ours, strict=True)] == ours
 
 
 def _like(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
-    """Select the values of Kafka that we read too; the rest follows from them."""
+    """Select the values of Kafka that we decode too; the rest is derived."""
     out = {key: theirs[key] for key in ours}
     if "records" in out:
         inside = zip(theirs["records"], ours["records"], strict=True)

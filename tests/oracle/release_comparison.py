@@ -1,4 +1,4 @@
-"""Hold what a release of Kafka reads and writes against our reading and our bytes."""
+"""Compare decoding and encoding by a release of Kafka with ours."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.oracle.kafka_json_values import Names, kafka_json
 @dataclass(frozen=True)
 class Subject:
     """
-    A message as a release names it.
+    A message under the names of a release.
 
     Attributes:
         schema: Our declaration.
         which: Arguments of `Oracle.message`.
-        names: What the release calls fields that it calls otherwise than we do.
-        lag: What to take from our version to have Kafka's.
+        names: Fields with other names in the release.
+        lag: Difference of our version number to Kafka's.
     """
 
     schema: Schema
@@ -29,14 +29,16 @@ class Subject:
     lag: int = 0
 
     def versions(self, oracle: Oracle) -> Versions:
-        """Return the versions that a release knows, by our numbers."""
+        """Return the versions in a release, by our numbers."""
         known = oracle.versions(**self.which)
         return Versions(known.low + self.lag, known.high + self.lag)
 
-    def agrees(self, oracle: Oracle, version: int, body: Mapping[str, Any], data: bytes) -> None:
-        """Assert that a release reads a body as we do, to its end, and writes the same bytes."""
+    def assert_agrees(
+        self, oracle: Oracle, version: int, body: Mapping[str, Any], data: bytes
+    ) -> None:
+        """Assert that a release decodes a body like us, to its end, and encodes the same bytes."""
         answer = oracle.message(version - self.lag, data, **self.which)
         where = f"{dict(self.which)} v{version} in Kafka {oracle.jars.version}: {data.hex()}"
         assert answer.left == 0, where
         assert answer.value == kafka_json(self.schema.fields, version, body, self.names), where
-        assert answer.again == data, where
+        assert answer.reencoded == data, where

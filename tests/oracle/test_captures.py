@@ -1,4 +1,4 @@
-"""Every message of every capture, as Kafka's own classes read and write it."""
+"""Every message of every capture, decoded and encoded by Kafka's own classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import UnreadBatch
 from dissector.protocol.records_fields import records_fields
 from tests.oracle.kafka_classes import Oracle
-from tests.oracle.kafka_records import agrees
+from tests.oracle.kafka_records import assert_agrees
 from tests.oracle.release_comparison import Subject
 from tests.oracle.test_message_classes import releases_of
 
@@ -30,7 +30,7 @@ CAPTURES = [
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
 def test_messages_of_a_capture(oracles: list[Oracle], compared: Count, capture: Path) -> None:
-    for message in whole(capture):
+    for message in decodable_messages(capture):
         compare_header(oracles[-1], message)
         known = compare_body(oracles, message)
         for release in known:
@@ -38,15 +38,15 @@ def test_messages_of_a_capture(oracles: list[Oracle], compared: Count, capture: 
         assert known
         compared["messages of captures", "(either)"] += 1
         for field in records_fields(message):
-            # What is cut off at the end of a Fetch response, Kafka passes over.
+            # Kafka skips a truncated batch at the end of a Fetch response.
             batches = [each for each in field.batches if not isinstance(each, UnreadBatch)]
             for oracle in oracles:
-                agrees(oracle.read_records(field.data), batches)
+                assert_agrees(oracle.read_records(field.data), batches)
                 compared["batches of captures", oracle.jars.version] += len(batches)
 
 
-def whole(capture: Path) -> Iterator[Message]:
-    """Yield the messages that could be read."""
+def decodable_messages(capture: Path) -> Iterator[Message]:
+    """Yield the decodable messages."""
     for exchange in dissect(capture):
         yield from (message for message in exchange.messages if message.body is not None)
 
@@ -55,13 +55,13 @@ def compare_header(oracle: Oracle, message: Message) -> None:
     schema, version = message.header
     data = message.frame[: message.body_start]
     body = schema.codec(version).parse(data)
-    Subject(schema, {"name": f"{message.kind.title()}HeaderData"}).agrees(
+    Subject(schema, {"name": f"{message.kind.title()}HeaderData"}).assert_agrees(
         oracle, version, body, data
     )
 
 
 def compare_body(oracles: list[Oracle], message: Message) -> list[str]:
-    """Compare a body with each release that knows its version; return these."""
+    """Compare a body with each release that has its version; return these releases."""
     version = message.api_version
     assert message.api_key is not None
     assert version is not None
@@ -70,6 +70,6 @@ def compare_body(oracles: list[Oracle], message: Message) -> list[str]:
     known = []
     for oracle, each, versions in releases_of(oracles, message.api_key, message.kind):
         if version in versions:
-            each.agrees(oracle, version, message.body, data)
+            each.assert_agrees(oracle, version, message.body, data)
             known.append(oracle.jars.version)
     return known

@@ -1,4 +1,4 @@
-"""Every schema that hides in bytes fields and records, as Kafka's own classes read and write it."""
+"""Every schema in bytes fields and records, decoded and encoded by Kafka's own classes."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ NEWER_TAGS: dict[tuple[str, str], tuple[str, ...]] = {
 """Tagged fields that came to a version later: the release keeps their bytes, without a name."""
 
 OTHER_BYTES = {
-    # What Kafka 3.9 had of share groups was not finished: no broker wrote it.
+    # Share groups were unfinished in Kafka 3.9: no broker wrote this.
     ("3.9.x", "ShareGroupMetadataValue"),
     ("3.9.x", "ShareGroupPartitionMetadataValue"),
 }
 """What one release lays out otherwise than we do under the same version."""
 
 OTHER_CLASSES = {
-    # Kafka 4.0 made a class of each kind of key; version 0 of this one was a kind of its own.
+    # Kafka 4.0 made a class of each kind of key; version 0 of this one was a separate kind.
     ("4.x", "OffsetCommitKey", 0): "LegacyOffsetCommitKey",
     ("4.x", "ControlRecordKey", 0): "ControlRecordTypeSchema",
 }
@@ -71,20 +71,20 @@ ONLY_IN_4_0 = {"ShareGroupPartitionMetadataValue"}
 """What only the early access of share groups wrote, a release that is not asked."""
 
 NOT_DECLARED = {
-    # The file `quorum-state` of a controller, which no one sends.
+    # The file `quorum-state` of a controller, never sent.
     "QuorumStateData",
-    # A file beside each log segment, likewise.
+    # A file beside each log segment, never sent.
     "ProducerSnapshot",
     # v0 of OffsetCommitValue, under a name that Kafka 4.0 gave it.
     "LegacyOffsetCommitValue",
-    # Another one, of the transactions in it that were aborted.
+    # Another file, of the aborted transactions in it.
     "AbortedTxn",
 }
 """What Kafka generates and we do not read."""
 
 
 def subject(oracle: Oracle, name: str, version: int) -> Subject:
-    """Say what a release calls a version of ours."""
+    """Return a version of ours under the names of a release."""
     schema, of_coordinator = SCHEMAS[name]
     names = dict.fromkeys(NEWER_TAGS.get((oracle.line, name), ()))
     other = OTHER_CLASSES.get((oracle.line, name, version))
@@ -108,19 +108,19 @@ def test_drawn_values(oracles: list[Oracle], compared: Count, name: str) -> None
         for oracle, each in subjects:
             compared["versions of embedded schemas", oracle.jars.version] += 1
             for body in drawn.bodies(schema, version):
-                each.agrees(oracle, version, body, schema.codec(version).build(body))
+                each.assert_agrees(oracle, version, body, schema.codec(version).build(body))
                 compared["drawn values of embedded schemas", oracle.jars.version] += 1
 
 
 @pytest.mark.parametrize(("line", "name"), OTHER_BYTES)
-def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str) -> None:
+def test_listed_differences_exist(oracles: list[Oracle], line: str, name: str) -> None:
     schema, _ = SCHEMAS[name]
     body = drawn.full(schema, 0)
     data = schema.codec(0).build(body)
     for oracle in oracles:
         if oracle.line == line:
             with pytest.raises((AssertionError, OracleError)):
-                subject(oracle, name, 0).agrees(oracle, 0, body, data)
+                subject(oracle, name, 0).assert_agrees(oracle, 0, body, data)
 
 
 def test_every_generated_message_is_declared(oracles: list[Oracle]) -> None:

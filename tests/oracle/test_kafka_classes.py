@@ -1,4 +1,4 @@
-"""The oracle itself: it finds what is wrong, and says why it can't answer."""
+"""The oracle itself: it finds differences, and reports errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BODY = {"client_software_name": "a", "client_software_version": "b"}
 DATA = bytes.fromhex("0261 0262 00")
 
 
-def test_values_that_kafka_reads_and_writes(oracles: list[Oracle]) -> None:
+def test_values_decoded_and_encoded_by_kafka(oracles: list[Oracle]) -> None:
     for oracle in oracles:
         answer = oracle.message(3, DATA, **API_VERSIONS)
         assert answer.value == {"clientSoftwareName": "a", "clientSoftwareVersion": "b"}
-        assert answer.again == DATA
+        assert answer.reencoded == DATA
         assert answer.left == 0
         assert oracle.message(3, DATA + b"\0\0", **API_VERSIONS).left == 2
 
@@ -34,7 +34,7 @@ def test_values_that_kafka_reads_and_writes(oracles: list[Oracle]) -> None:
     [
         (BODY | {"client_software_name": "x"}, DATA),
         (BODY, DATA + b"\0"),
-        # Kafka writes a tagged field at its default never, and a length in as few bytes as it can.
+        # Kafka never encodes a tagged field at its default, and encodes lengths in shortest form.
         (BODY, bytes.fromhex("820061 0262 00")),
     ],
     ids=["value", "left over", "bytes"],
@@ -42,9 +42,9 @@ def test_values_that_kafka_reads_and_writes(oracles: list[Oracle]) -> None:
 def test_a_difference_is_found(oracles: list[Oracle], body: Any, data: bytes) -> None:
     subject = Subject(ApiVersionsRequest, API_VERSIONS)
     for oracle in oracles:
-        subject.agrees(oracle, 3, BODY, DATA)
+        subject.assert_agrees(oracle, 3, BODY, DATA)
         with pytest.raises(AssertionError):
-            subject.agrees(oracle, 3, body, data)
+            subject.assert_agrees(oracle, 3, body, data)
 
 
 def test_apis_and_versions_unknown_to_a_release(oracles: list[Oracle]) -> None:
@@ -56,13 +56,13 @@ def test_apis_and_versions_unknown_to_a_release(oracles: list[Oracle]) -> None:
         newest.message(99, DATA, **API_VERSIONS)
 
 
-def test_bytes_that_kafka_refuses(oracles: list[Oracle]) -> None:
+def test_bytes_refused_by_kafka(oracles: list[Oracle]) -> None:
     for oracle in oracles:
         with pytest.raises(OracleError, match=r"BufferUnderflow|Error reading"):
             oracle.message(3, b"\x09", **API_VERSIONS)
 
 
-def test_a_jvm_that_ends_shows_what_it_said(
+def test_an_ended_jvm_is_an_error_with_its_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, oracles: list[Oracle]
 ) -> None:
     broken = tmp_path / "Oracle.java"
@@ -72,7 +72,7 @@ def test_a_jvm_that_ends_shows_what_it_said(
         oracle.versions(name="TopicRecord")
 
 
-def test_java_without_a_compiler_is_missing(
+def test_java_without_a_compiler_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, oracles: list[Oracle]
 ) -> None:
     (tmp_path / "java").write_text("#!/bin/sh\necho java.base@17\n")

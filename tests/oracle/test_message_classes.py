@@ -1,4 +1,4 @@
-"""Every version of every API that Kafka and we know: drawn bodies, and headers."""
+"""Every version of every API common to Kafka and us: drawn bodies, and headers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OTHER_NAMES = {
 """Fields that one release names otherwise; their bytes are the same."""
 
 OTHER_BYTES = {
-    # Kafka 4.0 gave v0 a leader epoch without a new version: no broker had spoken it before.
+    # Kafka 4.0 added a leader epoch to v0 without a new version, as no broker had used it before.
     ("3.9.x", "ReadShareGroupStateSummary", "response"),
 }
 """What one release lays out otherwise than later ones do under the same version."""
@@ -51,7 +51,7 @@ ReleaseVersions = tuple[Oracle, Subject, Versions]
 
 
 def releases_of(oracles: list[Oracle], key: int, kind: Kind) -> list[ReleaseVersions]:
-    """Return the releases that can say something about a message, and the versions they know."""
+    """Return the releases that have a message, with their versions."""
     found = api(key)
     assert found is not None
     subjects = [
@@ -70,7 +70,7 @@ def releases_of(oracles: list[Oracle], key: int, kind: Kind) -> list[ReleaseVers
 
 
 @pytest.mark.parametrize(("line", "name", "kind"), OTHER_BYTES)
-def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str, kind: Kind) -> None:
+def test_listed_differences_exist(oracles: list[Oracle], line: str, name: str, kind: Kind) -> None:
     found = api(KEYS[name])
     assert found is not None
     schema = found.schema(kind)
@@ -80,7 +80,7 @@ def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str, kind
     for oracle in oracles:
         if oracle.line == line:
             with pytest.raises((AssertionError, OracleError)):
-                each.agrees(oracle, 0, body, data)
+                each.assert_agrees(oracle, 0, body, data)
 
 
 @pytest.mark.parametrize("name", NAMES.values())
@@ -95,11 +95,11 @@ def test_drawn_bodies(oracles: list[Oracle], compared: Count, name: str) -> None
             for body in drawn.bodies(schema, version):
                 data = schema.codec(version).build(body)
                 for oracle, each in here:
-                    each.agrees(oracle, version, body, data)
+                    each.assert_agrees(oracle, version, body, data)
                     compared["drawn bodies of APIs", oracle.jars.version] += 1
 
 
-def test_each_version_is_known_to_a_release_and_to_us(oracles: list[Oracle]) -> None:
+def test_each_version_is_in_a_release_and_declared(oracles: list[Oracle]) -> None:
     unknown = set()
     for found in all_apis():
         for kind in KINDS:
@@ -134,5 +134,5 @@ def test_headers(oracles: list[Oracle], compared: Count, name: str, schema: Sche
         each = Subject(schema, {"name": f"{name}Data"})
         for version in each.versions(oracle):
             for body in drawn.bodies(schema, version):
-                each.agrees(oracle, version, body, schema.codec(version).build(body))
+                each.assert_agrees(oracle, version, body, schema.codec(version).build(body))
                 compared["drawn headers", oracle.jars.version] += 1

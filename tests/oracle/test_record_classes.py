@@ -1,4 +1,4 @@
-"""Record batches and message sets: ours read by Kafka, Kafka's read by us."""
+"""Record batches and message sets: ours decoded by Kafka, Kafka's decoded by us."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.dissector.protocol.records.record_values import CODECS, FIELDS, RECOR
 from tests.oracle import drawn
 from tests.oracle.kafka_classes import Oracle
 from tests.oracle.kafka_json_values import kafka_json
-from tests.oracle.kafka_records import agrees
+from tests.oracle.kafka_records import assert_agrees
 
 Count = Counter[tuple[str, str]]
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -37,7 +37,7 @@ FEW = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    # The fixture is a conversation without a memory.
+    # The fixture is stateless.
     suppress_health_check=list(HealthCheck),
 )
 MAGIC_AND_CODEC = [
@@ -60,7 +60,7 @@ HEADERS = (("a", b"1"), ("a", None), ("größe", b""))
 
 
 @pytest.mark.parametrize(("magic", "codec"), MAGIC_AND_CODEC)
-def test_kafka_reads_what_we_write(
+def test_kafka_decodes_our_records(
     oracles: list[Oracle], compared: Count, magic: int, codec: str
 ) -> None:
     @FEW
@@ -87,14 +87,14 @@ def test_kafka_reads_what_we_write(
 
 
 def is_known_to_kafka(batches: list[RecordBatch | LegacyBatch]) -> bool:
-    """Return whether no message set is in zstd, which Kafka refuses there (KIP-110)."""
+    """Return whether no message set uses zstd, which Kafka refuses there (KIP-110)."""
     sets = [each for each in batches if isinstance(each, LegacyBatch)]
     return all(CODECS[each.attributes & CODEC_MASK] != "zstd" for each in sets)
 
 
 @FEW
 @given(FIELDS.filter(is_known_to_kafka))
-def test_kafka_reads_fields_of_several_batches(
+def test_kafka_decodes_fields_of_several_batches(
     oracles: list[Oracle], compared: Count, batches: list[RecordBatch | LegacyBatch]
 ) -> None:
     read_by_all(oracles, compared, build_records(batches))
@@ -103,7 +103,7 @@ def test_kafka_reads_fields_of_several_batches(
 def read_by_all(oracles: list[Oracle], compared: Count, data: bytes) -> None:
     batches = parse_records(data, may_be_cut=False)
     for oracle in oracles:
-        agrees(oracle.read_records(data), batches)
+        assert_agrees(oracle.read_records(data), batches)
         compared["batches of ours", oracle.jars.version] += len(batches)
 
 
@@ -115,7 +115,7 @@ def read_by_all(oracles: list[Oracle], compared: Count, data: bytes) -> None:
         for timestamp_type in TIMESTAMP_TYPES[magic]
     ],
 )
-def test_we_read_what_kafka_writes(
+def test_records_of_kafka_are_decoded(
     oracles: list[Oracle], compared: Count, magic: int, codec: str, timestamp_type: str
 ) -> None:
     appended = 1_800_000_000_000 if timestamp_type == "LogAppendTime" else None
@@ -148,7 +148,7 @@ def test_we_read_what_kafka_writes(
             for index, record in enumerate(RECORD_LIST)
         ]
         assert build_records(batches) == data
-        agrees(oracle.read_records(data), batches)
+        assert_agrees(oracle.read_records(data), batches)
         compared["batches of Kafka's", oracle.jars.version] += len(batches)
 
 
@@ -165,7 +165,7 @@ PREFIXES = {
     "gzip": 2,
     # xerial's magic and versions.
     "snappy": 16,
-    # Frame header with its checksum, which magic 0 has wrong.
+    # Frame header with its checksum, wrong in magic 0.
     "lz4": 7,
     "zstd": 4,
 }
@@ -174,7 +174,7 @@ PREFIXES = {
 @pytest.mark.parametrize(
     ("magic", "codec"), [each for each in MAGIC_AND_CODEC if each[1] != "none"]
 )
-def test_our_compressed_data_begins_as_kafkas(
+def test_compressed_data_has_the_header_of_kafkas(
     oracles: list[Oracle], magic: int, codec: str
 ) -> None:
     for oracle in oracles:
@@ -188,7 +188,7 @@ def test_our_compressed_data_begins_as_kafkas(
         ours = build_records(
             [batch] if magic == 2 else new_message_set(RECORD_LIST, magic=magic, codec=codec)
         )
-        # The compressed data follows the header; in a message set an empty key and a length too.
+        # The compressed data follows the header, in a message set also an empty key and a length.
         start = {0: 26, 1: 34, 2: 61}[magic]
         end = start + PREFIXES[codec]
         assert ours[start:end] == theirs[start:end]
@@ -234,7 +234,7 @@ def control_batch(
 
 
 def control_value(oracle: Oracle, compared: Count, data: bytes, kind: str) -> Any:
-    """Read a batch with one control record, hold it against Kafka, and return what it says."""
+    """Decode a batch with one control record, compare it with Kafka, and return its content."""
     (batch,) = parse_records(data, may_be_cut=False)
     assert isinstance(batch, RecordBatch)
     assert batch.control
@@ -242,7 +242,7 @@ def control_value(oracle: Oracle, compared: Count, data: bytes, kind: str) -> An
     (record,) = batch.records
     assert record.control_type == kind
     assert build_records([batch]) == data
-    agrees(oracle.read_records(data), [batch])
+    assert_agrees(oracle.read_records(data), [batch])
     compared["batches of Kafka's", oracle.jars.version] += 1
     decoded = decode_control(record.key, record.value)
     assert not decoded.problems
@@ -250,7 +250,7 @@ def control_value(oracle: Oracle, compared: Count, data: bytes, kind: str) -> An
     return decoded.value.value
 
 
-def test_kafka_finds_the_bad_checksum_that_we_find(oracles: list[Oracle]) -> None:
+def test_kafka_finds_the_same_wrong_checksum(oracles: list[Oracle]) -> None:
     for magic in (0, 1, 2):
         batches: Any = (
             [new_batch(RECORD_LIST)] if magic == 2 else new_message_set(RECORD_LIST, magic=magic)
@@ -263,4 +263,4 @@ def test_kafka_finds_the_bad_checksum_that_we_find(oracles: list[Oracle]) -> Non
             False,
         ]
         for oracle in oracles:
-            agrees(oracle.read_records(bytes(data)), read)
+            assert_agrees(oracle.read_records(bytes(data)), read)

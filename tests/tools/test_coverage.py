@@ -42,7 +42,7 @@ def test_spans(versions: list[int], text: str) -> None:
     ("client_id", "swept", "by"),
     [
         ("app", False, "real"),
-        ("app", True, "real"),  # a broker's own request in the capture of a sweep
+        ("app", True, "real"),  # a request of a broker in the capture of a sweep
         ("sweep", True, "sweep"),
         ("kafkashark-sweep", True, "sweep"),
         (None, False, "real"),
@@ -57,13 +57,13 @@ def test_requests_of_clients_and_sweeps_are_distinguished(
     assert seen.requests == seen.responses == {by: {(HEARTBEAT, 4)}, other: set()}
 
 
-def test_a_header_without_client_id_in_a_sweep_is_the_sweeps() -> None:
+def test_a_header_without_client_id_in_a_sweep_belongs_to_the_sweep() -> None:
     seen = WireVersions()
     seen.add(exchange(CONTROLLED_SHUTDOWN, 0), True)
     assert seen.requests["sweep"] == {(CONTROLLED_SHUTDOWN, 0)}
 
 
-def test_a_response_that_is_not_read_to_its_end_does_not_count() -> None:
+def test_responses_with_bytes_left_over_are_not_counted() -> None:
     seen = WireVersions()
     seen.add(exchange(extra=b"?"), False)
     assert seen.requests["real"] == {(HEARTBEAT, 4)}
@@ -79,7 +79,7 @@ def test_no_response() -> None:
     assert not seen.responses["real"]
 
 
-def test_an_orphan_says_nothing() -> None:
+def test_orphans_are_not_counted() -> None:
     seen = WireVersions()
     orphan = exchange()
     orphan.request = None
@@ -87,7 +87,7 @@ def test_an_orphan_says_nothing() -> None:
     assert seen == WireVersions()
 
 
-def test_a_page_names_what_was_never_answered() -> None:
+def test_the_page_lists_versions_never_answered() -> None:
     seen = WireVersions()
     seen.add(exchange(version=0), False)
     seen.add(exchange(version=3), False)

@@ -8,14 +8,14 @@ from hypothesis import settings
 from tools import fuzz
 
 
-def test_the_examples_of_a_test_are_the_same_in_every_run(request: pytest.FixtureRequest) -> None:
+def test_examples_are_reproducible(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("hypothesis_profile", None) == "fuzz":
         pytest.skip("these are to be new ones")
     assert settings.default is not None
     assert settings.default.derandomize
 
 
-def test_the_profile_of_make_fuzz_searches_and_keeps_what_it_finds() -> None:
+def test_the_profile_of_make_fuzz_keeps_failing_examples() -> None:
     profile = settings.get_profile("fuzz")
     assert not profile.derandomize
     assert profile.database is not None
@@ -31,5 +31,5 @@ def test_files_with_property_tests_are_found(tmp_path: Path) -> None:
     assert fuzz.property_tests([str(drawn), str(plain)]) == [drawn]
 
 
-def test_no_time_left_searches_nothing(tmp_path: Path) -> None:
+def test_without_time_left_no_test_runs(tmp_path: Path) -> None:
     assert fuzz.searched(tmp_path / "nowhere.py", end=0) == (tmp_path / "nowhere.py", "")

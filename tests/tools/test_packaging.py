@@ -1,4 +1,4 @@
-"""What is published: the source distribution, the description, the image, the release."""
+"""Published artifacts: the source distribution, the description, the image, the release."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_dockerfile_builds_in_one_stage_and_runs_in_another() -> None:
     assert ("ENTRYPOINT", '["kafkashark"]') in found
 
 
-def test_the_image_is_built_from_all_that_a_build_needs() -> None:
+def test_the_image_has_all_files_of_a_build() -> None:
     files = set(image.context())
     needed = {"pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"}
     assert needed | {"tools/kernels/prelude.pyx", "dissector/cli/demo.pcap.gz"} <= files
@@ -116,7 +116,7 @@ def test_scripts_of_the_release_parse() -> None:
         subprocess.run(["sh", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "x", script)], check=True)
 
 
-def test_wheels_are_built_for_the_supported_versions_and_tried() -> None:
+def test_wheels_are_built_and_tested_for_the_supported_versions() -> None:
     settings = PROJECT["tool"]["cibuildwheel"]
     supported = re.findall(r":: 3\.(\d+)", " ".join(PROJECT["project"]["classifiers"]))
     assert settings["build"].split() == [f"cp3{minor}-*" for minor in supported]

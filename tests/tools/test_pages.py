@@ -1,4 +1,4 @@
-"""Pages that tools make of the commands and their names."""
+"""Pages generated from commands and fields."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tools import fields_page, man_page
 def test_the_page_of_fields_is_current() -> None:
     text = fields_page.PAGE.read_text()
     current = fields_page.written_into(text)
-    assert text == current, "make it anew: python -m tools.fields_page --write"
+    assert text == current, "regenerate it: python -m tools.fields_page --write"
     with pytest.raises(SystemExit):
         fields_page.written_into("no marks")
 
 
-def test_it_lists_every_column() -> None:
+def test_the_page_lists_every_column() -> None:
     text = fields_page.lists()
     for command, catalogue in CATALOGUES.items():
         section = text.split(f"## Columns of `{command}`")[1].split("\n## ")[0]
@@ -29,7 +29,7 @@ def test_it_lists_every_column() -> None:
 
 def test_the_manual_page_is_current() -> None:
     current = man_page.page()
-    assert man_page.PAGE.read_text() == current, "make it anew: python -m tools.man_page --write"
+    assert man_page.PAGE.read_text() == current, "regenerate it: python -m tools.man_page --write"
 
 
 def test_the_manual_page_has_every_command_and_option() -> None:

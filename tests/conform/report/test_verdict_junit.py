@@ -8,12 +8,12 @@ from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from conform.report.verdict_junit import junit_lines
 from tests.conform.verdicts import verdict
-from tests.junit import assert_readable
+from tests.junit import assert_valid
 
 
 def _suite(judged: Verdict) -> ElementTree.Element:
     xml = "\n".join(junit_lines(judged, "a.pcap"))
-    assert_readable(xml)
+    assert_valid(xml)
     suite = ElementTree.fromstring(xml.encode()).find("testsuite")
     assert suite is not None
     return suite

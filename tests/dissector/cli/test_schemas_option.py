@@ -28,7 +28,7 @@ def vendor(tmp_path: Path) -> str:
 
 @pytest.fixture(params=[FEW, MANY])
 def pings(request: pytest.FixtureRequest, tmp_path: Path, vendor: str) -> str:
-    return definitions.talk_of_pings(tmp_path / "pings.pcap", vendor, request.param)
+    return definitions.write_pings(tmp_path / "pings.pcap", vendor, request.param)
 
 
 def test_every_command_has_the_option() -> None:

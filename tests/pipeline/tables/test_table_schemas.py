@@ -19,7 +19,7 @@ TABLES = frozenset(("exchanges", "fields", "messages", "problems"))
 @pytest.mark.parametrize("count", [4, 150])
 def test_tables_by_definitions(tmp_path: Path, count: int) -> None:
     source = definitions.vendor(tmp_path / "vendor")
-    path = definitions.talk_of_pings(tmp_path / "a.pcap", source, count)
+    path = definitions.write_pings(tmp_path / "a.pcap", source, count)
     options = TableOptions(tables=TABLES, schemas=Schemas.of(source))
     # As sent by a job to a task.
     made = dissect([path], pickle.loads(pickle.dumps(options)))

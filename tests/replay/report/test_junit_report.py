@@ -8,7 +8,7 @@ from replay.compare.log_balance import UnbalancedLog
 from replay.options.pass_criteria import Criteria
 from replay.report.junit_report import junit_lines
 from replay.report.report import Report
-from tests.junit import assert_readable
+from tests.junit import assert_valid
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import REMAINS, every_kind, full, made, outcomes, produced
 
@@ -101,4 +101,4 @@ def test_any_text_is_valid_xml() -> None:
 
 def test_the_file_has_the_junit_structure() -> None:
     for report in (made(), made(*every_kind(), captured=20), full()):
-        assert_readable("\n".join(junit_lines(report)))
+        assert_valid("\n".join(junit_lines(report)))

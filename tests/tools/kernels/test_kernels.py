@@ -1,4 +1,4 @@
-"""What kernels may use, and that the built ones are those of the sources."""
+"""Language features of kernels, and agreement of built kernels with sources."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_an_error_names_its_line(tmp_path: Path) -> None:
         translated(tmp_path, "def f(a: int) -> int:\n    b = a\n    return a[b]\n")
 
 
-def test_constants_stand_in_place_of_their_names(tmp_path: Path) -> None:
+def test_constants_are_inlined(tmp_path: Path) -> None:
     text = translated(tmp_path, "def f(a: int) -> bool:\n    return a in PAIR\n")
     assert "v_a in (1LL, 2LL)" in text
 
@@ -75,7 +75,7 @@ def test_constants_stand_in_place_of_their_names(tmp_path: Path) -> None:
     ("name", "value"),
     [("RED", 7), ("SECOND", 1), ("SOME", (2, 3, 5)), ("SET", (11, 13)), ("LEAST", -(2**63))],
 )
-def test_constants_are_known_without_import(name: str, value: object) -> None:
+def test_constants_are_found_without_import(name: str, value: object) -> None:
     found = module(sample_kernels.__name__)
     assert found is not None
     assert found.lookup(name) == value
@@ -90,7 +90,7 @@ def test_functions_of_other_modules_are_found() -> None:
     assert module("no.such.module") is None
 
 
-def test_arrays_that_a_function_writes_to_are_known() -> None:
+def test_arrays_written_by_a_function_are_found() -> None:
     found = module(sample_kernels.__name__)
     assert found is not None
     unit = Unit()
@@ -102,7 +102,7 @@ def test_arrays_that_a_function_writes_to_are_known() -> None:
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
-def test_the_built_kernels_are_those_of_the_sources(package: str) -> None:
+def test_built_kernels_are_current(package: str) -> None:
     assert modules_with_kernels(package)
     try:
         built = import_module(f"{package}._kernels")

@@ -9,7 +9,7 @@ from tools.record import manifest, readme
 CAPTURES = Path(__file__).parents[3] / "captures"
 
 
-def test_the_page_is_written_from_the_captures(tmp_path: Path) -> None:
+def test_the_page_is_generated_from_the_captures(tmp_path: Path) -> None:
     entry = manifest.read(CAPTURES)["kafka4-librdkafka-acks"]
     (tmp_path / entry.file).write_bytes((CAPTURES / entry.file).read_bytes())
     manifest.write(tmp_path, {entry.name: entry})
@@ -20,7 +20,7 @@ def test_the_page_is_written_from_the_captures(tmp_path: Path) -> None:
     assert "| 3 | Metadata | 0-13 | 13 | 0-12 |" in text
 
 
-def test_the_one_in_the_repository_is_current(tmp_path: Path) -> None:
+def test_the_page_in_the_repository_is_current(tmp_path: Path) -> None:
     for path in CAPTURES.iterdir():
         (tmp_path / path.name).symlink_to(path)
     (tmp_path / "README.md").unlink()

@@ -8,7 +8,7 @@ import socket
 from tools.record.scenarios.kafka_python import ClosingSelector
 
 
-def test_a_socket_that_the_client_has_forgotten_is_closed() -> None:
+def test_unreferenced_sockets_of_the_client_are_closed() -> None:
     selector = ClosingSelector()
     here, there = socket.socketpair()
     with there:

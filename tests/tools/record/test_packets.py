@@ -27,19 +27,19 @@ def test_packets_and_where_they_start(order: str, magic: int) -> None:
     ]
 
 
-def test_a_cut_off_packet_is_left_out() -> None:
+def test_a_truncated_packet_is_omitted() -> None:
     whole = pcap(b"one", b"two")
     for cut in range(1, 3 + 16):
         assert [each.data for each in walk(whole[:-cut])] == [b"one"]
 
 
-def test_a_file_that_is_no_pcap_is_refused() -> None:
+def test_a_file_other_than_a_pcap_is_refused() -> None:
     with pytest.raises(ValueError, match="not a classic pcap"):
         list(walk(b"snoop\0\0\0"))
 
 
 @pytest.mark.parametrize("form", ["pcap", "gz", "pcapng"])
-def test_a_conversion_keeps_every_packet(tmp_path: Path, form: str) -> None:
+def test_conversion_keeps_every_packet(tmp_path: Path, form: str) -> None:
     if form == "pcapng" and shutil.which("editcap") is None:
         pytest.skip("editcap is not installed")
     path = tmp_path / "a.pcap"

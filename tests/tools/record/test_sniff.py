@@ -19,7 +19,7 @@ def send(words: bytes, server: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("means", ["tcpdump", "packet socket"])
-def test_exactly_what_the_block_says_is_captured(
+def test_exactly_the_packets_within_the_block_are_captured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, means: str
 ) -> None:
     if means == "packet socket":
@@ -44,7 +44,7 @@ def test_exactly_what_the_block_says_is_captured(
     assert packets[0][47] & 2, "the first packet is the SYN"
 
 
-def test_a_refusal_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_program_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "tcpdump"
     fake.write_text("#!/bin/sh\necho 'tcpdump: lo: Operation not permitted' >&2\nexit 1\n")
     fake.chmod(0o755)
@@ -56,7 +56,7 @@ def test_a_refusal_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         pytest.fail("the block ran without a capture")
 
 
-def test_quiet_means_no_open_connection() -> None:
+def test_quiet_waits_for_the_end_of_connections() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert wait_until_quiet([port], patience_s=0)

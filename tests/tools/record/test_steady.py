@@ -18,7 +18,7 @@ def test_doubled_packets_follow_each_other() -> None:
     assert doubled[::2] == doubled[1::2] == PACKETS
 
 
-def test_reordered_packets_change_places_with_their_neighbours() -> None:
+def test_reordered_packets_are_swapped_with_neighbours() -> None:
     reordered = list(damaged(PACKETS, "reordered"))
     assert sorted(reordered) == PACKETS
     moves = Counter(number - at for at, (number, _) in enumerate(reordered))

@@ -16,7 +16,7 @@ API_VERSIONS, HEARTBEAT, METADATA = 18, 12, 3
 
 
 class Broker:
-    """Answers ApiVersions rightly, Heartbeat as given; closes the connection on all else."""
+    """Answers ApiVersions correctly, Heartbeat as given; closes the connection otherwise."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
@@ -61,7 +61,7 @@ def broker() -> Iterator[Broker]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def test_only_what_is_declared_and_offered_is_said(broker: Broker) -> None:
+def test_only_declared_and_offered_versions_are_sent(broker: Broker) -> None:
     with SweepClient(broker.address) as speaker:
         assert list(speaker.versions(HEARTBEAT)) == [0, 1, 2, 3, 4]
         assert list(speaker.versions(METADATA)) == [3, 4]
@@ -80,7 +80,7 @@ def test_a_closed_connection_costs_one_api_only(
     assert "Metadata v4" in capsys.readouterr().err
 
 
-def test_a_response_that_is_not_as_declared_fails_the_sweep(broker: Broker) -> None:
+def test_an_undecodable_response_fails_the_sweep(broker: Broker) -> None:
     broker.extra = b"\x00"
     with (
         pytest.raises(DisagreementError, match="1 bytes are left over"),
@@ -89,7 +89,7 @@ def test_a_response_that_is_not_as_declared_fails_the_sweep(broker: Broker) -> N
         speaker.newest(HEARTBEAT)
 
 
-def test_a_tagged_field_that_nobody_declared_fails_the_sweep(broker: Broker) -> None:
+def test_an_undeclared_tagged_field_fails_the_sweep(broker: Broker) -> None:
     broker.cut, broker.extra = 1, b"\x01\x63\x01\xff"  # one field, tag 99, one byte
     with (
         pytest.raises(DisagreementError, match="not declared"),
@@ -98,7 +98,7 @@ def test_a_tagged_field_that_nobody_declared_fails_the_sweep(broker: Broker) -> 
         speaker.newest(HEARTBEAT)
 
 
-def test_bodies_have_what_the_version_has() -> None:
+def test_bodies_have_the_fields_of_their_version() -> None:
     heartbeat = api(HEARTBEAT)
     assert heartbeat is not None
     fields = {"group_id": "g", "generation_id": 7, "group_instance_id": "i"}
@@ -106,14 +106,14 @@ def test_bodies_have_what_the_version_has() -> None:
     assert body_of(heartbeat.request, 3, fields) == b"\0\1g" + b"\0\0\0\7" + b"\0\0" + b"\0\1i"
 
 
-def test_a_null_where_there_can_be_none_is_the_zero() -> None:
+def test_null_becomes_zero_in_non_nullable_fields() -> None:
     metadata = api(METADATA)
     assert metadata is not None
     assert body_of(metadata.request, 0, {"topics": None}) == b"\0\0\0\0"
     assert body_of(metadata.request, 1, {"topics": None}) == b"\xff\xff\xff\xff"
 
 
-def test_a_field_that_no_version_has_is_a_mistake() -> None:
+def test_an_unknown_field_is_an_error() -> None:
     heartbeat = api(HEARTBEAT)
     assert heartbeat is not None
     with pytest.raises(AssertionError, match="no_such"):

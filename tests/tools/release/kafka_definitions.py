@@ -1,4 +1,4 @@
-"""Our declarations as Kafka writes its definitions: what a release would ship."""
+"""Our declarations in the form of Kafka's definitions, as shipped in a release."""
 
 from __future__ import annotations
 

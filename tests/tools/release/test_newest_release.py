@@ -1,4 +1,4 @@
-"""Whether there is a newer release: what CI says, and that it never fails."""
+"""The check of CI for a newer release, which never fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KNOWN = LINES["4.x"]
 
 
 def maven(folder: Path, script: str) -> None:
-    """Put a program with the name of Maven into a folder; `$to` is where it should copy to."""
+    """Write a substitute for Maven into a folder; `$to` is the destination of its copy."""
     path = folder / "mvn"
     path.write_text(f"""#!/bin/sh
 for each in "$@"; do
@@ -54,7 +54,7 @@ def test_the_newest_release_on_maven_is_reported(
     assert capsys.readouterr().out == f"{said}\n"
 
 
-def test_without_maven_it_says_so(
+def test_missing_maven_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""`python -m tools.release` says what a release has otherwise, and writes it."""
+"""`python -m tools.release` lists differences of a release, and writes declarations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_our_declarations_have_no_difference(
     assert capsys.readouterr().out == f"no difference in {2 * len(NAMES)} messages\n"
 
 
-def test_an_older_release_is_no_difference(
+def test_an_older_release_has_no_differences(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     request, _ = specs("Produce")
@@ -66,7 +66,7 @@ def _removed(request: Spec) -> None:
     field(request, "MemberId")["versions"] = "0-2"
 
 
-def _gone(request: Spec) -> None:
+def _absent(request: Spec) -> None:
     request["fields"].remove(field(request, "MemberId"))
 
 
@@ -86,7 +86,7 @@ DIFFERENCES: dict[str, tuple[Callable[[Spec], None], list[str]]] = {
     "new field": (_new_field, ['.RackId: new field, string, default "x", in versions 2-4']),
     "new struct": (_new_struct, [".Pair: new field, []struct, nullable, tag 3, in versions 4"]),
     "no longer": (_removed, [".MemberId: versions 0-4 declared here, 0-2 in the release"]),
-    "removed": (_gone, [".MemberId: removed in versions 0-4"]),
+    "removed": (_absent, [".MemberId: removed in versions 0-4"]),
     "type": (
         _changed("GenerationId", type="int64"),
         [".GenerationId: type int32 declared here, int64 in the release"],
@@ -146,7 +146,7 @@ def test_new_apis_and_conflicting_keys_are_listed(
 
 
 def test_written_declarations_equal_the_release(tmp_path: Path) -> None:
-    """All changes at once, to a copy of the checkout; there it is read again."""
+    """All changes together, in a copy of the checkout, compared there again."""
     copy, folder = tmp_path / "copy", tmp_path / "definitions"
     for room in ("dissector", "tools"):
         shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
@@ -163,7 +163,7 @@ def test_written_declarations_equal_the_release(tmp_path: Path) -> None:
     produce = (apis / "data/produce.py").read_text()
     assert 'ProduceRequest = message(0, "0-14", flexible="9+")[' in produce
     assert 'Int32("leader_hint", "14+", default=-1, ignorable=True),' in produce
-    # What definitions do not say stays as it is.
+    # Attributes outside definitions are unchanged.
     assert 'String("name", "0-12", ignorable=True, key=True, entity="topicName"),' in produce
     before = (ROOT / "dissector/protocol/apis/data/produce.py").read_text()
     assert produce.startswith(before[: before.index("from dissector")])
@@ -201,7 +201,7 @@ def _of_a_release() -> list[Spec]:
         "coordinator-value",
         streams_group_coordinator.StreamsGroupTopologyValue,
     )
-    # Its fields have a name in our source, which others use too.
+    # Its fields have a name in our source, shared with others.
     field(value, "Subtopologies", "StateChangelogTopics", "Partitions")["type"] = "int64"
     key = {"apiKey": 99, "type": "coordinator-key", "name": "NewThingKey", "validVersions": "0"}
     name = {"name": "GroupId", "type": "string", "versions": "0"}
@@ -250,7 +250,7 @@ def _bad_definition(path: Path) -> Path:
     ],
     ids=["missing", "no jar", "without definitions", "bad definition"],
 )
-def test_bad_input_is_one_line(
+def test_bad_input_is_a_one_line_error(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     made: Callable[[Path], Path],
