@@ -117,9 +117,7 @@ def conform(
     ] = False,
     timeout: Annotated[
         float,
-        typer.Option(
-            metavar="S", min=0.1, help="How long to wait for each response of the target."
-        ),
+        typer.Option(metavar="S", min=0.1, help="Timeout of each response of the target."),
     ] = 10.0,
     tls: security_options.Tls = False,
     tls_ca: security_options.TlsCa = None,
@@ -129,7 +127,7 @@ def conform(
     sasl_user: security_options.SaslUser = "",
     sasl_secret: security_options.SaslSecret = None,
 ) -> int:
-    """Report which rules of Kafka's protocol a capture breaks, which side breaks them, and where.
+    """Report violations of Kafka's protocol in a capture: rule, peer and place.
 
     A rule is not judged if the capture lacks the evidence for it. With --target, requests to a
     running broker check rules that no capture can show, and its versions are compared with the
@@ -229,7 +227,7 @@ def _write_verdict(
 
 
 def _too_few_reason(verdict: Verdict, reading: Reading | None) -> str:
-    """Return how many rules were judged, and why not more."""
+    """Return the number of judged rules, and the reason why others were not."""
     from conform.nothing_judged import nothing_judged_reason
 
     count = verdict.rules_judged

@@ -179,7 +179,7 @@ def _member_id_required(client_id: str | None) -> Container:
 
 
 def _refuse_without_id() -> Container:
-    """Refuse a member without an id of its own choice, which would crash the process (KIP-1082)."""
+    """Refuse a member without a self-chosen id, which would crash the process (KIP-1082)."""
     return Container(
         throttle_time_ms=0,
         error_code=_INVALID_REQUEST,

@@ -42,7 +42,7 @@ class DifferenceKey(NamedTuple):
 
     @classmethod
     def of(cls, api: str, difference: Difference, by_setting: bool = True) -> Self:
-        """Return the place of a difference; `by_setting`: each setting has a place of its own."""
+        """Return the place of a difference; `by_setting`: each setting has a separate place."""
         pattern = field_pattern(api, difference.path, by_setting)
         values = difference.captured, difference.replayed
         if not difference.is_error or not all(isinstance(value, int) for value in values):

@@ -44,7 +44,7 @@ class LiveMember:
         session_s: Session timeout, s.
         patience_s: Rebalance timeout, s.
         seen: Time of the last request, monotonic, s.
-        has_joined: Whether it has joined the generation to come.
+        has_joined: Whether it has joined the next generation.
     """
 
     protocols: Mapping[str, bytes]
@@ -65,7 +65,7 @@ class LiveGroup:
         leader: Id of the leader.
         protocol: The protocol of the generation.
         assignments: Assignments by member id; None until the leader has sent them.
-        is_joining: Whether members join the generation to come.
+        is_joining: Whether members are joining the next generation.
         changed: Set at each change, then replaced.
     """
 
@@ -103,7 +103,7 @@ class LiveGroup:
             self.start_joining()
 
     def remove_silent(self) -> None:
-        """Remove the members whose sessions are over."""
+        """Remove the members with expired sessions."""
         now = time.monotonic()
         for name, each in list(self.members.items()):
             waits = self.is_joining and each.has_joined

@@ -1,4 +1,4 @@
-"""The built-in commands, each loaded when it is needed."""
+"""The built-in commands, loaded on demand."""
 
 from __future__ import annotations
 

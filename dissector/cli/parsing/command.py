@@ -1,4 +1,4 @@
-"""A command as Typer makes it, whose options may take several words."""
+"""A Typer command with options of several words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 class Command(TyperCommand):
     """
-    A command whose options take as many words as their metavar has.
+    A command with options of several words, as many as in their metavar.
 
     Typer has no repeatable options of several words; Click, below it, has.
     """

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 
 
 class Invocation(Protocol):
-    """What callbacks and completions may read of the context, under the name `ctx`."""
+    """The part of the context for callbacks and completions, under the name `ctx`."""
 
     info_name: str | None
 

@@ -1,5 +1,5 @@
 """
-Parses the usual command lines without Typer, which takes an eighth of a small capture's time.
+Parser for usual command lines without Typer, which takes an eighth of a small capture's time.
 
 Everything else is left to Typer: help, errors, joined short options. Tests hold the values of both
 equal. The measurement: docs/speed.md, Start.
@@ -51,7 +51,7 @@ def parse(command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any] |
         return None
     for each in targets:
         callback = each.declared.settings.get("callback")
-        # An eager one acts only when it is given, which is not plain.
+        # An eager option acts only if it is given; that is not plain.
         if callback is not None and not each.declared.settings.get("is_eager"):
             values[each.name] = callback(values[each.name])
     return values

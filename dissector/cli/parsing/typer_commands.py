@@ -74,7 +74,7 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
         add(_for_typer(command_function(str(name))))
     if chosen not in COMMANDS:
         for name, command in _plugin_commands(chosen) if plugins is None else plugins:
-            # A stub that reports why a command can't be loaded takes any options.
+            # A stub reports why a command can't be loaded, and accepts any options.
             lenient = {"ignore_unknown_options": command.__module__ == __name__}
             add = app.command(name, cls=Command, context_settings=lenient, epilog=epilog(name))
             add(_for_typer(command))
