@@ -25,7 +25,7 @@ _MAVEN_PATIENCE_S = 600
 
 
 class MissingError(Exception):
-    """Java, Maven or the artifacts are not to be had here; the message says which."""
+    """Java, Maven or the artifacts are unavailable; the message names the missing one."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class Jars:
 
     @property
     def tools(self) -> Jars:
-        """The jars with the tools, Streams and Connect: an older release's where this has none."""
+        """The jars with the tools, Streams and Connect; of an older release if this has none."""
         older = _OLDER_TOOLS.get(self.version)
         return jars(older) if older else self
 
     def java(self, main: str, *arguments: str, heap_mb: int = 512) -> list[str]:
-        """Write the command line that runs a class of these jars."""
+        """Return the command line for a class of these jars."""
         logging = Path(__file__).parent
         return [
             "java",
             f"-Xmx{heap_mb}m",
-            # Brokers of tests live for seconds and share few cores.
+            # Brokers of tests run for seconds and share few cores.
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             f"-Dlog4j2.configurationFile={logging / 'log4j2.properties'}",
@@ -65,7 +65,7 @@ class Jars:
 
 
 def cache_folder() -> Path:
-    """Name the folder for what is downloaded: `$KAFKASHARK_CACHE`, or `~/.cache/kafkashark`."""
+    """Return the folder for downloads: `$KAFKASHARK_CACHE`, or `~/.cache/kafkashark`."""
     named = os.environ.get("KAFKASHARK_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "kafkashark"
 
@@ -108,7 +108,7 @@ def _resolve(release: str, folder: Path) -> None:
         )
         if done.returncode:
             raise MissingError(f"Maven can not get Kafka {release}:\n{done.stdout[-2000:]}")
-        if not folder.exists():  # another process may have been faster
+        if not folder.exists():  # another process may have created it
             Path(unfinished).rename(folder)
     except subprocess.TimeoutExpired:
         raise MissingError(f"Maven took more than {_MAVEN_PATIENCE_S} s") from None

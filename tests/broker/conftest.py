@@ -1,4 +1,4 @@
-"""Clusters for tests: started when first asked for, shared, stopped at the end."""
+"""Clusters for tests: started on first use, shared, stopped at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ StartCluster = Callable[[Shape], Cluster]
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[StartCluster]:
-    """Start a cluster of the wanted shape, or give the one that runs already."""
+    """Start a cluster of this shape, or return the running one."""
     with contextlib.ExitStack() as stack:
         started: dict[Shape, Cluster] = {}
 

@@ -1,8 +1,8 @@
 """
 Clusters of Apache Kafka: formatted, started, awaited, stopped, cleaned up.
 
-A node is one Java process in KRaft combined mode on the loopback interface. It hangs on a pipe of
-this process: when this process ends, however it ends, the node does too.
+A node is one Java process in KRaft combined mode on the loopback interface. It is bound to
+a pipe of this process: when this process ends, in any way, the node does too.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ exit $code
 
 def leashed(command: list[str]) -> list[str]:
     """
-    Write the command that runs another one for as long as this process lives.
+    Return the command that runs another one until this process ends.
 
-    To be started with `stdin=subprocess.PIPE`: the pipe is the leash.
+    It must be started with `stdin=subprocess.PIPE`.
     """
     return ["sh", "-c", _LEASH_SCRIPT, "sh", *command]
 
@@ -77,18 +77,18 @@ class Node:
 
     @property
     def log(self) -> Path:
-        """What the node printed."""
+        """Output of the node."""
         return self.folder / "node.log"
 
     def log_end(self, lines: int = 40) -> str:
-        """Give the end of the log."""
+        """Return the end of the log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else "(no log)"
         return "\n".join(text.splitlines()[-lines:])
 
 
 @dataclass
 class Cluster:
-    """A running cluster; `bootstrap()` is what clients want."""
+    """A running cluster; clients need `bootstrap()`."""
 
     shape: Shape
     jars: artifacts.Jars
@@ -97,7 +97,7 @@ class Cluster:
 
     @property
     def version(self) -> str:
-        """The release that runs, such as 4.3.1."""
+        """The running release, such as 4.3.1."""
         return self.jars.version
 
     @property
@@ -111,7 +111,7 @@ class Cluster:
         return self.folder / "client.p12"
 
     def bootstrap(self, listener: str = "PLAINTEXT") -> str:
-        """Write the addresses of one listener of all nodes, comma-separated."""
+        """Return the addresses of one listener of all nodes, comma-separated."""
         return ",".join(node.address.at(listener) for node in self.nodes)
 
     def start_node(self, node: Node) -> None:
@@ -131,7 +131,7 @@ class Cluster:
             )
 
     def stop_node(self, node: Node, kill: bool = False) -> None:
-        """Stop a node, in order or, with `kill`, at once; it is gone when this returns."""
+        """Stop a node, orderly or, with `kill`, immediately; wait for its end."""
         process, node.process = node.process, None
         if process is None:
             return
@@ -147,7 +147,7 @@ class Cluster:
 
     def wait_until_ready(self, patience_s: float = START_PATIENCE_S) -> None:
         """
-        Wait until every started node answers ApiVersions and knows the started nodes, no others.
+        Wait until every started node answers ApiVersions and lists exactly the started nodes.
 
         Raises:
             BrokerError: One ended, or did not answer in time.
@@ -197,7 +197,7 @@ def running(shape: Shape = Shape()) -> Iterator[Cluster]:  # noqa: B008 (frozen)
 
 
 def _started(shape: Shape, jars: artifacts.Jars) -> Cluster:
-    """Start a cluster on free ports, and on others where one of them is taken meanwhile."""
+    """Start a cluster on free ports, retrying with others if one is taken."""
     for attempt in range(START_ATTEMPTS):
         cluster = Cluster(shape, jars, Path(tempfile.mkdtemp(prefix="kafkashark-broker-")))
         atexit.register(cluster.stop)
@@ -274,14 +274,14 @@ def _heap_mb(shape: Shape) -> int:
 
 
 def _kafka_uuid() -> str:
-    """Make an id as Kafka writes it: 22 characters, none of them a leading dash."""
+    """Make an id in Kafka's form: 22 characters, without a leading dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()).startswith("-"):
         pass
     return text
 
 
 def free_ports(count: int) -> list[int]:
-    """Find free ports below those that the system gives to clients, so that none is lost again."""
+    """Find free ports below the ephemeral range, so that none is taken meanwhile."""
     with contextlib.ExitStack() as held:
         ports: list[int] = []
         for port in random.sample(range(20_000, 32_000), 2_000):

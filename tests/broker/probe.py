@@ -1,4 +1,4 @@
-"""A client of a few bytes: does a broker answer, and which brokers does it know?"""
+"""A minimal client: whether a broker responds, and its number of brokers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def answers(port: int, timeout_s: float = 2.0) -> bool:
 
 
 def brokers(port: int, timeout_s: float = 2.0) -> int:
-    """Count the brokers that the broker on this port knows to be alive; 0 without an answer."""
+    """Count the live brokers listed by the broker on this port; 0 without a response."""
     body = _ask(port, _METADATA_V1_NO_TOPICS, timeout_s)
     return struct.unpack_from(">i", body)[0] if body else 0
 

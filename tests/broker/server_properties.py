@@ -13,7 +13,7 @@ SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @dataclass(frozen=True)
 class Shape:
-    """What kind of cluster is wanted."""
+    """The kind of a cluster."""
 
     version: str = "4.x"
     nodes: int = 1
@@ -28,26 +28,26 @@ class Shape:
 
     @property
     def listeners(self) -> tuple[str, ...]:
-        """The client listeners; PLAINTEXT is always there."""
+        """The client listeners; PLAINTEXT is always included."""
         both = ["SASL_SSL"] * (self.sasl and self.tls)
         return ("PLAINTEXT", *["SASL_PLAINTEXT"] * self.sasl, *["SSL"] * self.tls, *both)
 
     @property
     def all_listeners(self) -> tuple[str, ...]:
-        """Those of clients, of brokers among themselves, and of controllers."""
+        """Listeners for clients, between brokers, and for controllers."""
         return (*self.listeners, "INTERNAL", "CONTROLLER")
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a node listens."""
+    """Addresses of a node."""
 
     node_id: int
     ports: dict[str, int]
     """Port by listener name, those of `Shape.all_listeners`."""
 
     def at(self, listener: str) -> str:
-        """Write host:port of a listener."""
+        """Return host:port of a listener."""
         return f"127.0.0.1:{self.ports[listener]}"
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.broker import artifacts
 
 
-def test_without_java_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(artifacts.MissingError, match="java is not installed"):
         artifacts.jars()

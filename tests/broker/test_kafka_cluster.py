@@ -25,7 +25,7 @@ PATIENCE_S = 90
 def exchange(
     cluster: Cluster, topic: str, replicas: int = 1, **settings: Any
 ) -> list[bytes | None]:
-    """Create a topic, produce three records and read them back."""
+    """Create a topic, produce three records and fetch them."""
     common = {"bootstrap.servers": cluster.bootstrap(), **named(settings)}
     admin = AdminClient(common)
     admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(PATIENCE_S)
@@ -44,28 +44,28 @@ THREE_VALUES = [b"value 0", b"value 1", b"value 2"]
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)
-def test_a_node_takes_and_gives_records(kafka: StartCluster, version: str) -> None:
+def test_records_are_produced_and_fetched(kafka: StartCluster, version: str) -> None:
     cluster = kafka(Shape(version))
     assert cluster.version.startswith(version.removesuffix("x"))
     assert exchange(cluster, "one-node") == THREE_VALUES
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)
-def test_three_nodes_are_one_cluster(version: str) -> None:
+def test_three_nodes_form_a_cluster(version: str) -> None:
     with fresh(Shape(version, nodes=3)) as cluster:
         assert exchange(cluster, "three-nodes", replicas=3) == THREE_VALUES
         cluster.stop_node(cluster.nodes[2], kill=True)
-        cluster.wait_until_ready()  # until the controller has missed it
+        cluster.wait_until_ready()  # until the controller has fenced it
         assert exchange(cluster, "two-nodes", replicas=2) == THREE_VALUES
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_sasl_lets_the_user_in(kafka: StartCluster, mechanism: str) -> None:
+def test_sasl_login(kafka: StartCluster, mechanism: str) -> None:
     settings = sasl(kafka(SECURE), mechanism)
     assert exchange(kafka(SECURE), mechanism.lower(), **settings) == THREE_VALUES
 
 
-def test_sasl_keeps_a_wrong_password_out(kafka: StartCluster) -> None:
+def test_sasl_refuses_a_wrong_password(kafka: StartCluster) -> None:
     errors: list[KafkaError] = []
     settings = {**sasl(kafka(SECURE), "PLAIN"), "sasl_password": "guessed"}
     wrong: dict[str, Any] = {**named(settings), "error_cb": errors.append}
@@ -87,7 +87,7 @@ def test_tls_with_the_cluster_certificate(kafka: StartCluster) -> None:
     assert exchange(cluster, "tls", **settings) == THREE_VALUES
 
 
-def test_a_stopped_node_is_gone_and_can_come_back() -> None:
+def test_a_stopped_node_can_be_restarted() -> None:
     with fresh(Shape()) as cluster:
         (node,) = cluster.nodes
         port = node.address.ports["PLAINTEXT"]
@@ -101,13 +101,13 @@ def test_a_stopped_node_is_gone_and_can_come_back() -> None:
     assert not folder.exists()
 
 
-def test_a_node_that_can_not_start_shows_its_log() -> None:
+def test_a_failed_start_shows_the_log() -> None:
     broken = Shape(properties=(("num.io.threads", "none"),))
     with pytest.raises(BrokerError, match=r"num\.io\.threads"), fresh(broken):
         pass
 
 
-def test_a_port_that_another_process_takes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_taken_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         lost = [taken.getsockname()[1]]
 
@@ -129,7 +129,7 @@ def test_a_port_that_another_process_takes_first(monkeypatch: pytest.MonkeyPatch
     assert len(starts) == 2
 
 
-def test_a_node_that_is_late_shows_its_port_and_log() -> None:
+def test_a_late_node_is_reported_with_port_and_log() -> None:
     with fresh(Shape()) as cluster:
         (node,) = cluster.nodes
         cluster.stop_node(node)
@@ -139,7 +139,7 @@ def test_a_node_that_is_late_shows_its_port_and_log() -> None:
             cluster.wait_until_ready(patience_s=0)
 
 
-def test_the_command_says_where_to_connect() -> None:
+def test_the_command_prints_the_address() -> None:
     fresh(Shape())
     with subprocess.Popen(
         [sys.executable, "-m", "tests.broker", "--sasl"], stdout=subprocess.PIPE, text=True
@@ -156,7 +156,7 @@ def test_the_command_says_where_to_connect() -> None:
 
 
 def named(settings: dict[str, Any]) -> dict[str, Any]:
-    """Write settings by librdkafka's names."""
+    """Return settings under librdkafka's names."""
     return {"log_level": 0, **{name.replace("_", "."): at for name, at in settings.items()}}
 
 

@@ -1,4 +1,4 @@
-"""The key log of a broker opens the connections of all of its clients."""
+"""The key log of a broker decrypts the connections of all its clients."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 
 @pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])
-def test_the_agent_on_the_broker_opens_librdkafka(tmp_path: Path, protocol: str) -> None:
-    """It writes no key log of its own."""
+def test_the_agent_on_the_broker_decrypts_librdkafka(tmp_path: Path, protocol: str) -> None:
+    """Librdkafka itself writes no key log."""
     try:
         agent = artifacts.key_log_agent()
     except artifacts.MissingError as missing:
@@ -44,11 +44,11 @@ def test_the_agent_on_the_broker_opens_librdkafka(tmp_path: Path, protocol: str)
     exchanges = sorted(capture, key=lambda each: (each.request_packet, each.correlation_id))
     answered = [each for each in exchanges if each.status == "answered"]
     assert {"Produce", "Fetch", "JoinGroup"} <= {each.api for each in answered}
-    # A client that closes waits for no answers: its last requests may have none.
+    # A closing client does not wait: its last requests may have no response.
     for connection in {each.connection for each in exchanges}:
         statuses = [each.status for each in exchanges if each.connection == connection]
         assert statuses == sorted(statuses, key=["answered", "unanswered"].index)
         assert statuses[0] == "answered"
-    # It resets a connection whose last bytes are not sent yet.
+    # It resets a connection with unsent bytes.
     found = [problem for each in exchanges for problem in each.problems]
     assert [each for each in found if "the connection was reset" not in each.what] == []

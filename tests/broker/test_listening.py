@@ -8,7 +8,7 @@ import pytest
 from tests.broker import probe
 
 
-def test_nothing_listens() -> None:
+def test_without_a_listener() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         assert not probe.answers(taken.getsockname()[1])
@@ -28,13 +28,13 @@ def test_nothing_listens() -> None:
 )
 def test_the_api_versions_response_decides(said: bytes, answered: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=_say_once, args=(server, said))
+        thread = threading.Thread(target=_respond_once, args=(server, said))
         thread.start()
         assert probe.answers(server.getsockname()[1]) is answered
         thread.join()
 
 
-def _say_once(server: socket.socket, said: bytes) -> None:
+def _respond_once(server: socket.socket, said: bytes) -> None:
     connection, _ = server.accept()
     with connection:
         connection.recv(1000)

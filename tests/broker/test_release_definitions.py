@@ -1,4 +1,4 @@
-"""What the newest release declares is what we declare."""
+"""Definitions of the newest release equal our declarations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relay in front of a broker that may lie: what it changes is what a rule must find."""
+"""A relay to a broker that can add faults, to be found by rules."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ HANG_UP = "hang up"
 
 
 @dataclass(frozen=True)
-class Lie:
+class Fault:
     """
-    What a relay does that a broker must not.
+    A fault added by a relay.
 
     Attributes:
-        on_request: May change the body of a request before the broker has it.
-        on_answer: Gets the request and the answer; may change its body, or return bytes to be sent
-            instead of its frame, or `HANG_UP`.
-        holds_on: The connection stays open when the broker closes it.
-        answers_all: A request that is due no answer is answered with these bytes.
+        on_request: May change the body of a request on its way to the broker.
+        on_answer: Gets request and response; may change its body, or return bytes to send instead
+            of its frame, or `HANG_UP`.
+        holds_on: Keep the connection open when the broker closes it.
+        answers_all: Response to requests without an expected response.
     """
 
     on_request: Callable[[Message], None] = lambda _: None
@@ -37,7 +37,7 @@ class Lie:
     answers_all: bytes = b""
 
 
-TRUTH = Lie()
+NO_FAULT = Fault()
 
 
 @dataclass
@@ -45,13 +45,13 @@ class _Connection:
     """One connection through the relay."""
 
     relay_port: int
-    lie: Lie
+    fault: Fault
     near: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     far: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     in_flight: deque[Message] = field(default_factory=deque)
 
     async def requests(self) -> None:
-        """Bring requests to the broker."""
+        """Relay requests to the broker."""
         reader, writer = self.near[0], self.far[1]
         while True:
             size = await reader.readexactly(4)
@@ -63,15 +63,15 @@ class _Connection:
             message = decode_request(frame)
             if expects_response(frame):
                 self.in_flight.append(message)
-            elif self.lie.answers_all:
-                answer = frame[4:8] + self.lie.answers_all
+            elif self.fault.answers_all:
+                answer = frame[4:8] + self.fault.answers_all
                 self.near[1].write(len(answer).to_bytes(4, "big") + answer)
-            self.lie.on_request(message)
+            self.fault.on_request(message)
             sent = rewritten(message)
             writer.write(len(sent).to_bytes(4, "big") + sent)
 
     async def answers(self) -> None:
-        """Bring answers to the client."""
+        """Relay responses to the client."""
         reader, writer = self.far[0], self.near[1]
         while True:
             frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
@@ -79,7 +79,7 @@ class _Connection:
             response = decode_response(frame, request.api_key, request.api_version)
             if response.body is not None:
                 _point_here(response.body, self.relay_port)
-            changed = self.lie.on_answer(request, response)
+            changed = self.fault.on_answer(request, response)
             if changed == HANG_UP:
                 return
             sent = changed if isinstance(changed, bytes) else rewritten(response)
@@ -92,7 +92,7 @@ async def _to_the_end(way: Coroutine[Any, Any, None]) -> None:
 
 
 def rewritten(message: Message) -> bytes:
-    """Return the frame of a message with its body as it is now."""
+    """Return the frame of a message with its current body."""
     if message.body is None or message.schema is None or message.problems:
         return message.frame
     codec = message.schema.codec(message.api_version or 0)
@@ -100,7 +100,7 @@ def rewritten(message: Message) -> bytes:
 
 
 def _point_here(body: Any, port: int) -> None:
-    """Let every address be the relay's."""
+    """Replace addresses by that of the relay."""
     if isinstance(body, list):
         for each in body:
             _point_here(each, port)
@@ -112,21 +112,21 @@ def _point_here(body: Any, port: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def relaying(broker: str, lie: Lie = TRUTH) -> AsyncIterator[str]:
-    """Relay to a broker until the block ends; give the address of the relay."""
+async def relaying(broker: str, fault: Fault = NO_FAULT) -> AsyncIterator[str]:
+    """Relay to a broker until the block ends; yield the address of the relay."""
     host, _, port = broker.rpartition(":")
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(near: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         far = await asyncio.open_connection(host, int(port))
         here: int = server.sockets[0].getsockname()[1]
-        connection = _Connection(here, lie, near, far)
+        connection = _Connection(here, fault, near, far)
         try:
             async with asyncio.TaskGroup() as ways:
                 requests = ways.create_task(_to_the_end(connection.requests()))
                 answers = ways.create_task(_to_the_end(connection.answers()))
                 await asyncio.wait((requests, answers), return_when=asyncio.FIRST_COMPLETED)
-                if lie.holds_on:
+                if fault.holds_on:
                     await requests
                 requests.cancel()
                 answers.cancel()

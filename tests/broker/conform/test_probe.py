@@ -1,4 +1,4 @@
-"""The probe accuses no Apache Kafka, and finds every false answer of a relay in front of it."""
+"""The probe has no findings for Apache Kafka, and finds every fault added by a relay."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from conform.registry.rank import Severity
 from conform.registry.rule import REGISTRY
 from replay.client.auth import Security
 from tests.broker import artifacts
-from tests.broker.conform.false_answers import LIES
-from tests.broker.conform.relay import TRUTH, Lie, relaying
+from tests.broker.conform.relay import NO_FAULT, Fault, relaying
+from tests.broker.conform.relay_faults import FAULTS
 from tests.broker.conftest import StartCluster
 from tests.broker.server_properties import PASSWORD, USER, Shape
 
@@ -29,12 +29,12 @@ PATIENCE_S = 90.0
 
 
 def probed_through_relay(
-    broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True
+    broker: str, *ids: str, fault: Fault = NO_FAULT, allow_writes: bool = True
 ) -> ProbeResult:
     """Probe a broker through a relay."""
 
     async def main() -> ProbeResult:
-        async with asyncio.timeout(200), relaying(broker, lie) as relay:
+        async with asyncio.timeout(200), relaying(broker, fault) as relay:
             rules = [rule for rule in LIVE if not ids or rule.id in ids]
             return await probe_broker(relay, rules, timeout_s=10, allow_writes=allow_writes)
 
@@ -46,7 +46,7 @@ def violations(outcome: ProbeResult) -> list[str]:
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)
-def test_kafka_breaks_nothing(kafka: StartCluster, version: str) -> None:
+def test_kafka_breaks_no_rule(kafka: StartCluster, version: str) -> None:
     outcome = probed_through_relay(kafka(Shape(version)).bootstrap())
     assert outcome.verdict.count(Severity.ERROR) == 0, violations(outcome)
     assert outcome.verdict.count(Severity.WARNING) == 0, violations(outcome)
@@ -59,7 +59,7 @@ def test_kafka_breaks_nothing(kafka: StartCluster, version: str) -> None:
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)
-def test_nothing_of_ours_is_left(kafka: StartCluster, version: str) -> None:
+def test_the_probe_leaves_no_resources(kafka: StartCluster, version: str) -> None:
     broker = kafka(Shape(version)).bootstrap()
 
     async def names() -> set[str]:
@@ -76,13 +76,13 @@ def test_nothing_of_ours_is_left(kafka: StartCluster, version: str) -> None:
     allowed = asyncio.run(names()) | internal
     probed_through_relay(broker)
     deadline = time.monotonic() + PATIENCE_S
-    # A broker lists what the controller has deleted until it learns of that.
+    # A broker lists deleted resources until it gets the change from the controller.
     while (left := asyncio.run(names()) - allowed) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left == set()
 
 
-def test_without_leave_to_write_nothing_is_made(kafka: StartCluster) -> None:
+def test_without_allow_writes_nothing_is_created(kafka: StartCluster) -> None:
     outcome = probed_through_relay(kafka(Shape()).bootstrap(), allow_writes=False)
     assert violations(outcome) == []
     judged = {name for name, tally in outcome.verdict.tallies.items() if tally.judged}
@@ -90,21 +90,23 @@ def test_without_leave_to_write_nothing_is_made(kafka: StartCluster) -> None:
     assert not judged & {"P12", "P18", "P21", "P35", "P41", "P45", "B21", "T09"}
 
 
-def test_each_rule_has_a_lie() -> None:
-    assert LIES.keys() | {NEEDS_SASL} == {rule.id for rule in LIVE}
+def test_each_rule_has_a_fault() -> None:
+    assert FAULTS.keys() | {NEEDS_SASL} == {rule.id for rule in LIVE}
 
 
-@pytest.mark.parametrize("rule", sorted(LIES))
-def test_each_lie_is_found(kafka: StartCluster, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Where a connection stays open that should not, the probe waits for its end, again and again.
+@pytest.mark.parametrize("rule", sorted(FAULTS))
+def test_each_fault_is_found(
+    kafka: StartCluster, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # If a connection wrongly stays open, the probe waits for its end repeatedly.
     monkeypatch.setattr(probe_target, "MAX_CLOSE_WAIT_S", 0.5)
-    outcome = probed_through_relay(kafka(Shape()).bootstrap(), rule, lie=LIES[rule])
+    outcome = probed_through_relay(kafka(Shape()).bootstrap(), rule, fault=FAULTS[rule])
     assert outcome.verdict.tallies[rule].broken, dict(outcome.verdict.tallies[rule].unjudged)
     assert outcome.verdict.count(Severity.ERROR)
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)
-def test_a_login_is_asked_for(kafka: StartCluster, version: str) -> None:
+def test_requests_before_a_login_are_judged(kafka: StartCluster, version: str) -> None:
     cluster = kafka(Shape(version, sasl=True, tls=True))
     security = Security(mechanism="SCRAM-SHA-256", username=USER, password=PASSWORD)
     rules = [rule for rule in LIVE if rule.id in ("P16", "P17", "P01")]

@@ -38,7 +38,7 @@ class Line:
         self.socket = socket.create_connection((host, int(port)), PATIENCE_S)
 
     def send(self, frame: bytes) -> bytes | None:
-        """Send a frame with its size; return what answers it, None where the broker hangs up."""
+        """Send a frame with its size; return the response, None if the broker disconnects."""
         try:
             self.socket.sendall(frame)
             head = self._read(4)

@@ -1,8 +1,8 @@
 """
-Kafka refuses what rules call a client's error.
+Kafka refuses requests that break rules about clients.
 
-The clients of all scenes that break a rule so speak to a real broker, word for word; at the last it
-must answer with an error, or hang up.
+The clients of all breaking scenes send their bytes to a real broker; it must respond to the last
+request with an error, or close the connection.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _is_error(rule: str, scene: Scene) -> bool:
 
 @pytest.fixture(scope="module", params=artifacts.LINES)
 def broker(kafka: StartCluster, request: pytest.FixtureRequest) -> str:
-    """Return the address of a broker that has the topics of the scenes, and coordinators."""
+    """Return the address of a broker with the topics of the scenes, and coordinators."""
     address = kafka(Shape(request.param)).bootstrap()
     asker = Line(address)
     with asker.socket:
@@ -89,7 +89,7 @@ def _meets_refusal(broker: str, case: Case) -> bool:
 
 
 def _is_refused(broker: str, exchanges: list[Exchange]) -> bool:
-    """Send a client's requests; return whether the last was refused."""
+    """Send the requests of a client; return whether the last was refused."""
     line, refused = Line(broker), False
     with line.socket:
         for each in exchanges:

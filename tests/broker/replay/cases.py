@@ -1,4 +1,4 @@
-"""How each scenario of the corpus is recorded on a fresh cluster and played at another."""
+"""Scenarios of the corpus, recorded on a fresh cluster and replayed at another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from replay.plan.builder import TO_CONTROLLER
 from replay.plan.exclusion_policy import SENT_BY_BROKERS
 from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.lines import Case, Line, Part
-from tests.broker.replay.support.substitute_scenes import new_said_by_clients, said_by_clients
+from tests.broker.replay.support.substitute_scenes import (
+    client_transaction_versions,
+    new_client_transaction_versions,
+)
 from tests.broker.server_properties import PASSWORD, USER, Shape
 from tools.record.scenarios.inside import THREE_4, THREE_39
 from tools.record.scenarios.kafka_python_versions import AGAINST_4, AGAINST_39, Version
@@ -88,13 +91,13 @@ def kafka_python(prefix: str, releases: tuple[Version, ...]) -> tuple[Case, ...]
 
 
 def frameworks(prefix: str) -> tuple[Case, ...]:
-    """Return what runs several producers and consumers at once, and asks where logs end."""
+    """Return a scenario with concurrent producers and consumers, and requests for log ends."""
     names = ("connect", "streams", "aiokafka-copies", "sarama", "kafka-go")
     return tuple(Case(f"{prefix}-{name}") for name in names)
 
 
 def java_sweeps(prefix: str) -> tuple[Case, ...]:
-    """Ask as Kafka's own classes write it, and leave groups that nobody ends."""
+    """Send requests encoded by Kafka's own classes, and leave open groups."""
     sweep = f"{prefix}-sweep"
     return (
         Case(f"{sweep}-clients-1", begins="sweep", rests=True, leaves_out=SENT_BY_BROKERS),
@@ -106,13 +109,13 @@ def java_sweeps(prefix: str) -> tuple[Case, ...]:
             leaves_out=f"{LOGS_IN}|{SENT_BY_BROKERS}",
             refuses="the capture does not show where producer 0 got its id",
         ),
-        # What it does to the topic `sweep` a controller is asked for, which is left out.
+        # Its changes of the topic `sweep` are sent to a controller, and omitted.
         Case(f"{sweep}-controllers", leaves_out=INSIDE),
     )
 
 
 def sweeps(prefix: str) -> tuple[Case, ...]:
-    """Ask in every version of the clients' listeners, and of the controllers'."""
+    """Send every version for the clients' listeners and for the controllers'."""
     sweep = f"{prefix}-sweep"
     return (
         Case(
@@ -128,7 +131,7 @@ def sweeps(prefix: str) -> tuple[Case, ...]:
             refuses="the capture has no name for topic id .*",
         ),
         Case(f"{sweep}-too-new", leaves_out=TOO_NEW),
-        Case(f"{sweep}-transactions", begins="sweep.transaction", play=said_by_clients),
+        Case(f"{sweep}-transactions", begins="sweep.transaction", play=client_transaction_versions),
         Case(f"{sweep}-groups", begins="sweep"),
         Case(
             f"{sweep}-sasl",
@@ -156,7 +159,7 @@ LINES: tuple[Line, ...] = (
     (
         PLAIN_4,
         (
-            # First, as they list all groups: then there are none whose members time is up for.
+            # First, as they list all groups: no members of others have expired yet.
             Case("kafka4-java-tools", rests=True),
             Case("kafka4-java-admin", learns=True, leaves_out=SENT_BY_BROKERS),
             Case("kafka4-java-clients"),
@@ -168,7 +171,7 @@ LINES: tuple[Line, ...] = (
     (
         PLAIN_4,
         (
-            # First, as it asks for all topics: then there are no others.
+            # First, as it requests all topics: no others exist yet.
             without_answers("kafka4-kafkajs"),
             Case("kafka4-librdkafka-codecs"),
             Case("kafka4-librdkafka-shapes"),
@@ -212,7 +215,7 @@ LINES: tuple[Line, ...] = (
         (
             without_answers("demo", "metrics"),
             Case("kafka4-three-nodes", leaves_out=INSIDE),
-            # Only time decides when a partition has moved.
+            # The end of a reassignment depends on timing only.
             Case("kafka4-reassignment", speed=1, leaves_out=INSIDE),
             Case("kafka4-leader-change"),
             Case("kafka4-quorum", leaves_out=INSIDE),
@@ -232,7 +235,7 @@ LINES: tuple[Line, ...] = (
                 leaves_out=LOGS_IN,
             ),
             Case("kafka4-sweep-share", begins="sweep.share", leaves_out=SENT_BY_BROKERS),
-            Case("kafka44-sweep-new", begins="sweep", play=new_said_by_clients),
+            Case("kafka44-sweep-new", begins="sweep", play=new_client_transaction_versions),
             Case(
                 "kafka4-denied",
                 parts=(Part('client_id == "admin"'), Part('client_id != "admin"', logged_in)),
@@ -248,7 +251,7 @@ LINES: tuple[Line, ...] = (
             Case("kafka4-throttled"),
             Case("kafka4-franz-go"),
             Case("kafka44-franz-go"),
-            # Only time decides when the session of a member is over.
+            # The end of a member's session depends on timing only.
             Case("kafka4-static-members", speed=1),
         ),
     ),

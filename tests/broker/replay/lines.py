@@ -1,4 +1,4 @@
-"""Scenarios recorded on one fresh cluster and played at another, side by side with others."""
+"""Scenarios recorded on one fresh cluster and replayed at another, concurrently with others."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _ALLOWED = EXCLUDED_APIS[Exclusion.CHANGING].split()
 @dataclass(frozen=True)
 class Part:
     """
-    What is played in one go.
+    A part of a case, replayed in one run.
 
     Attributes:
-        chosen: A display filter; all by default.
-        secure: How the target is logged in to.
-        prefix: Of names on the target: parts with the same one make up a whole.
+        chosen: Display filter; everything by default.
+        secure: Security settings of the target.
+        prefix: Prefix of names on the target; parts with the same one belong together.
     """
 
     chosen: str = ""
@@ -54,19 +54,19 @@ class Part:
 @dataclass(frozen=True)
 class Case:
     """
-    A scenario, and how it is played.
+    A scenario, and its replay.
 
     Attributes:
-        name: Of the scenario.
-        speed: 0 for as fast as answers come.
-        creates: Topics that are created before, on both clusters.
-        begins: How the names of its topics and groups begin; by default with its own name.
-        parts: Are played one after the other.
-        play: What is recorded; the scenario of that name without.
-        learns: Whether noise is learned first, where it was recorded.
-        rests: Whether what it leaves changes for a while without anybody.
-        leaves_out: Why some of its requests are never sent; a regular expression.
-        refuses: Why some can't be, as they ask for what there never was; likewise.
+        name: Name of the scenario.
+        speed: 0 for as fast as responses arrive.
+        creates: Topics created in advance, on both clusters.
+        begins: Prefixes of its topics and groups; its own name by default.
+        parts: Replayed one after the other.
+        play: The recorded function; by default the scenario of that name.
+        learns: Whether noise is learned first, at the recorded cluster.
+        rests: Whether its results change for a while without clients.
+        leaves_out: Reasons for omitted requests, as a regular expression.
+        refuses: Reasons for impossible requests about nonexistent resources, likewise.
     """
 
     name: str
@@ -80,21 +80,21 @@ class Case:
     leaves_out: str = ""
     refuses: str = ""
 
-    def left(self, cluster: Cluster, prefix: str = "") -> Found:
-        """Look at what it left on a cluster."""
+    def contents_on(self, cluster: Cluster, prefix: str = "") -> Found:
+        """Return its results on a cluster."""
         return found(cluster, prefix + (self.begins or self.name), self.rests)
 
 
 @dataclass(frozen=True)
 class Played:
     """
-    What became of a case.
+    Results of a case.
 
     Attributes:
-        reports: Of its parts.
-        left_out: Why requests were not sent.
-        before: What it left where it was recorded.
-        after: What the replays left, under each prefix.
+        reports: Reports of its parts.
+        left_out: Reasons for unsent requests.
+        before: Results on the recorded cluster.
+        after: Results of the replays, by prefix.
     """
 
     reports: list[Report]
@@ -112,7 +112,7 @@ Outcomes = dict[str, Played | BaseException]
 
 
 def play_all(lines: tuple[Line, ...]) -> Outcomes:
-    """Record and play lines, a few side by side."""
+    """Record and replay lines, a few concurrently."""
     with ExitStack() as stack, ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         return {
@@ -123,7 +123,7 @@ def play_all(lines: tuple[Line, ...]) -> Outcomes:
 
 
 def play_alone(shape: Shape, case: Case) -> Played | BaseException:
-    """Record and play a case while nothing else is played."""
+    """Record and replay a case alone."""
     return play_all(((shape, (case,)),))[case.name]
 
 
@@ -142,7 +142,7 @@ def _play(folder: Path, shape: Shape, cases: tuple[Case, ...]) -> Outcomes:
         for case in cases:
             try:
                 path = record(cluster, case.name, folder, case.play)
-                recorded[case.name] = path, case.left(cluster)
+                recorded[case.name] = path, case.contents_on(cluster)
             except Exception as error:
                 played[case.name] = error
         learning = (case.name for case in cases if case.learns and case.name in recorded)
@@ -151,8 +151,8 @@ def _play(folder: Path, shape: Shape, cases: tuple[Case, ...]) -> Outcomes:
         _prepare(cluster, cases)
         for case in cases:
             if case.name in recorded:
-                heard = noise.get(case.name, ())
-                played[case.name] = _replayed(case, cluster, *recorded[case.name], heard)
+                learned_noise = noise.get(case.name, ())
+                played[case.name] = _replayed(case, cluster, *recorded[case.name], learned_noise)
     return played
 
 
@@ -183,7 +183,7 @@ def _replayed(
             played.reports.append(report)
             played.left_out.extend(plan.left_out)
     for prefix in dict.fromkeys(part.prefix for part in case.parts):
-        played.after.append(case.left(target, prefix))
+        played.after.append(case.contents_on(target, prefix))
     return played
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.broker.replay.matrix`: plays captures again and again at several clusters."""
+"""`python -m tests.broker.replay.matrix`: replays captures repeatedly at several clusters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIMEOUT_S = 10
 
 
 def main() -> int:
-    """Play them; status 1 where something differs that no release explains."""
+    """Replay them; status 1 for differences not explained by releases."""
     parser = argparse.ArgumentParser(prog="python -m tests.broker.replay.matrix")
     parser.add_argument("captures", nargs="*", help="files; by default of clients that run much")
     parser.add_argument("--version", action="append", help="4.x, 3.9.x, or a release such as 4.1.1")
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def _recorded(version: str) -> Iterator[Path]:
-    """Yield captures of clients that have several connections at work, for a target."""
+    """Yield captures of clients with several connections, for a target."""
     for name, entry in read(CAPTURES).items():
         _, _, client = name.partition("-")
         # Kafka 3.9 has no streams groups.

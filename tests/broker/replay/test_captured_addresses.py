@@ -1,4 +1,4 @@
-"""Nothing is ever sent to an address but those of the target and what it advertises."""
+"""Requests go only to the address of the target and its advertised listeners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 CAPTURES = Path(__file__).parents[3] / "captures"
 
 
-def test_every_connection_is_heard_of() -> None:
+def test_every_connection_is_recorded() -> None:
     with connects() as seen, socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         socket.create_connection(("localhost", port)).close()
@@ -26,7 +26,7 @@ def test_every_connection_is_heard_of() -> None:
     assert f"127.0.0.1:{port}" in seen
 
 
-def test_only_the_mock_is_connected_to() -> None:
+def test_replay_connects_to_the_mock_only() -> None:
     with (
         Plan.of(CAPTURES / "demo.pcap") as plan,
         MockCluster(3, plan.topics) as mock,
@@ -39,7 +39,7 @@ def test_only_the_mock_is_connected_to() -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka4-librdkafka-group", "kafka4-leader-change"])
-def test_only_the_broker_is_connected_to(kafka: StartCluster, name: str) -> None:
+def test_replay_connects_to_the_broker_only(kafka: StartCluster, name: str) -> None:
     bootstrap = kafka(Shape("4.x")).bootstrap()
     with Plan.of(CAPTURES / f"{name}.pcap") as plan, connects() as seen:
         replay(plan, bootstrap, timeout_s=2, prefix="addresses-")

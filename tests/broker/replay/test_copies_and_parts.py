@@ -1,4 +1,4 @@
-"""A real broker is played copies of a capture at the same time, and the parts of one."""
+"""Concurrent copies of a capture, and parts of one, replayed at a real broker."""
 
 from __future__ import annotations
 

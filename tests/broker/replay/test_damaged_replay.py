@@ -1,4 +1,4 @@
-"""Captures that begin midway or have gaps, played at real brokers: no flood of differences."""
+"""Captures that begin midway or have gaps, replayed at real brokers, with few differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAMAGES = [Damage(cut=30), *(Damage(lost=1, seed=seed) for seed in range(2))]
 
 @pytest.mark.parametrize("name", ["aio-4", "auto-4"])
 @pytest.mark.parametrize("damage", DAMAGES, ids=str)
-def test_hardly_any_answer_differs(
+def test_few_responses_differ(
     kafka: StartCluster, tmp_path: Path, name: str, damage: Damage
 ) -> None:
     capture = REVIEWED / f"{name}.pcap.gz"
@@ -51,7 +51,7 @@ SMALL = (
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("damage", DAMAGES, ids=str)
-def test_no_answer_of_a_small_capture_differs(
+def test_no_response_of_a_small_capture_differs(
     kafka: StartCluster, tmp_path: Path, name: str, damage: Damage
 ) -> None:
     cluster = kafka(Shape("4.x"))

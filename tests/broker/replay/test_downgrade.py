@@ -1,4 +1,4 @@
-"""What was captured at Kafka 4 does the same at 3.9, in the protocol that it knows."""
+"""Captures of Kafka 4 replay without difference at 3.9, in versions of 3.9."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def played(cluster: Cluster, name: str) -> Report:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_transactions_that_leave_additions_to_the_broker(kafka: StartCluster, name: str) -> None:
-    """Kafka 4.4 names topics by their ids in TxnOffsetCommit v6, 3.9 by their names."""
+def test_transactions_with_implicit_additions(kafka: StartCluster, name: str) -> None:
+    """TxnOffsetCommit v6 of Kafka 4.4 has topic ids, 3.9 has topic names."""
     newer, older = kafka(Shape("4.x")), kafka(Shape("3.9.x"))
     as_captured, downgraded = played(newer, name), played(older, name)
     for report in (as_captured, downgraded):

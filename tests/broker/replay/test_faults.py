@@ -1,4 +1,4 @@
-"""A target that was changed on purpose is found out, named, and does not hold up the replay."""
+"""Deliberate changes of a target are found and reported, and do not delay the replay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOPIC_AUTHORIZATION_FAILED, PRODUCE = 29, 0
 
 
 def differences(report: Report) -> set[tuple[str, str, str]]:
-    """Return field, captured and live value of all that differs."""
+    """Return field, captured and live value of all differences."""
     return {
         (place, example["captured"], example["replayed"])
         for place, seen in report.fields.items()
@@ -38,7 +38,7 @@ def differences(report: Report) -> set[tuple[str, str, str]]:
     }
 
 
-def test_an_error_injected_into_the_mock_is_named() -> None:
+def test_an_error_injected_into_the_mock_is_reported() -> None:
     with Plan.of(CAPTURES / "librdkafka-idempotent.pcap") as plan:
         with MockCluster(1, plan.topics) as mock:
             sound = replay(plan, mock.addresses[0], timeout_s=PATIENCE_S)
@@ -51,7 +51,7 @@ def test_an_error_injected_into_the_mock_is_named() -> None:
     assert report.verdicts[Verdict.ERROR_CHANGED] == 1
 
 
-def test_a_topic_that_is_missing_is_named(kafka: StartCluster) -> None:
+def test_a_missing_topic_is_reported(kafka: StartCluster) -> None:
     capture, bootstrap = CAPTURES / "kafka4-librdkafka-codecs.pcap", kafka(Shape("4.x")).bootstrap()
     with Plan.of(capture, filter="api == Produce") as plan:
         begin = time.monotonic()
@@ -66,7 +66,7 @@ def test_a_topic_that_is_missing_is_named(kafka: StartCluster) -> None:
     assert took_s < 10 * TIMEOUT_S
 
 
-def test_a_smaller_limit_of_records_is_named(kafka: StartCluster) -> None:
+def test_a_smaller_limit_of_records_is_reported(kafka: StartCluster) -> None:
     cluster, prefix = kafka(Shape("4.x")), "small-"
     topic = prefix + "kafka4-librdkafka-codecs.orders"
     small = NewTopic(topic, 2, 1, config={"max.message.bytes": "1000"})
@@ -84,7 +84,7 @@ def test_a_smaller_limit_of_records_is_named(kafka: StartCluster) -> None:
     assert 0 < report.verdicts[Verdict.ERROR_CHANGED] < len(plan)
 
 
-def test_a_broker_that_stops_in_the_middle_is_named() -> None:
+def test_a_broker_stopped_in_the_middle_is_reported() -> None:
     with (
         fresh(Shape("4.x")) as cluster,
         Plan.of(CAPTURES / "kafka4-static-members.pcap") as plan,

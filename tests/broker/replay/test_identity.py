@@ -1,4 +1,4 @@
-"""What was recorded on one fresh cluster does the same to another of the same version."""
+"""Traffic recorded on one fresh cluster has the same effect on another of the same version."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ pytestmark = [
     pytest.mark.broker,
     pytest.mark.xdist_group("broker"),
     pytest.mark.timeout(3600),  # the first test waits for all lines
-    # Clients of others, played in threads, may leave a connection to the garbage collector.
+    # Third-party clients in threads may leave a connection to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed (transport )?<:ResourceWarning"),
-    # What librdkafka's admin client advises against is asked all the same.
+    # Requests that librdkafka's admin client warns about are sent nevertheless.
     pytest.mark.filterwarnings("ignore:alter_configs has been deprecated:DeprecationWarning"),
 ]
 
@@ -32,18 +32,18 @@ FOR_THE_MOMENT = r"was refused temporarily \(\w+\), and retried"
 @pytest.fixture(scope="module")
 def played() -> Outcomes:
     outcomes = play_all(LINES)
-    gc.collect()  # what clients have left, here and in no other test
+    gc.collect()  # objects left by clients, in this test only
     return outcomes
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_broker_does_the_same(
+def test_replay_at_the_same_version_has_the_same_effect(
     played: Outcomes, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
     Record and replay; scenarios that differ are repeated alone.
 
-    On a busy machine a member's session may end that should not, in the capture or in the replay.
+    On a busy machine a member's session may expire, in the capture or in the replay.
     """
     shape, case = CASES[name]
     try:
@@ -55,8 +55,8 @@ def test_the_same_broker_does_the_same(
 
 
 def _check(case: Case, what: Played | BaseException) -> None:
-    """Hold what became of a case against what should."""
-    if isinstance(what, FileNotFoundError):  # a client of another language that can't be had
+    """Check the results of a case."""
+    if isinstance(what, FileNotFoundError):  # an unavailable client of another language
         pytest.skip(str(what))
     if isinstance(what, BaseException):
         raise what
@@ -80,12 +80,12 @@ ON_THREE_NODES = {
 
 
 def leaders(first: int) -> dict[str, list[int]]:
-    """Return who leads the partitions of all topics, another one for each `first`."""
+    """Return the leaders of the partitions of all topics, rotated by `first`."""
     nodes = [(first + each) % 3 + 1 for each in range(2)]
     return {f"{name}.{each}": nodes for name, topics in ON_THREE_NODES.items() for each in topics}
 
 
-def test_leaders_may_be_elsewhere(tmp_path: Path) -> None:
+def test_leaders_may_be_on_other_nodes(tmp_path: Path) -> None:
     shape = Shape(nodes=3)
     with fresh(shape) as cluster:
         create(cluster, leaders(0))

@@ -1,4 +1,4 @@
-"""Transactions that a capture does not finish are not left open on the target."""
+"""Transactions unfinished in a capture are not left open on the target."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_no_transaction_stays_open(
 
 
 def before_first(capture: Path, api: str, cut: Path) -> Path:
-    """Write what was captured before the first request of an API."""
+    """Write the packets before the first request of an API."""
     first_ns = min(each.request_time_ns or 0 for each in dissect(capture) if each.api == api)
     data = capture.read_bytes()
     for packet in walk(data):
@@ -68,7 +68,7 @@ def before_first(capture: Path, api: str, cut: Path) -> Path:
 
 
 def settled(cluster: Cluster, beginning: str) -> dict[str, str] | None:
-    """Return the state of each transactional id; None while one is on its way."""
+    """Return the state of each transactional id; None while one is changing."""
     with admin(cluster.bootstrap()) as client:
         lists: dict[int, list[Any]] = client.list_transactions()
     found = {
@@ -81,7 +81,7 @@ def settled(cluster: Cluster, beginning: str) -> dict[str, str] | None:
 
 
 def ends(cluster: Cluster, topic: str) -> tuple[list[int], list[int]]:
-    """Return for each partition of a topic where what is committed ends, and where all ends."""
+    """Return last stable offset and end offset of each partition of a topic."""
     out = []
     for isolation in ("read_committed", "read_uncommitted"):
         reader = Consumer(

@@ -1,4 +1,4 @@
-"""A group that formed at once in the capture, and at the target step by step, comes to the same."""
+"""A group formed at once in the capture, and in steps at the target, has the same result."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def three_join_one_generation(stage: Stage) -> None:
     members = [consumer(stage, stage.topic("group"), client_id=f"member-{n}") for n in range(3)]
     for member in members:
         member.subscribe([stage.topic()])
-        member.poll(0.4)  # the next one comes that much later
+        member.poll(0.4)  # delay before the next member
     until("assignments", assigned(*members))
     for member in members:
         member.close()
 
 
-def test_members_that_come_one_by_one_join_again(tmp_path: Path) -> None:
+def test_members_arriving_one_by_one_rejoin(tmp_path: Path) -> None:
     with fresh(Shape("4.x", properties=(THREE, TOGETHER))) as cluster:
         capture = record(cluster, NAME, tmp_path, three_join_one_generation)
         before = found(cluster, NAME)

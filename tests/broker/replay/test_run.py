@@ -1,4 +1,4 @@
-"""What was recorded on a real broker is played at a fresh one: it holds the same in the end."""
+"""Traffic recorded on a real broker, replayed at a fresh one, gives the same final contents."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def body(message: Message) -> Container:
 
 
 def written(plan: Plan) -> Logs:
-    """The records of the capture, by their offsets."""
+    """The records of the capture, by offset."""
     found: dict[tuple[str, int], dict[int, list[tuple[bytes | None, bytes | None]]]]
     found = defaultdict(dict)
     for step in plan:
@@ -92,7 +92,7 @@ def written(plan: Plan) -> Logs:
 
 
 def held(target: str, prefix: str, expected: Logs) -> Logs:
-    """The records of the target, as another client reads them."""
+    """The records of the target, read by another client."""
     consumer = Consumer(
         {
             "bootstrap.servers": target,
@@ -109,7 +109,7 @@ def held(target: str, prefix: str, expected: Logs) -> Logs:
     ended = 0
     while ended < len(places):
         message = consumer.poll(20)
-        assert message is not None, "the target does not give its records"
+        assert message is not None, "the target does not return its records"
         if message.error() is not None:
             ended += 1
         else:
@@ -122,7 +122,7 @@ def held(target: str, prefix: str, expected: Logs) -> Logs:
 
 
 def committed(outcomes: list[Outcome]) -> dict[tuple[str, str, int], int]:
-    """What the capture committed last: group, topic, partition -> offset."""
+    """The last commits of the capture: group, topic, partition -> offset."""
     found = {}
     for outcome in sorted(outcomes, key=lambda each: each.step.captured.request_time_ns):
         request_body = body(outcome.step.captured.request_message())
@@ -137,7 +137,7 @@ def committed(outcomes: list[Outcome]) -> dict[tuple[str, str, int], int]:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_the_target_holds_what_was_captured(kafka: StartCluster, name: str) -> None:
+def test_the_target_has_the_captured_records(kafka: StartCluster, name: str) -> None:
     target = kafka(Shape()).bootstrap()
     prefix = f"run-{name}."
     with Plan.of(SHIPPED / f"{name}.pcap") as plan:
@@ -155,7 +155,7 @@ def test_the_target_holds_what_was_captured(kafka: StartCluster, name: str) -> N
 
 
 def _changed(outcome: Outcome) -> tuple[int, str, list[int], list[int]] | None:
-    """Errors that are not those of the capture."""
+    """Errors that differ from the capture."""
     captured, step = outcome.step.captured, outcome.step.number
     answered, found = captured.response_message(), api(captured.api_key)
     if answered is None or answered.body is None or outcome.response is None or found is None:

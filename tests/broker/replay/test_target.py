@@ -1,4 +1,4 @@
-"""Links and what is known of a target, against Apache Kafka."""
+"""Connections and metadata of a target, with Apache Kafka."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_topology_and_versions_of_a_target(kafka: StartCluster, version: str) ->
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_sasl_lets_us_in(kafka: StartCluster, mechanism: str) -> None:
+def test_sasl_login(kafka: StartCluster, mechanism: str) -> None:
     async def do(cluster: Cluster) -> None:
         link = await cluster.open(1)
         answer = await link.request(KEYS["DescribeUserScramCredentials"], 0, {"users": None})
@@ -83,17 +83,17 @@ def test_sasl_lets_us_in(kafka: StartCluster, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
-def test_sasl_keeps_a_wrong_password_out(kafka: StartCluster, mechanism: str) -> None:
+def test_sasl_refuses_a_wrong_password(kafka: StartCluster, mechanism: str) -> None:
     security = Security(mechanism=mechanism, username=USER, password="guessed")
     expect(kafka(SECURE).bootstrap("SASL_PLAINTEXT"), security, f"{mechanism} failed: Authent")
 
 
-def test_a_mechanism_that_is_not_offered_is_an_error(kafka: StartCluster) -> None:
+def test_a_mechanism_not_offered_is_an_error(kafka: StartCluster) -> None:
     security = Security(mechanism="OAUTHBEARER", token="a.b.c")
     expect(kafka(SECURE).bootstrap("SASL_PLAINTEXT"), security, "it offers: .*SCRAM-SHA-512")
 
 
-def test_without_authentication_the_broker_hangs_up(kafka: StartCluster) -> None:
+def test_without_authentication_the_broker_closes_the_connection(kafka: StartCluster) -> None:
     bootstrap = kafka(SECURE).bootstrap("SASL_PLAINTEXT")
     expect(bootstrap, Security(), "closed the connection while Metadata")
 
@@ -142,7 +142,7 @@ def token(lifetime_s: float) -> str:
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."
 
 
-def test_bearers_of_tokens_are_let_in_until_they_end(kafka: StartCluster) -> None:
+def test_oauthbearer_login_until_the_token_expires(kafka: StartCluster) -> None:
     async def do(cluster: Cluster) -> None:
         await cluster.refresh()
 
@@ -153,8 +153,8 @@ def test_bearers_of_tokens_are_let_in_until_they_end(kafka: StartCluster) -> Non
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "OAUTHBEARER"])
-def test_a_session_outlives_its_end(kafka: StartCluster, mechanism: str) -> None:
-    """The broker would hang up on whoever does not authenticate again in 1.5 s."""
+def test_a_session_is_renewed(kafka: StartCluster, mechanism: str) -> None:
+    """The broker closes connections without reauthentication within 1.5 s."""
 
     async def do(cluster: Cluster) -> None:
         link = await cluster.open(1)
@@ -169,13 +169,13 @@ def test_a_session_outlives_its_end(kafka: StartCluster, mechanism: str) -> None
     with_target(kafka(OAUTH).bootstrap("SASL_PLAINTEXT"), do, security)
 
 
-def test_requests_find_three_leaders_and_answers_are_made_one() -> None:
+def test_requests_go_to_three_leaders_and_responses_are_merged() -> None:
     async def do(cluster: Cluster) -> None:
         await create_topics(cluster, {"spread": 6})
         leaders = {cluster.leader("spread", each) for each in range(6)}
         assert len({leader.node for leader in leaders if leader}) == 3
         listed = list_offsets("spread", 6, EARLIEST)
-        while True:  # until the leaders, new themselves, know that they are
+        while True:  # until the new leaders accept their role
             (topic,) = (await ask_routed(cluster, "ListOffsets", 7, listed)).topics
             if MISROUTED.isdisjoint(each.error_code for each in topic.partitions):
                 break
@@ -183,7 +183,7 @@ def test_requests_find_three_leaders_and_answers_are_made_one() -> None:
         assert got == [(index, 0) for index in range(6)]
         groups = [f"group-{number}" for number in range(12)]
         body = {"groups": groups, "include_authorized_operations": False}
-        while True:  # until the coordinators, new themselves, have read their logs
+        while True:  # until the new coordinators have loaded their logs
             described = await ask_routed(cluster, "DescribeGroups", 5, body)
             if NOT_YET.isdisjoint(each.error_code for each in described.groups):
                 break
@@ -222,7 +222,7 @@ def with_cluster_or_skip(shape: Shape, do: Callable[[Cluster], Awaitable[None]])
         with_target(running.bootstrap(), do)
 
 
-def test_a_stopped_broker_is_reported_and_the_rest_still_answers() -> None:
+def test_a_stopped_broker_is_reported_and_others_respond() -> None:
     async def do(cluster: Cluster) -> None:
         await cluster.refresh()
 

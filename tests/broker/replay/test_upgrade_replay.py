@@ -1,4 +1,4 @@
-"""What was recorded on Kafka 3.9 differs on 4.x in what the release changed, and nowhere else."""
+"""Captures of Kafka 3.9 replayed at 4.x differ only in changes of the release."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ still offered, but not taken (KAFKA-18659): message sets are written as record b
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Found]]:
-    """All scenarios, and what each left on the broker."""
+    """All scenarios, and their results on the broker."""
     folder = tmp_path_factory.mktemp("recorded")
     with fresh(Shape("3.9.x")) as cluster:
         return {name: (record(cluster, name, folder), found(cluster, name)) for name in SCENARIOS}
@@ -66,7 +66,7 @@ def target(recorded: object) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_only_what_the_release_changed_differs(
+def test_only_changes_of_the_release_differ(
     recorded: dict[str, tuple[Path, Found]], target: Cluster, name: str
 ) -> None:
     capture, before = recorded[name]

@@ -1,4 +1,4 @@
-"""The broker's own log as the oracle: what it gives as a cause is what the timeline says."""
+"""Causes of events agree with the broker's own log."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REASONS = (
 
 
 def logged(cluster: Cluster, play: Callable[[], Path]) -> tuple[list[Event], str]:
-    """Return the events of a capture, and what the broker logged meanwhile."""
+    """Return the events of a capture, and the broker's log of the same time."""
     log = cluster.nodes[0].log
     begin = log.stat().st_size
     path = play()
@@ -47,7 +47,7 @@ def logged(cluster: Cluster, play: Callable[[], Path]) -> tuple[list[Event], str
 
 
 def causes_in(log: str, group: str) -> dict[int, str]:
-    """Return the cause of each generation of a group that became stable, from the broker's log."""
+    """Return the cause of each stable generation of a group, from the broker's log."""
     stable = {int(number) for name, number, _ in _STABLE.findall(log) if name == group}
     causes: dict[int, str] = {}
     for name, old, reason in _PREPARING.findall(log):
@@ -71,7 +71,7 @@ def causes_of(events: list[Event], group: str) -> dict[int, str]:
 
 @pytest.mark.parametrize("version", ["4.x", "3.9.x"])
 @pytest.mark.parametrize("scene", ["group", "group-cooperative", "static-members"])
-def test_classic_groups_rebalance_for_the_reason_that_the_coordinator_logs(
+def test_causes_of_rebalances_equal_those_in_the_log(
     kafka: StartCluster, tmp_path: Path, version: str, scene: str
 ) -> None:
     cluster = kafka(Shape(version=version))
@@ -118,9 +118,7 @@ def test_a_changed_subscription(kafka: StartCluster, tmp_path: Path) -> None:
     assert "subscription changed" in causes.values()
 
 
-def test_groups_of_kip_848_bump_their_epoch_for_what_the_coordinator_logs(
-    kafka: StartCluster, tmp_path: Path
-) -> None:
+def test_causes_of_epochs_equal_those_in_the_log(kafka: StartCluster, tmp_path: Path) -> None:
     cluster = kafka(Shape())
     name = "kafka4-librdkafka-group-848"
     events, log = logged(cluster, lambda: record(cluster, name, tmp_path))
@@ -166,7 +164,7 @@ def test_a_newer_producer_fences_an_older_one(kafka: StartCluster, tmp_path: Pat
 
 
 def test_a_transaction_outlives_its_timeout(kafka: StartCluster, tmp_path: Path) -> None:
-    # The coordinator looks for expired transactions each so often.
+    # The coordinator checks for expired transactions at intervals.
     shape = Shape(
         properties=(("transaction.abort.timed.out.transaction.cleanup.interval.ms", "500"),)
     )

@@ -1,4 +1,4 @@
-"""Share and streams groups: members and epochs are those that the coordinator logs."""
+"""Share and streams groups: members and epochs equal those in the log of the coordinator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN_DIGITS = 6
 
 
 def steps_in(log: str, group: str) -> list[tuple[str, str, int | None]]:
-    """Return who joined and left, in the order of the log, and the epoch that it led to."""
+    """Return joins and leaves in the order of the log, with the resulting epochs."""
     steps: list[tuple[str, str, int | None]] = []
     for line in log.splitlines():
         if f"[GroupId {group}]" not in line:
@@ -42,7 +42,7 @@ def steps_in(log: str, group: str) -> list[tuple[str, str, int | None]]:
 
 
 def steps_of(events: list[Event]) -> list[tuple[str, str]]:
-    """Return who joined and left, in the order in which they asked for it."""
+    """Return joins and leaves in the order of requests."""
     found = []
     for each in events:
         if each.kind == "group" and each.event in ("joined", "left"):

@@ -1,4 +1,4 @@
-"""Leaders that move, and clients that a quota throttles, as the brokers log them."""
+"""Moved leaders and throttled clients agree with the logs of brokers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _QUOTA = re.compile(r"Changing (PRODUCE|FETCH) quota for client-id (\S+) to")
 
 
 def leaders_in(cluster: Cluster) -> set[tuple[str, ...]]:
-    """Return who led which partition in which epoch, by the logs of all nodes."""
+    """Return the leader of each partition and epoch, from the logs of all nodes."""
     return {
         (topic, partition, broker, epoch)
         for node in cluster.nodes
@@ -38,7 +38,7 @@ def only(events: list[Event], kind: str, event: str) -> list[Event]:
     return [each for each in events if (each.kind, each.event) == (kind, event)]
 
 
-def test_leaders_are_those_that_the_brokers_log(tmp_path: Path) -> None:
+def test_leaders_equal_those_in_the_logs(tmp_path: Path) -> None:
     with fresh(THREE_4) as cluster:
         events = list(timeline(record(cluster, "kafka4-leader-change", tmp_path)))
         leaders = leaders_in(cluster)

@@ -15,8 +15,8 @@ _listening: list[set[str]] = []
 
 @contextlib.contextmanager
 def connects() -> Iterator[set[str]]:
-    """Note each `host:port` while the block runs; what a C library does by itself is not seen."""
-    _listen()
+    """Record each `host:port` while the block runs; calls within C libraries are not seen."""
+    _install()
     seen: set[str] = set()
     _listening.append(seen)
     try:
@@ -26,11 +26,11 @@ def connects() -> Iterator[set[str]]:
 
 
 @cache
-def _listen() -> None:
-    sys.addaudithook(_hear)  # there is no way back
+def _install() -> None:
+    sys.addaudithook(_record)  # can't be removed
 
 
-def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+def _record(event: str, arguments: tuple[Any, ...]) -> None:
     if not _listening or event not in _EVENTS:
         return
     host, port = arguments[:2] if event == "socket.getaddrinfo" else arguments[1][:2]

@@ -1,4 +1,4 @@
-"""What an independent client finds on a cluster: records, committed offsets, groups."""
+"""Contents of a cluster by an independent client: records, committed offsets, groups."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Record = tuple[int, bytes | None, bytes | None, Any]
 @dataclass(frozen=True)
 class Found:
     """
-    What there is under names that begin alike, whatever gave it.
+    Contents under names with a common prefix.
 
     Attributes:
-        records: Topic and partition -> all records in their order.
-        committed: The same, as those find it who only read what was committed.
+        records: Topic and partition -> all records in order.
+        committed: The same with isolation level `read_committed`.
         ends: Topic and partition -> first and next offset.
         offsets: Group, topic and partition -> committed offset and its metadata.
-        groups: Group -> state, type, members and what they have.
+        groups: Group -> state, type, members and their assignments.
     """
 
     records: dict[tuple[str, int], list[Record]]
@@ -42,13 +42,13 @@ class Found:
 
 def found(cluster: Cluster, beginning: str, at_rest: bool = False) -> Found:
     """
-    Look at all topics and groups of a cluster whose names begin so.
+    Return all topics and groups of a cluster with this prefix.
 
     Args:
         cluster: The cluster.
         beginning: Of the names.
-        at_rest: Wait until sessions of members are over that never finished joining, and offsets of
-            topics that are gone are gone too.
+        at_rest: Wait until incomplete members have expired, and offsets of deleted topics are
+            deleted too.
     """
     if not at_rest:
         return _found(cluster, beginning)
@@ -111,7 +111,7 @@ def records(
         "group.id": "nobody",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
-        "fetch.wait.max.ms": 10,  # else each end offset takes half a second
+        "fetch.wait.max.ms": 10,  # otherwise each end offset takes half a second
         "isolation.level": isolation,
     }
     out: dict[tuple[str, int], list[Record]] = {(at.topic, at.partition): [] for at in places}
@@ -135,7 +135,7 @@ def records(
 def _offsets(
     cluster: Cluster, groups: list[str]
 ) -> dict[tuple[str, str, int], tuple[int, str | None]]:
-    # Not by confluent-kafka, which reads metadata up to a zero that need not be there.
+    # Not by confluent-kafka, which reads metadata up to a zero byte that may be missing.
     if not groups:
         return {}
     with admin(cluster.bootstrap()) as client:

@@ -22,13 +22,13 @@ _PATIENCE_S = 30.0
 
 def record(cluster: Cluster, name: str, folder: Path, play: Play | None = None) -> Path:
     """
-    Record a play while a cluster has no other clients.
+    Record a scenario while a cluster has no other clients.
 
     Args:
-        cluster: Plays along.
-        name: Of the play; its topics and groups begin with it.
+        cluster: Cluster of the scenario.
+        name: Name of the scenario, and prefix of its topics and groups.
         folder: Gets the capture.
-        play: What is played; the scenario of that name without.
+        play: The function to record; by default the scenario of that name.
 
     Returns:
         The capture.
@@ -39,12 +39,12 @@ def record(cluster: Cluster, name: str, folder: Path, play: Play | None = None) 
     ports = _ports(cluster, cluster.shape.all_listeners) if is_inside else outside
     stage = Stage(name, cluster.bootstrap(), ports, folder, cluster)
     path = folder / f"{name}.pcap"
-    # A connection of an earlier scenario that is still open makes a capture that begins midway.
+    # An open connection of an earlier scenario would begin midway in the capture.
     wait_until_quiet(outside, _PATIENCE_S)
     try:
         with capture(path, ports):
             (play or known[name].play)(stage)
-            gc.collect()  # clients that nobody holds close their connections
+            gc.collect()  # unreferenced clients close their connections
             wait_until_quiet(outside)
     except CaptureRefusedError as refused:
         pytest.skip(str(refused))
@@ -56,7 +56,7 @@ def _ports(cluster: Cluster, listeners: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def fresh(shape: Shape) -> AbstractContextManager[Cluster]:
-    """Start a cluster of the test's own."""
+    """Start a cluster for one test."""
     try:
         artifacts.jars(shape.version)
     except artifacts.MissingError as missing:

@@ -1,4 +1,4 @@
-"""What a release of Kafka answers otherwise than another, whatever is asked."""
+"""Differences of responses between Kafka releases, independent of requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CONFIG = re.compile(r"(?:CreateTopics|DescribeConfigs)\..*\.configs\[([^]]*)\](
 
 
 def beside_releases(report: Report) -> set[str]:
-    """Return the patterns of all differences that no release explains."""
+    """Return the patterns of all differences not explained by releases."""
     found = set()
     for each in report.differences():
         path = f"{each['api']}.{each['path']}"

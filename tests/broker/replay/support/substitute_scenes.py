@@ -1,4 +1,4 @@
-"""What is recorded in the place of a scenario that says what only brokers may."""
+"""Substitutes for scenarios with requests reserved to brokers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tools.record.sweep.transaction_sweep import (
 )
 
 
-class Patient(SweepClient):
+class MarkerAwaitingClient(SweepClient):
     """
-    Goes on when the markers of a transaction are written: else chance decides where they lie.
+    Continues after the markers of a transaction are written, for deterministic offsets.
 
-    What it asks for that is asked where nothing is captured.
+    Its own requests go through an uncaptured connection.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -38,7 +38,7 @@ class Patient(SweepClient):
             super().__exit__(*error)
 
     def request_next(self, key: int, number: int, /, **fields: Any) -> Container | None:
-        """Say what is to be said, and wait where a transaction ends."""
+        """Send the next request, and wait for markers after the end of a transaction."""
         answer = super().request_next(key, number, **fields)
         if key == END_TXN:
             patiently("markers", lambda: self._has_ended(fields["transactional_id"]))
@@ -50,18 +50,18 @@ class Patient(SweepClient):
         return description.transaction_states[0].transaction_state.startswith("Complete")
 
 
-def said_by_clients(stage: Stage) -> None:
-    """Say of transactions what clients say, and nothing that only brokers do (KIP-890)."""
-    _said_by_clients(stage, transactions)
+def client_transaction_versions(stage: Stage) -> None:
+    """Send the transaction requests of clients, without those reserved to brokers (KIP-890)."""
+    _send_client_versions(stage, transactions)
 
 
-def new_said_by_clients(stage: Stage) -> None:
-    """Say what Kafka 4.4 added, and nothing that only brokers do."""
-    _said_by_clients(stage, new)
+def new_client_transaction_versions(stage: Stage) -> None:
+    """Send the requests added in Kafka 4.4, without those reserved to brokers."""
+    _send_client_versions(stage, new)
 
 
-def _said_by_clients(stage: Stage, play: Callable[[SweepClient], None]) -> None:
-    with Patient(stage) as speaker:
+def _send_client_versions(stage: Stage, play: Callable[[SweepClient], None]) -> None:
+    with MarkerAwaitingClient(stage) as speaker:
         speaker.offered[ADD_PARTITIONS] = range(4)
         del speaker.offered[WRITE_MARKERS]
         play(speaker)
