@@ -13,6 +13,8 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any, TypeAlias
 
 GZIP_WBITS = 31
@@ -59,6 +61,12 @@ def unpack(number: int, payload: memoryview, allowed: int) -> bytes | None:
     return decoder(payload, allowed) if decoder and payload and allowed > 0 else None
 
 
+@cache
+def _library(name: str) -> Any:
+    """Return a module; an import statement takes up to a fifth of the time of a small payload."""
+    return import_module(name)
+
+
 def _gzip(payload: memoryview, allowed: int) -> bytes | None:
     """Decompress one gzip member."""
     decoder = zlib.decompressobj(GZIP_WBITS)
@@ -71,8 +79,7 @@ def _gzip(payload: memoryview, allowed: int) -> bytes | None:
 
 def _snappy(payload: memoryview, allowed: int) -> bytes | None:
     """Decompress a raw block, or a framed stream of one block."""
-    import snappy
-
+    snappy = _library("snappy")
     if payload[0] == XERIAL_MAGIC[0] and payload[:8] == XERIAL_MAGIC:
         if len(payload) <= _XERIAL_START.size:
             return None
@@ -103,14 +110,13 @@ def snappy_size(block: memoryview) -> int:
 
 def _lz4(payload: memoryview, allowed: int) -> bytes | None:
     """Decompress one lz4 frame."""
-    from lz4.frame import create_decompression_context, decompress_chunk
-
-    context = _idle_lz4.pop() if _idle_lz4 else create_decompression_context()
+    lz4 = _library("lz4.frame")
+    context = _idle_lz4.pop() if _idle_lz4 else lz4.create_decompression_context()
     chunks: list[bytes] = []
     ended = False
     try:
         while not ended:
-            out, used, ended = decompress_chunk(context, payload, max_length=_LZ4_CHUNK_BYTES)
+            out, used, ended = lz4.decompress_chunk(context, payload, max_length=_LZ4_CHUNK_BYTES)
             allowed -= len(out)
             if allowed < 0 or not (used or out):
                 return None
@@ -126,24 +132,23 @@ def _lz4(payload: memoryview, allowed: int) -> bytes | None:
 
 def _zstd(payload: memoryview, allowed: int) -> bytes | None:
     """Decompress one zstd frame."""
-    from zstandard import ZstdDecompressor, ZstdError, frame_content_size
-
     max_bytes = min(_zstd_max_bytes(payload), allowed)
     if max_bytes <= 0:
         return None
+    zstd = _library("zstandard")
     # The library trusts a declared size: it allocates that much at once, and reads nothing for 0.
     try:
-        if payload[4] & _ZSTD_DECLARES and not 0 < frame_content_size(payload) <= max_bytes:
+        if payload[4] & _ZSTD_DECLARES and not 0 < zstd.frame_content_size(payload) <= max_bytes:
             return None
-    except ZstdError:
+    except zstd.ZstdError:
         return None
-    context = _idle_zstd.pop() if _idle_zstd else ZstdDecompressor()
+    context = _idle_zstd.pop() if _idle_zstd else zstd.ZstdDecompressor()
     # The library allocates the room that it is allowed, so the output is first taken for usual.
     usual_bytes = max(_ZSTD_MIN_ROOM, _ZSTD_USUAL_RATIO * len(payload))
     for room in (usual_bytes, max_bytes) if usual_bytes < max_bytes else (max_bytes,):
         try:
             out = context.decompress(payload, max_output_size=room)
-        except ZstdError:
+        except zstd.ZstdError:
             continue
         _idle_zstd.append(context)
         return bytes(out)
