@@ -194,12 +194,12 @@ class Connections(Tracker):
         if broken and size > MAX_REQUEST_BYTES:
             text = (
                 f"connection {number} ended within {what}; more than the default "
-                f"socket.request.max.bytes of {MAX_REQUEST_BYTES:,}: a broker closes on it"
+                f"socket.request.max.bytes of {MAX_REQUEST_BYTES:,}: brokers close the connection"
             )
             cause = "request too large"
         elif broken:
             text, cause = f"connection {number} ended within {what}", broken
-            text += "; a broker closes on more than its socket.request.max.bytes"
+            text += "; brokers close it on requests above socket.request.max.bytes"
         else:
             text, cause = f"connection {number} ended before the answer to {what}", observed.ended
         event = "broken off" if broken else "unanswered"

@@ -102,7 +102,7 @@ class Producers(Tracker):
             return
         text = (
             f"{close.broker} closed connection {close.connection} {duration(close.idle_ns)} after "
-            "a Produce with acks=0: so a broker reports an error, and records may be lost"
+            "a Produce with acks=0, which reports an error; records may be lost"
         )
         yield self.event(
             close.client,
