@@ -78,7 +78,7 @@ class Oracle:
         Send one request, with bytes as base64; return the response.
 
         Raises:
-            OracleError: Kafka refuses, or the JVM is gone.
+            OracleError: Kafka refuses, or the JVM has ended.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -159,9 +159,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_a_member_rejoins_after_a_rebalance_that_was_not_captured(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_member_rejoins_after_an_uncaptured_rebalance(tmp_path: Path, name: str) -> None:
     key, version, says = ERRORS[name]
     wire = Wire()
     connection = wire.connect().syn()

@@ -29,12 +29,12 @@ ACKS = CAPTURES / "kafka4-librdkafka-acks.pcap"
 def test_public_names_are_documented() -> None:
     assert package.__all__ == sorted(package.__all__)
     for name in package.__all__:
-        assert getattr(package, name).__doc__, f"{name} says nothing of itself"
+        assert getattr(package, name).__doc__, f"{name} has no docstring"
     with pytest.raises(AttributeError, match="no attribute 'play'"):
         package.play  # noqa: B018
 
 
-def test_importing_it_loads_no_asyncio() -> None:
+def test_the_import_loads_no_asyncio() -> None:
     code = "import replay, sys; sys.exit('asyncio' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 

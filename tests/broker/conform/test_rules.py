@@ -77,7 +77,7 @@ def log_in(it: Line) -> int:
 
 @pytest.mark.parametrize("shape", SECURE, ids=lambda it: it.version)
 class TestBroker:
-    def test_f06_a_spoilt_batch_without_acks_ends_the_connection(
+    def test_f06_an_invalid_batch_with_acks_0_ends_the_connection(
         self, kafka: StartCluster, shape: Shape
     ) -> None:
         batch = build_records([new_batch([Record(value=b"lamp")])])
@@ -97,7 +97,7 @@ class TestBroker:
             assert it.ask(METADATA, 9, topics=[]) is not None
             assert it.send((0xFFFFFFFE).to_bytes(4, "big")) is None
 
-    def test_f14_versions_that_are_not_offered_end_the_connection(
+    def test_f14_versions_not_offered_end_the_connection(
         self, kafka: StartCluster, shape: Shape
     ) -> None:
         with line(kafka, shape, "PLAINTEXT") as it:
@@ -105,7 +105,7 @@ class TestBroker:
             frame[6:8] = (99).to_bytes(2, "big")
             assert it.send(bytes(frame)) is None
 
-    def test_v06_nothing_goes_on_after_what_was_asked_before_the_login(
+    def test_v06_a_request_before_the_login_ends_the_connection(
         self, kafka: StartCluster, shape: Shape
     ) -> None:
         with line(kafka, shape) as it:
@@ -131,7 +131,9 @@ class TestBroker:
                 assert monotonic() - begun < PATIENCE_S
             assert monotonic() - begun > lifetime_ms / 1000 * 0.9
 
-    def test_s02_who_logs_in_again_goes_on(self, kafka: StartCluster, shape: Shape) -> None:
+    def test_s02_reauthentication_extends_the_session(
+        self, kafka: StartCluster, shape: Shape
+    ) -> None:
         with line(kafka, shape) as it:
             lifetime_ms = log_in(it)
             begun = monotonic()

@@ -81,7 +81,7 @@ def test_panes() -> None:
     play(scene)
 
 
-def test_a_filter_while_it_is_typed() -> None:
+def test_a_filter_while_typing() -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.press("slash")
@@ -151,7 +151,7 @@ def test_modes_show_other_rows() -> None:
 
 
 @pytest.mark.parametrize("key", ["3", "5"])
-def test_rows_that_are_no_longer_shown_are_dropped(key: str) -> None:
+def test_rows_no_longer_shown_are_dropped(key: str) -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.press(key)

@@ -1,4 +1,4 @@
-"""Lists that a pass of their own fills: records and events."""
+"""Lists filled by separate passes: records and events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_list_of_records_has_the_rows_of_the_command() -> None:
     play(scene)
 
 
-def test_keys_and_values_of_records_are_in_no_memory() -> None:
+def test_keys_and_values_of_records_are_not_kept_in_memory() -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.press("3")
@@ -45,14 +45,14 @@ def test_keys_and_values_of_records_are_in_no_memory() -> None:
             values = sum(len(parts.value(row, "value") or b"") for row in range(len(parts)))
             held = held_bytes(parts)
             assert held < 60 * len(parts)
-            # Read again: nothing is kept.
+            # Read again, as nothing is kept.
             assert values > 10_000
             assert held_bytes(parts) == held
 
     play(scene)
 
 
-def test_a_full_list_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_list_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mode_passes, "MAX_RECORDS", 10)
 
     async def scene() -> None:

@@ -33,7 +33,7 @@ def spooled(values: list[bytes | None], spool: ByteSpool | None = None) -> Spool
 
 
 @given(values=VALUES)
-def test_values_come_back(values: list[bytes | None]) -> None:
+def test_values_are_read_back(values: list[bytes | None]) -> None:
     column = spooled(values, ByteSpool())
     whole = column.unpack()
     assert isinstance(whole, Slices)
@@ -43,7 +43,7 @@ def test_values_come_back(values: list[bytes | None]) -> None:
     assert [some.value(row) for row in range(len(some))] == values[::2]
 
 
-def test_headers_come_back() -> None:
+def test_headers_are_read_back() -> None:
     lists = [
         [{"key": "a", "value": b"1"}, {"key": "\udcff", "value": None}],
         [],
@@ -91,7 +91,7 @@ def test_a_list_sorts_and_selects_by_columns_in_a_file() -> None:
 
 
 def held_bytes(parts: RowParts) -> int:
-    """Return the bytes of all arrays and bytes that parts refer to, but not their spool."""
+    """Return the memory of all arrays and bytes referred to by parts, except their spool."""
     seen: set[int] = set()
     found, held = list[object](parts.parts), 0
     while found:
@@ -107,7 +107,7 @@ def held_bytes(parts: RowParts) -> int:
     return held
 
 
-def test_no_value_stays_in_memory() -> None:
+def test_values_are_not_kept_in_memory() -> None:
     """A part refers to its numbers only: neither to bytes nor to the arrays of its window."""
     spool, parts = ByteSpool(), RowParts()
     parts.append(records(spool, *(b"%0200d" % number for number in range(1000))))

@@ -49,7 +49,7 @@ def test_a_topic_is_created_once_under_the_prefix() -> None:
     with_target({"CreateTopics": created, "Metadata": _metadata, "ListOffsets": lambda _: {}}, do)
 
 
-def test_a_leader_that_does_not_know_yet_is_waited_for() -> None:
+def test_a_new_leader_is_awaited() -> None:
     errors = iter([UNKNOWN_TOPIC, UNKNOWN_TOPIC, 0])
 
     def listed(message: Message) -> Answer:
@@ -120,7 +120,7 @@ def test_fixtures_are_removed_and_those_left_are_reported() -> None:
     with_target({"DeleteTopics": topics, "DeleteGroups": groups}, do)
 
 
-def test_fixtures_that_can_not_be_deleted_are_left() -> None:
+def test_undeletable_fixtures_are_left() -> None:
     async def do(target: Target) -> None:
         own = Fixtures(target)
         topic = own.topic_name("t")

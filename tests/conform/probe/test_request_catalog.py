@@ -46,7 +46,7 @@ def test_requests_name_only_resources_of_the_probe() -> None:
                 assert after.startswith((OWN.prefix, "range'")), (name, after[:40])
 
 
-def test_resources_that_a_request_may_create_are_recorded() -> None:
+def test_resources_created_by_requests_are_recorded() -> None:
     for version in (0, 7):
         WRITES["CreateTopics"](version)
         assert f"{OWN.prefix}made-{version}" in OWN.topics

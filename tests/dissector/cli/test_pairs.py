@@ -130,7 +130,7 @@ def test_status_is_one_of_four(good: Run, shop: Path) -> None:
     assert {row["status"] for row in rows} == {"answered", "unanswered", "no_response", "orphan"}
 
 
-def test_an_ipv6_side_is_in_brackets_and_a_null_client_id_stays_null(good: Run, shop: Path) -> None:
+def test_ipv6_addresses_are_in_brackets_and_null_client_ids_are_null(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "connection == 2").rows
     assert (row["client"], row["broker"]) == ("[fd00::1]:50001", "[fd00::2]:9092")
     assert row["client_id"] is None

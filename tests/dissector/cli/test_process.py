@@ -55,7 +55,7 @@ def test_the_command_as_a_process(shop: Path) -> None:
     assert ended("pairs", "nowhere") == (2, b"", b"kafkashark: nowhere: no such file\n")
 
 
-def test_utf8_whatever_the_locale(shop: Path) -> None:
+def test_utf8_in_any_locale(shop: Path) -> None:
     env = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     status, out, err = ended("records", shop, "-T", "ndjson", env=env)
     assert (status, err) == (0, b"")

@@ -40,7 +40,7 @@ def statuses(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tu
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_response_captured_before_its_request_waits_for_it(whole: bool) -> None:
+def test_a_response_captured_before_its_request_waits(whole: bool) -> None:
     lines = [
         (0, beat(1), 0),
         (1, response_frame(1), 1),

@@ -140,9 +140,7 @@ def test_a_false_filter(text: str) -> None:
         ("topic == a", {"topics": ("a", "b")}, True),
     ],
 )
-def test_columns_that_are_null_or_empty(
-    text: str, columns: dict[str, object], expected: bool
-) -> None:
+def test_null_and_empty_columns(text: str, columns: dict[str, object], expected: bool) -> None:
     assert parse(text).matches(produce(**columns)) is expected
 
 

@@ -167,7 +167,7 @@ def _counts(span: Span) -> bool:
 
 
 def _nested(span: Span, data: bytes, flexible: bool) -> int:
-    """Check that spans lie inside their parents without overlap; return the bytes of leaves."""
+    """Check that spans are inside their parents without overlap; return the bytes of leaves."""
     assert span.problem == ""
     assert span.start <= span.end
     if not span.children:

@@ -246,7 +246,7 @@ def test_any_segmentation(tmp_path: Path, version: str, seed: int) -> None:
     assert [content(out, side) for side in (0, 1)] == [recorded.sent(0), recorded.sent(1)]
 
 
-def test_a_record_has_the_time_of_the_packet_that_completes_it() -> None:
+def test_a_record_has_the_time_of_its_last_packet() -> None:
     made = Maker()
     made.handshake()
     made.data(CLIENT, b"a" * 100)

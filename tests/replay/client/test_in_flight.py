@@ -106,7 +106,7 @@ def test_the_timer_follows_the_shortest_timeout() -> None:
         assert timers.due_s()[-1] <= 9
         waiting.receive(b"\0\0\0\2")
         waiting.add(RecordingRequest(patience_s=50))
-        assert timers.due_s()[-1] <= 9  # and is then set anew
+        assert timers.due_s()[-1] <= 9  # and is then set again
         timers.run_newest()
         assert 50 < timers.due_s()[-1] <= 59
         assert not failures

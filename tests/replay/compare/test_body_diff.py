@@ -35,7 +35,7 @@ def _partition(body: dict[str, Any]) -> dict[str, Any]:
     return partition
 
 
-def test_an_unmapped_offset_is_compared_as_it_is() -> None:
+def test_an_unmapped_offset_is_compared_unchanged() -> None:
     assert found("Produce", 7, produced(base_offset=5), produced(base_offset=6)) == (
         Verdict.DIFFERS,
         [("responses[orders].partition_responses[0].base_offset", 5, 6)],
@@ -49,7 +49,7 @@ def test_offsets_are_translated() -> None:
     assert found("Produce", 7, produced(base_offset=5), live, ids) == (Verdict.SAME, [])
 
 
-def test_the_first_offset_of_a_log_whose_first_records_are_not_captured() -> None:
+def test_the_first_offset_of_a_log_with_uncaptured_first_records() -> None:
     ids = IdMap()
     ids.offsets.learn("orders", 0, captured=8, live=0, count=2)
     ids.offsets.learn("orders", 0, captured=0, live=0)  # the start of both logs
@@ -262,7 +262,7 @@ def test_user_data_of_assignors_is_compared_decoded() -> None:
     assert (verdict, differences) == (Verdict.DIFFERS, [(at, [0], [2])])
 
 
-def test_a_batch_whose_offsets_go_back_when_they_are_translated() -> None:
+def test_a_batch_with_decreasing_mapped_offsets() -> None:
     ids = IdMap()
     ids.offsets.learn("orders", 0, 10, 0, 1)
     ids.offsets.learn("orders", 0, 3, 5, 1)

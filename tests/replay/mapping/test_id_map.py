@@ -79,7 +79,7 @@ def test_resources_map_both_ways(kind: int, captured: str, live: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["*", "kafka-cluster"])
-def test_wildcard_names_stay(name: str) -> None:
+def test_wildcard_names_are_unchanged(name: str) -> None:
     assert _id_map().live(Role.RESOURCE, name, Scope(kind=4 if name != "*" else 2))[0] == name
 
 

@@ -291,7 +291,7 @@ def test_directories_of_the_target_are_learned() -> None:
     assert [each.path for each in sent.dirs] == ["/y", "/elsewhere"]
 
 
-def test_without_a_captured_answer_only_names_are_learned() -> None:
+def test_without_a_captured_response_only_names_are_learned() -> None:
     ids = IdMap(topology({}))
     live = whole("Produce", 8, _produced({"a": (0, 1)}), "response")
     learn(step("Produce", 8), whole("Produce", 8, _produce({"a": (0, 1)})), None, live, 8, ids)

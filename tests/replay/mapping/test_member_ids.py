@@ -64,7 +64,7 @@ def test_old_generations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert known == [6, 7, 8]
 
 
-def test_a_join_without_a_captured_answer_leads_to_the_next_generation() -> None:
+def test_a_join_without_a_captured_response_leads_to_the_next_generation() -> None:
     members = MemberMap()
     members.learn_next_generation("g", "m", 9)
     assert members.live_generation("g", "m", 3) == 3

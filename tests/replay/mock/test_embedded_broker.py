@@ -226,7 +226,7 @@ def test_a_failed_start_leaves_no_threads(monkeypatch: pytest.MonkeyPatch) -> No
     assert threading.active_count() == before
 
 
-def test_the_end_closes_connections_that_are_being_opened() -> None:
+def test_the_end_closes_connections_being_opened() -> None:
     """A ResourceWarning of a transport, an error here, would show one that was left open."""
     for _ in range(20):
         with EmbeddedBroker() as embedded:

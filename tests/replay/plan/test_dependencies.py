@@ -103,7 +103,7 @@ def test_control_records_wait_for_the_end_of_their_transaction() -> None:
     assert it.after() == [(), (0,), ()]
 
 
-def test_a_topic_is_created_by_the_request_that_created_it() -> None:
+def test_a_topic_is_created_by_the_same_request_as_captured() -> None:
     """Workers of Connect create the same topics at the same moment."""
     it = Exchanges()
     topic = {("topic", "t")}

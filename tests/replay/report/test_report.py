@@ -57,7 +57,7 @@ def _differing(number: int):  # type: ignore[no-untyped-def]
     return differing, *compare_outcome(differing, IdMap())
 
 
-def test_differences_that_may_follow_from_omitted_requests_are_marked() -> None:
+def test_differences_due_to_omitted_requests_are_marked() -> None:
     lacking = outcomes()
     for each in lacking:
         each.step.missing_prerequisites = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
@@ -89,7 +89,7 @@ def test_omitted_requests_have_reasons() -> None:
     ]
 
 
-def test_requests_whose_response_was_not_awaited_count_as_sent() -> None:
+def test_requests_without_an_awaited_response_count_as_sent() -> None:
     stopped = outcome(
         "Produce", 7, produced(), None, failure="ended", is_refused=True, latency_ns=None
     )

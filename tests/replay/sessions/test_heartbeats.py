@@ -256,7 +256,7 @@ def test_a_member_silent_beyond_its_session_expires() -> None:
     assert run(play).requests
 
 
-def test_a_member_whose_next_request_is_too_late_expires() -> None:
+def test_a_member_with_a_late_next_request_expires() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         beats.expect_request(0, SOON_MS * MS)

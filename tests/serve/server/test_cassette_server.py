@@ -89,7 +89,7 @@ def large_fetch() -> bytes:
     return frames.request(key, 12, 1, max_bytes=1 << 20, topics=[topic])
 
 
-def test_a_client_that_does_not_read_does_not_delay_others() -> None:
+def test_a_stalled_client_does_not_delay_others() -> None:
     with (
         Cassette(SHIPPED / "librdkafka-large.pcap.gz") as served,
         RawClient(served.bootstrap) as slow,
@@ -101,7 +101,7 @@ def test_a_client_that_does_not_read_does_not_delay_others() -> None:
     assert served.report.counts["Fetch"] < 500, "no more requests are read than responses are taken"
 
 
-def test_the_end_does_not_wait_for_a_client_that_does_not_read() -> None:
+def test_the_end_does_not_wait_for_stalled_clients() -> None:
     with ExitStack() as clients:
         with Cassette(SHIPPED / "librdkafka-large.pcap.gz") as served:
             slow = clients.enter_context(RawClient(served.bootstrap))
@@ -163,7 +163,7 @@ def test_too_new_a_version_of_api_versions_is_answered_in_version_0() -> None:
 
 
 @pytest.mark.parametrize(("latency", "is_answered"), [(1e9, False), ("none", True)])
-def test_an_answer_takes_its_latency(latency: float | str, is_answered: bool) -> None:
+def test_responses_have_the_given_latency(latency: float | str, is_answered: bool) -> None:
     with (
         Cassette(CAPTURE, latency=latency) as served,
         RawClient(served.bootstrap) as slow,
@@ -183,7 +183,7 @@ def test_latencies_are_parsed() -> None:
 
 
 @pytest.mark.parametrize("is_tls", [False, True])
-def test_the_end_closes_connections_that_are_being_accepted(is_tls: bool) -> None:
+def test_the_end_closes_connections_being_accepted(is_tls: bool) -> None:
     """A ResourceWarning of a transport, an error here, would reveal an open one."""
     context = None
     if is_tls:

@@ -176,7 +176,7 @@ def _silent(wait_ms: int, syn: bool = True) -> Scene:
     return scene
 
 
-def test_a_member_that_is_silent_for_its_session_timeout() -> None:
+def test_a_member_silent_for_its_session_timeout() -> None:
     assert rebalances(_silent(6000))[1:] == [("rebalance", "session timeout", True)]
 
 

@@ -76,7 +76,7 @@ def test_slow_connections_are_no_storm() -> None:
     assert not only(events_of(scene, "connection"), "reconnect storm")
 
 
-def test_who_closed_first() -> None:
+def test_the_side_that_closed_first() -> None:
     scene = Scene()
     scene.connect().request(METADATA, 9, 1, topics=None).fin()
     (event,) = events_of(scene, "connection")

@@ -121,7 +121,7 @@ def test_the_topic_id_of_the_kraft_log_is_known() -> None:
     assert names.name(UUID(int=1)) == "__cluster_metadata"
 
 
-def test_messages_that_may_define_topic_names() -> None:
+def test_messages_with_definitions_of_topic_names() -> None:
     versions = [v for v in range(20) if may_define_names(METADATA, v)]
     assert versions[0] == 10, "KIP-516: since Metadata v10"
     assert not any(may_define_names(FETCH, v) for v in range(20))

@@ -268,7 +268,7 @@ def test_doubtful_responses_are_kept_up_to_a_limit(
 def test_a_message_incomplete_at_the_end_of_its_connection(
     tmp_path: Path, how: str, expected: str, came: int
 ) -> None:
-    """The capture is whole: only where it ends before the connection does bytes may lack."""
+    """The capture is complete: only an earlier end of the capture explains missing bytes."""
     wire = Wire()
     connection = wire.connect().syn()
     connection.client(request(HEARTBEAT, 4, 1, group_id="g", generation_id=1, member_id="m"))

@@ -1,4 +1,4 @@
-"""Runs of records give what the records give one by one."""
+"""Decryption of runs of records equals decryption one by one."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def cut(source: random.Random, data: bytes) -> Iterator[bytes]:
         data = data[size:]
 
 
-def talk(source: random.Random, suite: int) -> Maker:
-    """Send data of all sizes, and sometimes something else."""
+def made_traffic(source: random.Random, suite: int) -> Maker:
+    """Send data of all sizes, and sometimes other records."""
     made = Maker(suite)
     made.handshake()
     for _ in range(120):
@@ -76,7 +76,7 @@ def talk(source: random.Random, suite: int) -> Maker:
 
 
 def compare(flights: list[Flight], keys: list[str], keylog: Path, window_bytes: int) -> TlsSummary:
-    """Hold the reading of a capture against a connection that is fed packet by packet."""
+    """Compare the reading of a capture with a connection fed packet by packet."""
     keylog.write_text("".join(f"{line}\n" for line in keys))
     connection, out = decrypt(KeyLog([keylog]), flights)
     found, summary = read(flights, keylog, window_bytes)
@@ -95,7 +95,7 @@ def test_key_updates_padding_alerts_and_wrong_tags(
     tmp_path: Path, seed: int, damage: float, window_bytes: int
 ) -> None:
     source = random.Random(seed)
-    made = talk(source, (0x1301, 0x1302, 0x1303, 0x1304)[seed])
+    made = made_traffic(source, (0x1301, 0x1302, 0x1303, 0x1304)[seed])
     flights = pieces(made.flights, lambda data: cut(source, data))
     for at, (side, data) in enumerate(flights):
         if at > 30 and source.random() < damage:
@@ -112,7 +112,7 @@ def test_ciphers_of_tls12(tmp_path: Path, name: str) -> None:
     source = random.Random(name)
     party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0")
     sizes = (source.choice((1, 50, 4_000, 40_000)) for _ in range(60))
-    sent = party.talk([(source.randrange(2), source.randbytes(size)) for size in sizes])
+    sent = party.connect([(source.randrange(2), source.randbytes(size)) for size in sizes])
     flights = pieces(sent.flights, lambda data: cut(source, data))
     lines = party.key_log.read_text().splitlines()
     summary = compare(flights, lines, tmp_path / "again.log", 1 << 20)

@@ -125,7 +125,7 @@ def test_both_forms_agree(name: str, data: st.DataObject, source: Source) -> Non
 
 
 @pytest.mark.parametrize(("plain", "value", "data"), CASES)
-def test_construct_compiles_it(plain: Construct, value: Any, data: str) -> None:
+def test_construct_compiles_codecs(plain: Construct, value: Any, data: str) -> None:
     encoded = bytes.fromhex(data)
     compiled = plain.compile()
     assert compiled.source.count("linkedparsers[") == 1

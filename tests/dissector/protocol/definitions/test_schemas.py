@@ -52,8 +52,8 @@ def test_fields_whose_names_suggest_a_secret_are_masked(tmp_path: Path) -> None:
     assert secret == {"DbPassword", "Tokens", "Inner.AuthBlob"}
 
 
-def test_declared_secrets_stay_secret(tmp_path: Path) -> None:
-    """A newer SaslAuthenticate has its token elsewhere; nothing in its name says so."""
+def test_declared_secrets_are_masked_in_new_versions(tmp_path: Path) -> None:
+    """A newer SaslAuthenticate has its token in another field, with an inconspicuous name."""
     fields = field("Reason", "string"), field("AuthBytes", "bytes"), field("Principal", "string")
     request = spec("SaslAuthenticateRequest", 36, "request", *fields, validVersions="3")
     response = spec("SaslAuthenticateResponse", 36, "response", validVersions="3")
@@ -66,7 +66,7 @@ def test_declared_secrets_stay_secret(tmp_path: Path) -> None:
         assert [path for path, each in found.request.iter_fields(2)] == ["AuthBytes"]
 
 
-def test_a_field_that_was_only_renamed_keeps_our_name(tmp_path: Path) -> None:
+def test_a_renamed_field_keeps_its_declared_name(tmp_path: Path) -> None:
     fields = field("GroupName", "string"), field("GenerationId"), field("MemberId", "string")
     request = spec("HeartbeatRequest", 12, "request", *fields, flexibleVersions="none")
     with using(Schemas.of(written(tmp_path, request))):

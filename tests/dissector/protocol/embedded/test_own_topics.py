@@ -46,7 +46,7 @@ def test_an_offset_commit(version: int, key_version: int) -> None:
     assert value.items() <= record.value.value.items()
 
 
-def test_an_offset_commit_as_kafka_writes_it() -> None:
+def test_an_offset_commit_in_the_bytes_of_kafka() -> None:
     """Key and value as stored by a Kafka 3.x broker, byte by byte."""
     key = bytes.fromhex("0001 0005 67726f7570 0006 6f7264657273 00000000")
     value = bytes.fromhex("0003 000000000000002a ffffffff 0000 0000018bcfe56800")

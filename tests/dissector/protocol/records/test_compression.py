@@ -115,7 +115,7 @@ def test_truncated_input_gives_its_data_and_a_problem(number: int) -> None:
         assert data.startswith(out)
 
 
-def test_an_lz4_frame_that_is_only_a_header() -> None:
+def test_an_lz4_frame_of_only_a_header() -> None:
     header = compress(CODEC_IDS["lz4"], b"hello", magic=0)[:7]
     assert decompress(CODEC_IDS["lz4"], header, magic=0) == (b"", "lz4 frame ends early", "")
 

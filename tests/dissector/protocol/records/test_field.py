@@ -90,7 +90,7 @@ def test_a_truncated_batch_has_its_header_fields() -> None:
     assert (stub.base_offset, stub.batch_length, stub.magic) == (None, None, None)
 
 
-def test_a_partial_batch_is_a_problem_unless_it_may_be_cut() -> None:
+def test_a_partial_batch_is_a_problem_unless_allowed() -> None:
     (tail,) = parse_records(ONE[:30], may_be_cut=False)
     assert tail.problems == [Problem("batch is cut off after 30 bytes", "records[0]", 0)]
     assert parse_records(ONE, may_be_cut=False)[0].problems == []

@@ -160,7 +160,7 @@ def test_a_truncated_wrapper_gives_its_whole_messages() -> None:
     assert batch.problems == [Problem("gzip data ends early", "records[0].value", 26)]
 
 
-def test_a_message_inside_that_is_too_small_ends_the_set() -> None:
+def test_a_too_small_inner_message_ends_the_set() -> None:
     small = struct.pack(">qi", 0, 5) + bytes(20)
     batch = only(wrapper(PLAIN + small, offset=1))
     assert len(batch.records) == 1
