@@ -7,7 +7,6 @@ counts too.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,8 @@ HEADER_BYTES = 5
 MAX_HEAD_BYTES = 1 << 16
 """How much of a connection is searched for records, if its beginning was not captured."""
 
-_RECORD = re.compile(rb"(?s)(?=\x17\x03\x03([\x00-\x48].))")
+_DATA_RECORD = b"\x17\x03\x03"
+_MAX_BODY_BYTES = 0x48FF
 
 Piece = tuple[int, bytes, int, int]
 """Side, bytes, time and packet."""
@@ -160,11 +160,21 @@ def begins_record(chunks: Chunks, rows: Ints, start_captured: NDArray[np.bool_])
 
 def has_chain(stream: bytes, packet_ends: set[int]) -> bool:
     """Return whether a record of data ends with a packet, or is followed by another one."""
-    for match in _RECORD.finditer(stream):
-        end = match.start() + HEADER_BYTES + int.from_bytes(match[1], "big")
-        if end in packet_ends or _RECORD.match(stream, end):
+    at = stream.find(_DATA_RECORD)
+    while at >= 0:
+        end = _record_end(stream, at)
+        if end is not None and (end in packet_ends or _record_end(stream, end) is not None):
             return True
+        at = stream.find(_DATA_RECORD, at + 1)
     return False
+
+
+def _record_end(stream: bytes, at: int) -> int | None:
+    """Return where the record of data with its header here ends; None: there is no such header."""
+    header = stream[at : at + HEADER_BYTES]
+    length = int.from_bytes(header[3:], "big")
+    is_header = len(header) == HEADER_BYTES and header.startswith(_DATA_RECORD)
+    return at + HEADER_BYTES + length if is_header and length <= _MAX_BODY_BYTES else None
 
 
 def bytes_of(chunks: Chunks, row: int, most: int | None = None) -> bytes:
