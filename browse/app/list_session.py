@@ -199,7 +199,7 @@ class ListSession:
                 return int(rows[0]) if len(rows) else None
 
     def _find(self, connection: int, packet: int, correlation_id: int | None = None) -> int | None:
-        """Return the exchange whose request or response a packet completed."""
+        """Return the exchange with a request or response completed by a packet."""
         parts = self.loading.parts
         requests, responses = parts.numbers("request_packet"), parts.numbers("response_packet")
         found = (parts.numbers("connection") == connection) & (

@@ -29,7 +29,7 @@ class RecordRun:
 
     Attributes:
         data: The bytes.
-        held: How many of these came before the run.
+        held: Number of these received before the run.
         stops: The end of each record, as an offset in `data`.
         contents: The plaintext of each record.
         valid_bytes: With more bytes of `data` another record, or none, is complete: one that does

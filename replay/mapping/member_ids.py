@@ -56,7 +56,7 @@ class MemberMap:
                 self._captured_generations.setdefault(key, _Generations()).learn(live, captured)
 
     def learn_next_generation(self, group: str, member: str, live: int) -> None:
-        """Learn a live generation without a captured response of its own: it is the next one."""
+        """Learn a live generation without a separate captured response: it is the next one."""
         generations = self._live_generations.get((group, member))
         if generations is not None and generations.by_number:
             self.learn_generation(group, member, max(generations.by_number) + 1, live)

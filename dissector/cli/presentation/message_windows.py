@@ -29,7 +29,7 @@ REQUEST = 0
 """Index of requests in a window's packet numbers."""
 
 MAX_WAITING_LINES = 1 << 16
-"""So many rows of messages that are read as objects may wait."""
+"""Maximum number of waiting rows of messages read as objects."""
 
 Ordered: TypeAlias = tuple[AnyWindow, int]
 """A window, and the first packet of messages that may still come after it."""

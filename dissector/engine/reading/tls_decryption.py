@@ -83,7 +83,7 @@ class TlsDecryption:
 
     @property
     def decrypted_count(self) -> int:
-        """Of how many connections there is plaintext."""
+        """Number of connections with plaintext."""
         return len(self._decrypted)
 
     def summary_of(self, number: int) -> TlsSummary | None:

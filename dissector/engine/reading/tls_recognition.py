@@ -22,7 +22,7 @@ UNDECIDED, PASSES, TLS = range(3)
 
 HEADER_BYTES = 5
 MAX_HEAD_BYTES = 1 << 16
-"""How much of a connection is searched for records, if its beginning was not captured."""
+"""Bytes of a connection searched for records, if its beginning was not captured."""
 
 _DATA_RECORD = b"\x17\x03\x03"
 _MAX_BODY_BYTES = 0x48FF

@@ -67,7 +67,7 @@ class TapeRows(NamedTuple):
 
 
 def program_arrays(code: Any, tags: Any, wanted: Any) -> ProgramArrays:
-    """Return programs with a stack of their own."""
+    """Return programs with a separate stack."""
     stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
     return ProgramArrays._make((code, tags, wanted, stack))
 

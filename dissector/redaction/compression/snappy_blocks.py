@@ -87,7 +87,7 @@ def _copy_cost(count: int, offset: int) -> int:
 
 
 def _encode(raw: bytes, sequences: list[Sequence], missing: int) -> tuple[bytes, int]:
-    """Return the block, and how much is missing still: lengths may be longer than they need."""
+    """Return the block, and the number of missing bytes: lengths may be longer than necessary."""
     out, at = bytearray(), 0
     for literals, match, offset in sequences:
         if literals:

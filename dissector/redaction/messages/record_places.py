@@ -41,7 +41,7 @@ def find_records(data: bytes, count: int) -> tuple[list[RecordPlaces], int]:
 
     Args:
         data: Records one after the other, decompressed.
-        count: How many there should be.
+        count: Expected number of records.
 
     Returns:
         The records that are whole, and where they end.

@@ -44,7 +44,7 @@ class _Level(NamedTuple):
 
     Attributes:
         topic: The name of their topic, if it is known.
-        depth: In how many wrappers they are.
+        depth: Number of enclosing wrappers.
         mark_bytes: Bytes of the marks of contents.
     """
 

@@ -137,7 +137,7 @@ BY_NAME: dict[str, Meaning] = {
     # Timestamps among the names in _time_ms; the other such names are durations.
     "log_append_time_ms": lambda value: "CreateTime is used" if value == -1 else _time(value),
     "transaction_start_time_ms": _time,
-    # Special values without a meaning of their own.
+    # Special values without a specific meaning.
     **dict.fromkeys(("leader_id", "controller_id", "leader", "broker_id", "node_id"), _NONE),
     **dict.fromkeys(("producer_id", "producer_epoch", "base_sequence", "generation_id"), _NONE),
     **dict.fromkeys(("ongoing_txn_producer_id", "ongoing_txn_producer_epoch"), _NONE),
