@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -87,6 +88,21 @@ def test_topics_outside_the_capture_are_unknown(served: Cassette) -> None:
         assert _fetch(client, 9, 0).error_code == UNKNOWN_TOPIC
         assert _produce(client, 9).error_code == UNKNOWN_TOPIC
     assert [each.api for each in served.misses] == ["Metadata", "Fetch", "Produce"]
+
+
+def test_a_topic_id_unknown_then_is_unknown_again() -> None:
+    unknown = UUID(int=9)
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    part |= {"current_leader_epoch": -1, "log_start_offset": -1, "last_fetched_epoch": -1}
+    topics = [{"topic_id": unknown, "partitions": [part]}]
+    with (
+        Cassette(SHIPPED / "kafka4-sweep-data.pcap", strict=True) as served,
+        RawClient(served.bootstrap) as client,
+    ):
+        (topic,) = client.ask("Fetch", 18, topics=topics, max_bytes=1 << 20).responses
+    assert topic.topic_id == unknown
+    assert topic.partitions[0].error_code == error_code("UNKNOWN_TOPIC_ID")
+    assert not served.misses
 
 
 def test_ends_of_partitions_advance(served: Cassette) -> None:

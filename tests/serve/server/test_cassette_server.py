@@ -12,6 +12,7 @@ import pytest
 
 from dissector.errors import UsageError
 from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import NO_ID
 from serve.public import Cassette
 from serve.server.serve_options import ServeOptions, parse_latency
@@ -160,6 +161,13 @@ def test_too_new_a_version_of_api_versions_is_answered_in_version_0() -> None:
         assert message.body is not None
         assert (message.api_version, message.body.error_code) == (0, 35)
         assert [each.api_key for each in message.body.api_keys] == [key]
+
+
+def test_a_listener_without_sasl_refuses_logins() -> None:
+    capture = SHIPPED / "kafka4-sweep-admin.pcap"
+    with Cassette(capture) as served, RawClient(served.bootstrap) as client:
+        answer = client.ask("SaslHandshake", 1, mechanism="PLAIN")
+    assert answer.error_code == error_code("ILLEGAL_SASL_STATE")
 
 
 @pytest.mark.parametrize(("latency", "is_answered"), [(1e9, False), ("none", True)])
