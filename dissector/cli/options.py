@@ -287,7 +287,8 @@ class Source:
         reading = self.capture.reading
         if reading is None or self.capture.options.stop.is_requested:
             return
-        if len(reading.decryption) or self.explains_no_kafka:
+        has_kafka = any(connection.speaks == "kafka" for connection in reading.correlator)
+        if not has_kafka and (len(reading.decryption) or self.explains_no_kafka):
             from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 
             explanation = "" if self.reports_unreadable else unreadable_tls(reading)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
@@ -66,7 +65,11 @@ def is_terminal(output: str | None) -> bool:
 
 def terminal_width(output: str | None) -> int | None:
     """Return the width of the output's terminal; None if the output is not a terminal."""
-    return get_terminal_size().columns if is_terminal(output) else None
+    if not is_terminal(output):
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def write_rows(
@@ -135,7 +138,7 @@ def open_atomic(output: str | None) -> Iterator[BinaryIO]:
         with file:
             yield file
         if path.exists():
-            shutil.copymode(path, part)
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
         part.replace(path)
 
 

@@ -13,7 +13,7 @@ _MIN_HEADER = 10
 """A line of a heading that is longer may be cut to this width."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Layout:
     """
     Layout of a table on a terminal.
@@ -31,7 +31,7 @@ class Layout:
     report: Callable[[Sequence[str]], None] = field(default=lambda names: None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ColumnWidth:
     """
     The widths that a column needs.
