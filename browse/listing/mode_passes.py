@@ -50,7 +50,6 @@ class RecordPass(Pass):
         super().__init__(access.reopen(text or None, True), access.total_bytes)
         self.parts = RowParts()
         self.is_full = False
-        self._spool = ByteSpool()
         self._joined, self._waiting = ColumnConcatenator(), 0
         self._show_secrets = access.show_secrets
 
@@ -59,7 +58,7 @@ class RecordPass(Pass):
         self.run(self._read)
 
     def _read(self) -> None:
-        selection = self.source.selection
+        selection, self._spool = self.source.selection, ByteSpool()
 
         def rows(exchange: Exchange) -> Iterator[Row]:
             return decoded_rows(selection.records(exchange), self._show_secrets)

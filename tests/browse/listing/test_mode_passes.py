@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -48,6 +51,22 @@ def test_keys_and_values_of_records_are_not_kept_in_memory() -> None:
             # Read again, as nothing is kept.
             assert values > 10_000
             assert held_bytes(parts) == held
+
+    play(scene)
+
+
+def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+
+    async def scene() -> None:
+        async with screen() as each:
+            await each.press("3")
+            assert each.app.session.problems() == ["capture: No space left on device"]
+            await each.press("1")
+            assert len(each.app.session.shown) == 281
 
     play(scene)
 
