@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.screen_process import SIZE, first_rows_s, parse_peaks
+from benchmarks.screen_process import SIZE, first_rows, parse_peaks
 from benchmarks.timing import Row, process
 from browse.app.browse_app import BrowseApp
 from browse.detail import DetailPanes
@@ -30,8 +30,9 @@ def rows(folder: Path) -> Iterator[Row]:
     """Time the steps a user waits for; the ratio is the time limit divided by ours."""
     capture = folder / "screen.pcap"
     write(capture, PACKETS)
-    took_s = first_rows_s(capture)
-    yield Row("browse: first rows on a terminal", "allowed", 1.0 / took_s, f"{took_s:.2f} s", 1.0)
+    took_s, cpu_s = first_rows(capture)
+    figures = f"{took_s:.2f} s, {cpu_s:.2f} s of processor"
+    yield Row("browse: first rows on a terminal", "allowed", 1.0 / took_s, figures, 1.0)
     found = asyncio.run(_times(capture))
     for what, (allowed_s, took_s) in found.items():
         yield Row(f"browse: {what}", "allowed", allowed_s / took_s, f"{took_s:.3f} s", 1.0)

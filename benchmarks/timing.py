@@ -52,7 +52,7 @@ def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -
 def first_runs(command: Sequence[str], runs: int) -> list[Run]:
     """Return the first runs of a process on a machine with empty caches."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**_environment(), "PYTHONPYCACHEPREFIX": folder}
+        environment = {**caching_environment(), "PYTHONPYCACHEPREFIX": folder}
         return [_process(command, Path(os.devnull), environment) for _ in range(runs)]
 
 
@@ -61,7 +61,7 @@ def _process(
 ) -> Run:
     launch = (sys.executable, "-I", "-S", str(_LAUNCH), str(output), *command)
     fields = subprocess.run(
-        launch, stdout=subprocess.PIPE, env=environment or _environment(), check=True
+        launch, stdout=subprocess.PIPE, env=environment or caching_environment(), check=True
     ).stdout
     status, seconds, peak_bytes, cpu_s = fields.split()
     if int(status):
@@ -70,7 +70,7 @@ def _process(
 
 
 @cache
-def _environment() -> dict[str, str]:
+def caching_environment() -> dict[str, str]:
     """Return an environment in which Python caches compiled modules, as for installed ones."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
