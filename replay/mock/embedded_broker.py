@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Self
 
+from construct import Container
+
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS
@@ -175,11 +177,11 @@ class _ProxiedConnection:
             self._pending[correlation_id] = request, version, _response(request, instead)
             # An ApiVersions request keeps the place of our response in the order of responses.
             return _HEADER.pack(API_VERSIONS, 0, correlation_id) + _NULL_CLIENT_ID
-        is_changed = self._compat.adapt_request(request)
+        body = self._compat.adapt_request(request)
         sent_as = SENT_AS.get((key, version), version)
-        if is_changed or sent_as != version:
+        if body is not request.body or sent_as != version:
             try:
-                frame = _request(request, sent_as)
+                frame = _request(request, body, sent_as)
             except RewriteError:
                 return frame  # only this version can express it
         self._pending[correlation_id] = request, sent_as, b""
@@ -207,10 +209,10 @@ class _ProxiedConnection:
         return b"" if response is None else _response(request, response)
 
 
-def _request(request: Message, version: int) -> bytes:
+def _request(request: Message, body: Container, version: int) -> bytes:
     """Encode a request in another version; raises `RewriteError` if that can't express it."""
     key = request.api_key or 0
-    body = _converted("request", request, request.body, request.api_version, version)
+    body = _converted("request", request, body, request.api_version, version)
     shape = codecs_of(key, version)
     name = request.frame[_HEADER.size : _HEADER.size + 2 + len((request.client_id or "").encode())]
     head = _HEADER.pack(key, version, request.correlation_id) + name

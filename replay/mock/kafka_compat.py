@@ -22,6 +22,7 @@ LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 """Source: Topic.java."""
 
 _MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
+_UNKNOWN_MEMBER_ID = error_code("UNKNOWN_MEMBER_ID")
 _INVALID_REQUEST = error_code("INVALID_REQUEST")
 _INVALID_TOPIC = error_code("INVALID_TOPIC_EXCEPTION")
 
@@ -60,6 +61,8 @@ class KafkaCompat:
     def respond_instead(self, request: Message) -> Container | None:
         """Return the response to a request that the mock must not get, or None for others."""
         body = request.body
+        if body is not None and request.api == "LeaveGroup" and not _is_one_by_id(body):
+            return _unknown_members(body)
         if body is None or body.get("member_id", "m"):
             return None
         if request.api == "ConsumerGroupHeartbeat":
@@ -72,8 +75,8 @@ class KafkaCompat:
             else None
         )
 
-    def adapt_request(self, request: Message) -> bool:
-        """Record a request; return whether it had to be changed."""
+    def adapt_request(self, request: Message) -> Container:
+        """Record a request; return its body, or another one in its place for the mock."""
         body = request.body
         assert body is not None
         if request.api == "JoinGroup":
@@ -81,7 +84,9 @@ class KafkaCompat:
         if request.api == "SyncGroup" and body.assignments:
             parts = {each.member_id: each.assignment for each in body.assignments}
             self._assigned[body.group_id] = body.generation_id, parts
-        return request.api == "ConsumerGroupHeartbeat" and _set_both_or_none(body)
+        if request.api == "ConsumerGroupHeartbeat":
+            return _with_both_or_none(body)
+        return _without_instance(body) if request.api == "LeaveGroup" else body
 
     def adapt_response(self, request: Message, response: Container) -> Container | None:
         """Change a response to Kafka's; None if Kafka would send none."""
@@ -123,11 +128,7 @@ class KafkaCompat:
     def adapt_leave(self, request: Container, response: Container) -> Container:
         """List the members that left, in versions with such a list."""
         if "members" in response:
-            fields = ("member_id", "group_instance_id")
-            response.members = [
-                Container(error_code=0, **{name: each[name] for name in fields})
-                for each in request.members
-            ]
+            response.members = _left(request, 0)
         return response
 
     def adapt_commit(self, request: Container, response: Container) -> Container:
@@ -191,18 +192,47 @@ def _refuse_without_id() -> Container:
     )
 
 
-def _set_both_or_none(body: Container) -> bool:
+def _with_both_or_none(body: Container) -> Container:
     """
-    Set both the topics and the pattern of a heartbeat or neither; only one would crash the process.
+    Return a heartbeat with topics and pattern, or neither: only one would crash the process.
 
     Returns:
-        Whether something was changed.
+        The body itself if it is so already.
     """
-    before = body.subscribed_topic_names, body.get("subscribed_topic_regex")
-    names, pattern = before
-    names, pattern = (names or [], pattern or "") if names or pattern else (None, None)
-    body.subscribed_topic_names, body.subscribed_topic_regex = names, pattern
-    return (names, pattern) != before
+    names, pattern = body.subscribed_topic_names, body.get("subscribed_topic_regex")
+    both = (names or [], pattern or "") if names or pattern else (None, None)
+    if both == (names, pattern):
+        return body
+    fields = ("subscribed_topic_names", "subscribed_topic_regex")
+    return Container({**body, **dict(zip(fields, both, strict=True))})
+
+
+def _is_one_by_id(body: Container) -> bool:
+    """Return whether the mock can remove the members of a LeaveGroup request: one, by its id."""
+    members = body.get("members")
+    return members is None or (len(members) == 1 and bool(members[0].member_id))
+
+
+def _unknown_members(body: Container) -> Container:
+    """Refuse to remove members: static ones without ids, as administrators do, or several."""
+    return Container(throttle_time_ms=0, error_code=0, members=_left(body, _UNKNOWN_MEMBER_ID))
+
+
+def _left(body: Container, error: int | None) -> list[Container]:
+    """Return the members of a LeaveGroup request as a response lists them."""
+    fields = ("member_id", "group_instance_id")
+    return [
+        Container(error_code=error, **{name: each[name] for name in fields})
+        for each in body.members
+    ]
+
+
+def _without_instance(body: Container) -> Container:
+    """Return a LeaveGroup request as the version for the mock has it: without instance ids."""
+    members = body.get("members")
+    if not members or members[0].group_instance_id is None:
+        return body
+    return Container({**body, "members": [Container({**members[0], "group_instance_id": None})]})
 
 
 def _partitions(request: Container, body: Container) -> Iterator[tuple[_GroupPartition, Container]]:

@@ -175,6 +175,29 @@ def test_a_member_leaves_in_any_version(version: int) -> None:
     with_link(do)
 
 
+@pytest.mark.parametrize(
+    ("members", "errors"),
+    [
+        ([("m", "static")], [0]),
+        ([("", "static")], [25]),
+        ([("m", None), ("n", None)], [25, 25]),
+    ],
+)
+def test_static_members_leave_by_their_ids(
+    members: list[tuple[str, str | None]], errors: list[int]
+) -> None:
+    """The mock removes one member, by its id; Kafka also by its instance id, and several."""
+    each = [{"member_id": m, "group_instance_id": i, "reason": None} for m, i in members]
+
+    async def do(link: BrokerConnection) -> None:
+        answer = await link.request(KEYS["LeaveGroup"], 4, {"group_id": "g", "members": each})
+        assert answer is not None
+        left = [(one.member_id, one.group_instance_id, one.error_code) for one in answer.members]
+        assert left == [(*member, error) for member, error in zip(members, errors, strict=True)]
+
+    with_link(do)
+
+
 @pytest.mark.parametrize("name", ["JoinGroup", "SyncGroup"])
 def test_group_apis_work_in_flexible_versions(name: str) -> None:
     syncs = {
