@@ -52,14 +52,14 @@ class PlainConnection:
         a: The replaced endpoint that opened it.
         b: The other one.
         sent: How many bytes of the stream each side has sent.
-        closed: Which sides have ended.
+        ends: FIN and RST of each side so far.
         is_open: Whether the handshake was written.
     """
 
     a: Endpoint
     b: Endpoint
     sent: list[int] = field(default_factory=lambda: [0, 0])
-    closed: list[bool] = field(default_factory=lambda: [False, False])
+    ends: list[int] = field(default_factory=lambda: [0, 0])
     is_open: bool = False
 
     def open(self) -> Iterator[bytes]:
@@ -78,10 +78,13 @@ class PlainConnection:
         self.sent[message.side] = max(self.sent[message.side], message.offset + message.size)
 
     def end(self, side: int, flags: int) -> Iterator[bytes]:
-        """Yield the end of a side, once."""
-        if flags & (FIN | RST) and not self.closed[side]:
-            self.closed[side] = True
-            yield self._packet(side, flags & (FIN | RST) | ACK, self.sent[side], b"")
+        """Yield the end of a side: a FIN and a RST at most, as a client may send both."""
+        new = flags & (FIN | RST) & ~self.ends[side]
+        if new:
+            # A FIN takes a sequence number.
+            offset = self.sent[side] + bool(self.ends[side] & FIN)
+            self.ends[side] |= new
+            yield self._packet(side, new | ACK, offset, b"")
 
     def _packet(self, side: int, flags: int, offset: int, payload: bytes) -> bytes:
         source, target = (self.a, self.b)[:: 1 - 2 * side]
