@@ -19,7 +19,8 @@ __remote_log_metadata kafka-cluster
 
 _WORDS = """
 consumer connect classic share streams sr unknown
-range roundrobin sticky cooperative-sticky uniform simple compatible sessioned default eager
+range roundrobin RoundRobinAssigner sticky cooperative-sticky uniform simple compatible sessioned
+default eager
 stream copartition
 PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL CONTROLLER BROKER INTERNAL EXTERNAL CLIENT REPLICATION
 PLAIN SCRAM-SHA-256 SCRAM-SHA-512 GSSAPI OAUTHBEARER SCRAM
