@@ -3,7 +3,8 @@ Replaces names and contents of requests and responses, in place.
 
 A message keeps its size and every length in it. Bytes that do not match a declaration become zeros:
 from the first field on that can't be decoded, behind the body, in unknown tagged fields, and whole
-bodies of unknown APIs and versions.
+bodies of unknown APIs and versions. A message that can't be decoded remains so: where zeros would
+be a legal body, all these bytes are another constant.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from uuid import UUID
 
 from dissector.protocol.embedded.fields import decode_field
 from dissector.protocol.embedded.reading import Embedded
-from dissector.protocol.messages import Message
+from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.schema import Field
 from dissector.protocol.spans import Span, spans
 from dissector.redaction.messages.field_role import Role
@@ -23,6 +24,9 @@ from dissector.redaction.messages.sasl import redact_token
 from dissector.redaction.messages.values import Scope, ValueRedactor
 
 _FIXED_HEADER_BYTES = {"request": 8, "response": 4}
+
+_FILLERS = b"\x00\x7f\xff"
+"""In place of undecodable bytes; all but the first are lengths that do not fit, or illegal."""
 
 FindTopic = Callable[[UUID], str | None]
 
@@ -57,14 +61,23 @@ class MessageRedactor:
             mechanism: The SASL mechanism of the connection, if it is known.
         """
         out = bytearray(message.frame)
-        fixed = _FIXED_HEADER_BYTES[message.kind]
+        end = self._decodable(message, request, mechanism, out)
+        out[end:] = bytes(len(out) - end)
+        # Replay judges also a message that the end of its connection has cut by its bytes.
+        if message.body is None and not _is_decodable(message, request, message.frame):
+            return _undecodable(message, request, out, end)
+        return bytes(out)
+
+    def _decodable(
+        self, message: Message, request: Message | None, mechanism: str | None, out: bytearray
+    ) -> int:
+        """Replace the values in the decodable part of a message; return where that ends."""
         if not message.body_start:
-            return bytes(out[:fixed]) + bytes(max(len(out) - fixed, 0))
+            return min(_FIXED_HEADER_BYTES[message.kind], len(out))
         self._header(message, out)
         schema, version = message.schema, message.api_version
         if schema is None or version is None or message.is_assumed or message.api is None:
-            out[message.body_start :] = bytes(len(out) - message.body_start)
-            return bytes(out)
+            return message.body_start
         root = spans(schema, version, message.frame, message.body_start)
         walk = _Walk(self._values, self._records, out)
         walk.topic_name = self.topic_name
@@ -80,8 +93,7 @@ class MessageRedactor:
 
         walk.embedded = embedded
         walk.struct(root, f"{message.api}.{message.kind}", _outer_scope(request))
-        _clear_rest(root, out)
-        return bytes(out)
+        return _decoded_end(root)
 
     def token(self, data: bytes, mechanism: str | None, *, from_client: bool) -> bytes:
         """Return a raw SASL token with other names and secrets."""
@@ -106,7 +118,8 @@ class MessageRedactor:
         walk = _Walk(self._values, self._records, out)
         walk.embedded = embedded
         walk.struct(root, found.name, {})
-        _clear_rest(root, out)
+        end = _decoded_end(root)
+        out[end:] = bytes(len(out) - end)
         return bytes(out)
 
     def _header(self, message: Message, out: bytearray) -> None:
@@ -121,10 +134,26 @@ def _outer_scope(request: Message | None) -> Scope:
     return {} if body is None or "key_type" not in body else {"key_type": body["key_type"]}
 
 
-def _clear_rest(root: Span, out: bytearray) -> None:
-    """Zero the bytes after the decoded fields."""
-    end = _first_problem(root) if root.problem else root.end
-    out[end:] = bytes(len(out) - end)
+def _undecodable(message: Message, request: Message | None, out: bytearray, at: int) -> bytes:
+    """Return bytes with a constant from a place on, as a message that can't be decoded either."""
+    for filler in _FILLERS:
+        new = bytes(out[:at]) + bytes((filler,)) * (len(out) - at)
+        if not _is_decodable(message, request, new):
+            return new
+    return bytes(out)
+
+
+def _is_decodable(message: Message, request: Message | None, frame: bytes) -> bool:
+    """Return whether bytes are a whole message of the same API and version."""
+    if message.kind == "request":
+        return decode_request(frame).body is not None
+    version = message.shown_version if request is None else request.shown_version
+    return decode_response(frame, message.api_key, version).body is not None
+
+
+def _decoded_end(root: Span) -> int:
+    """Return where the decoded fields end."""
+    return _first_problem(root) if root.problem else root.end
 
 
 def _first_problem(span: Span) -> int:

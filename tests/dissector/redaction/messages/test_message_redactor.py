@@ -87,8 +87,10 @@ def test_damaged_messages_keep_their_size_only(found: Api) -> None:
     def check(version: Version, source: Source) -> None:
         frame, message = message_of(version, source)
         damaged = source.damaged(frame, keep=4 if version.kind == "request" else 0)
-        new = redactor().redact(decoded(version, damaged))
+        before = decoded(version, damaged)
+        new = redactor().redact(before)
         assert len(new) == len(damaged)
+        assert (decoded(version, new).body is None) == (before.body is None)
         if message.body is None:
             return
         for path, old in contents(tree(message)):
@@ -99,21 +101,26 @@ def test_damaged_messages_keep_their_size_only(found: Api) -> None:
     go_through(versions(found), check)
 
 
-def test_bytes_after_a_damaged_field_are_zero() -> None:
+def test_bytes_after_a_damaged_field_are_constant() -> None:
+    """Not zero: then the message would be one that can be decoded."""
     frame = cli_traffic.malformed_heartbeat(6)[4:]
     new = redactor().redact(decode_request(frame))
     at = frame.index(b"\x7fg")
-    assert new[at:] == bytes(len(frame) - at)
+    assert new[at:] == b"\x7f" * (len(frame) - at)
+    assert decode_request(new).body is None
 
 
-@pytest.mark.parametrize(("key", "version"), [(999, 0), (12, 99)])
-def test_bodies_of_unknown_apis_and_versions_are_zero(key: int, version: int) -> None:
+@pytest.mark.parametrize(("key", "version", "filler"), [(999, 0, b"\0"), (12, 99, b"\x7f")])
+def test_bodies_of_unknown_apis_and_versions_are_constant(
+    key: int, version: int, filler: bytes
+) -> None:
+    """Zeros, unless the newest known version could read them."""
     head = key.to_bytes(2, "big") + version.to_bytes(2, "big") + (5).to_bytes(4, "big")
     frame = head + b"\x00\x04acme" + b"secret of acme" * 3
     new = redactor().redact(decode_request(frame))
     assert new[:8] == head
     assert b"acme" not in new
-    assert new[30:] == bytes(len(frame) - 30)
+    assert new[30:] == filler * (len(frame) - 30)
 
 
 def test_an_orphan_keeps_its_correlation_id_only() -> None:
