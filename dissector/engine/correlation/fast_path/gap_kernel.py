@@ -101,7 +101,7 @@ def add_gap(
 
 @device_function
 def damaged_due(state: CorrelatorArrays, connection: int, side: int, buffered: int) -> int:
-    """Return whether a response is due to an unfinished frame; UNDECIDED: too few bytes of it."""
+    """Return whether a response is due to an unfinished frame; UNDECIDED: the slow path decides."""
     if buffered < HEADER_BYTES:
         return UNDECIDED
     if side != state.connections[connection, CLIENT]:
@@ -111,6 +111,8 @@ def damaged_due(state: CorrelatorArrays, connection: int, side: int, buffered: i
     end = read_head(state, fragment, len(head))
     if u16(head, 4) != PRODUCE:
         return RESPONSE_DUE
+    if u16(head, 6) > state.api_limits[PRODUCE, 0]:
+        return UNDECIDED  # not loaded yet, as the slow path began this frame, or never loaded
     return response_due(head, 0, end, state.api_limits)
 
 

@@ -195,6 +195,17 @@ def test_gaps_stay_on_the_fast_path() -> None:
     check(numbered(chunks), [True], [3, 5, 11, 17])
 
 
+def test_a_produce_begun_by_objects_is_damaged_on_the_fast_path() -> None:
+    """The kernel has not loaded the versions of Produce when the gap in the first one comes."""
+    produce = request(PRODUCE, 0, 10, acks=0, timeout_ms=1)
+    said = [
+        Chunk(0, 0, GAP, missing=28),
+        Chunk(0, 0, data=request(HANDSHAKE, 1, 9) + produce[:20]),
+        Chunk(0, 0, GAP, missing=len(produce) - 20),
+    ]
+    check(numbered(said), [True], [])
+
+
 def test_frames_wait_behind_a_barrier_on_the_fast_path() -> None:
     """A response behind a barrier, and one before its request."""
     said = [
