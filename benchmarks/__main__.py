@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks import (
     batches,
     damaged_pairs,
+    hostile_captures,
     message_codecs,
     pipeline,
     record_columns,
@@ -35,6 +36,7 @@ ROWS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
     "start": whole_commands.start_rows,
     "commands": whole_commands.rows,
     "damaged": damaged_pairs.rows,
+    "hostile": hostile_captures.rows,
     "tls": tls_plaintext.rows,
     "replay": replay.rows,
     "screen": screen.rows,

@@ -12,10 +12,13 @@ import pytest
 
 from tests.corpus import fast_and_long
 
-CPU_S, PEAK_BYTES = 10, 600_000_000
+PEAK_BYTES = 600_000_000
 
-TRIES = 3
-"""A busy machine takes up to three times the processor time of an idle one: the least counts."""
+CPU_S = 60
+"""
+Far above the target of 10 s, which `python -m benchmarks hostile` measures: a slow or busy machine
+takes several times as long. Without their limits these captures take more than 150 s.
+"""
 
 LAUNCH = Path(__file__).parents[2] / "benchmarks" / "launch.py"
 FILES = (
@@ -84,11 +87,8 @@ def takes_seconds(path: Path, command: str) -> None:
     command_line = (sys.executable, "-m", "dissector", *command.split(), str(path))
     # From a small process: a child inherits the peak memory of its parent.
     launch = (sys.executable, "-I", "-S", str(LAUNCH), os.devnull, *command_line)
-    for _ in range(TRIES):
-        printed = subprocess.run(launch, stdout=subprocess.PIPE, check=True).stdout
-        status, _, peak_bytes, cpu_s = printed.split()
-        assert int(status) in (0, 1, 2)  # 2: conform without judged rules
-        assert int(peak_bytes) < PEAK_BYTES
-        if float(cpu_s) < CPU_S:
-            return
-    raise AssertionError(f"{path.name}: {cpu_s.decode()} s of processor time")
+    printed = subprocess.run(launch, stdout=subprocess.PIPE, check=True).stdout
+    status, _, peak_bytes, cpu_s = printed.split()
+    assert int(status) in (0, 1, 2)  # 2: conform without judged rules
+    assert int(peak_bytes) < PEAK_BYTES
+    assert float(cpu_s) < CPU_S, f"{path.name}: {cpu_s.decode()} s of processor time"
