@@ -85,7 +85,7 @@ def read_run(cipher: RecordCipher, data: bytes, held: int) -> RecordRun:
 
 
 def needed_bytes(rest: bytes) -> int:
-    """Return how many bytes the record that begins here has, or its header."""
+    """Return the size of the record that begins here, or of its header if that is not complete."""
     return (
         HEADER_BYTES + int.from_bytes(rest[3:5], "big")
         if len(rest) >= HEADER_BYTES

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dissector.tls.tls_connection import TlsConnection
 
 LEAST_ROWS = 8
-"""How many rows of a side are tried at least, after a run that ended early."""
+"""Minimum number of rows of a side to try, after a run that ended early."""
 
 
 class _Part(NamedTuple):
@@ -166,7 +166,7 @@ class TlsRuns:
         return pieces
 
     def _raise_barriers(self, number: int, position: int, limit: int) -> None:
-        """Note which rows of a run have another barrier than the row before."""
+        """Collect the rows of a run with another barrier than the row before."""
         before = self._emitted.get(number, NO_BARRIER)
         if number not in self._with_barrier and before == NO_BARRIER:
             return
@@ -179,7 +179,7 @@ class TlsRuns:
 
 
 def _gathered(chunks: Chunks, rows: Ints) -> tuple[Ints, np.ndarray]:
-    """Return the bytes of rows one behind another, and where each begins and the last one ends."""
+    """Return the bytes of rows in sequence, with the begin of each and the end of the last."""
     start = chunks.start[rows] + (chunks.origin[rows] == IN_CARRY_OVER) * len(chunks.data)
     start = np.where(chunks.kind[rows] == DATA, start, NONE)
     buffers = SliceBuffers(chunks.data, chunks.carry_over, np.zeros(0, np.uint8))
@@ -187,7 +187,7 @@ def _gathered(chunks: Chunks, rows: Ints) -> tuple[Ints, np.ndarray]:
 
 
 def _ranges(values: Ints) -> dict[int, tuple[int, int]]:
-    """Return where each value is in a sorted column: its first index, and that after its last."""
+    """Return the range of each value in a sorted column: first index, and end."""
     begins = np.flatnonzero(np.diff(values, prepend=-1))
     bounds = [*begins.tolist(), len(values)]
     return dict(zip(values[begins].tolist(), pairwise(bounds), strict=True))
