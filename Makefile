@@ -1,4 +1,4 @@
-# make demo   sets everything up and shows what kafkashark makes of a capture that ships with it
+# make demo   sets up what the demo needs, and shows what kafkashark makes of a capture that ships with it
 # make test   sets everything up and runs the fast tests: the same, with the same examples, each time
 # make check  all that CI runs: lint, types, imports, the fast tests, then the long ones, Spark's,
 #             those with a real broker, and a part of them in other environments
@@ -7,7 +7,11 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready
+
+# Empty without a C compiler. It is part of the stamps' names: once there is one, all is set up anew.
+COMPILED := $(shell $(PYTHON) -B -m tools.kernels.compiler && echo -compiled)
+DEMO := .venv/.demo$(COMPILED)
+READY := .venv/.ready$(COMPILED)
 
 MINUTES ?= 10
 
@@ -20,6 +24,11 @@ CHECKED := tests/dissector/kernel tests/dissector/capture tests/dissector/engine
 	tests/dissector/test_repro.py tests/dissector/test_spoiled.py \
 	tests/conform/test_mutations.py tests/replay/templates tests/pipeline/split tests/timeline/output
 
+# What `make test` runs without a C compiler: all tests would take some two hours.
+UNCOMPILED := tests/dissector/protocol tests/conform/rules tests/replay/fields
+NO_COMPILER := Without a C compiler only $(UNCOMPILED) are run. For all tests: \
+	apt-get install gcc python3-dev (macOS: xcode-select --install).
+
 # What `make test` leaves to `make check`.
 FAST := not (broker or long or spark)
 
@@ -27,21 +36,24 @@ FAST := not (broker or long or spark)
 
 env: $(READY)
 
+$(DEMO): EXTRAS := mock
+$(READY): EXTRAS := spark,dev
+
 # Without ensurepip, which a bare Debian lacks; the pip outside installs into the environment.
-$(READY): pyproject.toml setup.py
+$(DEMO) $(READY): pyproject.toml setup.py
 	$(PYTHON) -m venv --without-pip .venv
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check -e '.[spark,dev]'
-	touch $(READY)
+	$(PYTHON) -m pip --python $(BIN)/python install --disable-pip-version-check -e '.[$(EXTRAS)]'
+	touch $(DEMO) $@
 
 # Builds the kernels whose sources have changed; `make env` has built all of them.
 kernels: env
-	$(BIN)/python -m tools.kernels
+	$(if $(COMPILED),$(BIN)/python -m tools.kernels,@echo "$(NO_COMPILER)")
 
-demo: env
+demo: $(DEMO)
 	$(BIN)/kafkashark demo
 
 test: kernels
-	$(BIN)/python -m pytest -n auto --dist worksteal -m '$(FAST)'
+	$(BIN)/python -m pytest -n auto --dist worksteal -m '$(FAST)' $(if $(COMPILED),,$(UNCOMPILED))
 
 # In the order of how soon they fail.
 check: lint test long checked spark broker versions

@@ -8,6 +8,7 @@ from setuptools import setup
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from tools.kernels.compiler import can_compile
 from tools.kernels.extensions import BuildKernels, extensions
 
 ROOT = Path(__file__).parent
@@ -28,6 +29,8 @@ def description() -> str:
 setup(
     long_description=description(),
     long_description_content_type="text/markdown",
-    ext_modules=extensions(),
+    # Without a compiler the kernels run as Python, and the wheel is `py3-none-any`: no index and no
+    # cache takes it for a compiled one.
+    ext_modules=extensions() if can_compile() else [],
     cmdclass={"build_ext": BuildKernels},
 )

@@ -14,6 +14,7 @@ from dissector.cli import interrupt, options
 from dissector.cli.live_options import LiveInput, accepts_live
 from dissector.engine.reading.prefetch import cores
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 
 if TYPE_CHECKING:
     from browse.listing.capture_access import CaptureAccess
@@ -54,7 +55,7 @@ def browse(
     Press ? for keys, q to quit. Live captures: - reads a pipe, -i captures.
     """
     if find_spec("textual") is None:
-        raise UsageError("browse requires an extra: pip install 'kafkashark[browse]'")
+        raise UsageError(extra_needed("browse", "browse"))
     from browse.listing.capture_opening import CaptureOpening
 
     if filter_text is not None:

@@ -29,9 +29,9 @@ try:
     from scapy.layers.inet import TCP
     from scapy.packet import Packet, bind_layers
 except ImportError as missing:
-    raise ImportError(
-        f"kafkashark.scapy needs scapy: pip install 'kafkashark[scapy]' ({missing})"
-    ) from None
+    from dissector.installation import extra_needed
+
+    raise ImportError(f"{extra_needed('kafkashark.scapy', 'scapy')}: {missing}") from None
 
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import EncodeError, Problem

@@ -9,6 +9,7 @@ import typer
 
 from dissector.cli.options import MAX_FRAME, KeyLogs, MaxFrame, Ports, Schemas, ShowSecrets
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 
 if TYPE_CHECKING:
     from pipeline.tables.table_builder import TableOptions
@@ -103,7 +104,7 @@ def pipeline(
     try:
         import pyspark  # noqa: F401  (a missing Spark is a usage error)
     except ImportError:
-        raise UsageError("Spark is not installed: pip install 'kafkashark[spark]'") from None
+        raise UsageError(extra_needed("pipeline", "spark")) from None
     options = _table_options(tables, fields, ports, max_frame_bytes, show_secrets, keylogs)
     from pipeline.jobs.job import Request, check_request, make_tables
     from pipeline.jobs.job_progress import Progress

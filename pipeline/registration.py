@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +24,7 @@ def register(spark: SparkSession) -> None:
     try:
         from pipeline.jobs.data_source import KafkaCapture
     except ModuleNotFoundError as error:
-        message = f"Spark is not installed ({error}): pip install 'kafkashark[spark]'"
-        raise UsageError(message) from None
+        message = extra_needed("the data source kafka-capture", "spark")
+        raise UsageError(f"{message}: {error}") from None
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(KafkaCapture)

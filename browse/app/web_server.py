@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 
 _FOREIGN_LINK = re.compile(r"<link[^>]*https?://[^>]*>")
 
@@ -51,7 +52,7 @@ def serve(address: str, words: Sequence[str]) -> None:
     """
     host, port = parse_address(address)
     if find_spec("textual_serve") is None:
-        raise UsageError("--web requires an extra: pip install 'kafkashark[browse]'")
+        raise UsageError(extra_needed("--web", "browse"))
     from textual_serve.server import Server
 
     print(f"kafkashark: http://{address} until Ctrl-C", file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import Annotated
 from dissector.cli.output import write_lines
 from dissector.cli.parsing.parameters import Option
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 
 CAPTURE = Path(__file__).with_name("demo.pcap.gz")
 
@@ -52,7 +53,7 @@ def demo(
         status = _run(title, words)
         if status:
             return status
-    hints = [] if has_mock else ["pip install 'kafkashark[mock]' adds a replay to this demo"]
+    hints = [] if has_mock else [extra_needed("a replay in this demo", "mock")]
     hints.append(f"kafkashark demo --save {SHOWN_NAME} writes the capture, to try more")
     write_lines(["", *(f"# {hint}" for hint in hints)], None)
     return 0

@@ -24,15 +24,20 @@ import sys
 from collections.abc import Callable
 from functools import cache, cached_property
 from importlib import import_module
+from time import perf_counter
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from dissector.installation import compiling
+
 CHECKED = "KAFKASHARK_CHECKED"
 """Environment variable that selects kernels built with checks of all indices."""
 
-_HOW = "large captures are slow: install a C compiler (Debian: gcc, python3-dev), then reinstall"
+NOTICE_SECONDS = 1.0
+"""Time in uncompiled kernels after which a process says that they are slow: small work needs no
+notice."""
 
 
 class Kernel:
@@ -71,8 +76,12 @@ class Kernel:
         return getattr(extension, f"{module}.{self.__name__}".replace(".", "__"), None)
 
     def uncompiled(self, *arguments: Any) -> Any:
-        """Run as Python."""
-        return self.python(*map(_to_python, arguments))
+        """Run as Python; after `NOTICE_SECONDS` of that, stderr gets a line with the cure."""
+        start = perf_counter()
+        result = self.python(*map(_to_python, arguments))
+        if _extension(_package(self.python.__module__)) is None:
+            _slowness.add(perf_counter() - start)
+        return result
 
 
 def _package(module: str) -> str:
@@ -88,14 +97,24 @@ def _extension(package: str) -> ModuleType | None:
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        _report_uncompiled()
         return None
 
 
-@cache
-def _report_uncompiled() -> None:
-    """Write one line to stderr, once for a process."""
-    print(f"kafkashark: the kernels are not compiled; {_HOW}", file=sys.stderr)
+class _Slowness:
+    """The time that a process has spent in kernels that were not built."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Add the time of a call; write the notice when it becomes worth one."""
+        was, self.seconds = self.seconds, self.seconds + seconds
+        if was <= NOTICE_SECONDS < self.seconds:
+            line = f"the kernels are not compiled, this takes some 30 times as long: {compiling()}"
+            print(f"kafkashark: {line}", file=sys.stderr)
+
+
+_slowness = _Slowness()
 
 
 def _to_python(argument: Any) -> Any:

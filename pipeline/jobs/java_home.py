@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 
 MIN_RELEASE = 17
 """Spark 4 runs on this release and later ones."""
@@ -84,7 +85,7 @@ def find_java() -> Java:
             return Java(home, release, _release(home, VECTOR) is not None)
     raise UsageError(
         f"Spark needs Java {MIN_RELEASE} or later: {'; '.join(tried)}. "
-        "Set JAVA_HOME, or install the extra that brings one: pip install 'kafkashark[spark]'"
+        f"Set JAVA_HOME; else {extra_needed('Java', 'spark')}"
     )
 
 

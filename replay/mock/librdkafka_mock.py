@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from dissector.errors import ReplayError
+from dissector.installation import extra_needed
 
 _PRODUCER = 0
 _TARGET_NAME = "mock"
@@ -179,5 +180,5 @@ def _library() -> Any:
             function.restype, function.argtypes = result, arguments
     except (ImportError, OSError, AttributeError) as error:
         why = f"can not be started: librdkafka's mock cluster is not available ({error})"
-        raise ReplayError(_TARGET_NAME, why, "pip install 'kafkashark[mock]'") from None
+        raise ReplayError(_TARGET_NAME, why, extra_needed("--to mock", "mock")) from None
     return library

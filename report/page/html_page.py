@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 from report.gather.capture_lacks import kafka_states, lacks, tls_reasons, why_empty
 from report.gather.covered_part import Part
 from report.gather.figures import Figures
@@ -47,7 +48,7 @@ _SCRIPTS = ("uPlot.iife.min.js", "report_plots.js", "report_tables.js")
 _STYLES = ("uPlot.min.css", "report.css")
 _LANES = {"group": "Groups", "transaction": "Transactions", "producer": "Producers"}
 
-MISSING = "report needs Jinja2: pip install 'kafkashark[report]'"
+MISSING = extra_needed("report", "report")
 
 
 def check_template_engine() -> None:

@@ -161,5 +161,5 @@ def test_the_error_without_scapy_names_the_extra() -> None:
     code = "import sys; sys.modules['scapy.config'] = None; import kafkashark.scapy"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.stderr.splitlines()[-1].startswith(
-        "ImportError: kafkashark.scapy needs scapy: pip install 'kafkashark[scapy]'"
+        "ImportError: kafkashark.scapy needs an extra: pip install 'kafkashark[scapy]'"
     )

@@ -46,8 +46,8 @@ def test_the_error_without_spark_names_the_package(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     assert main(["pipeline", DENIED, "--out", "x"]) == 2
-    said = "kafkashark: Spark is not installed: pip install 'kafkashark[spark]'\n"
-    assert capsys.readouterr().err == said
+    said = "pipeline needs an extra: pip install 'kafkashark[spark]' (in a checkout: make env)"
+    assert capsys.readouterr().err == f"kafkashark: {said}\n"
 
 
 def test_help_lists_the_tables() -> None:

@@ -194,6 +194,5 @@ def test_the_error_without_the_package_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert run(DEMO, "-o", tmp_path / "report.html") == 2
-    assert capsys.readouterr().err == (
-        "kafkashark: report needs Jinja2: pip install 'kafkashark[report]'\n"
-    )
+    said = "report needs an extra: pip install 'kafkashark[report]' (in a checkout: make env)"
+    assert capsys.readouterr().err == f"kafkashark: {said}\n"

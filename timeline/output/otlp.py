@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
 from dissector.errors import DissectorError, UsageError
+from dissector.installation import extra_needed
 from timeline.output.messaging_spans import Span
 
 BATCH = 1_000
@@ -60,9 +61,7 @@ def check_sender() -> None:
     try:
         import opentelemetry.proto.collector.trace.v1.trace_service_pb2  # noqa: F401
     except ImportError:
-        raise UsageError(
-            "--otlp URL needs opentelemetry-proto: pip install 'kafkashark[otlp]'"
-        ) from None
+        raise UsageError(extra_needed("--otlp URL", "otlp")) from None
 
 
 def send(spans: Iterable[Span], url: str) -> int:

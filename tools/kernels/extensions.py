@@ -68,11 +68,7 @@ class BuildKernels(build_ext):
         from Cython.Build import cythonize
 
         modules = self.distribution.ext_modules or []
-        modules = cythonize(modules, quiet=True, language_level=3)
-        for each in modules:
-            # Without a C compiler the kernels run as Python.
-            each.optional = True
-        self.distribution.ext_modules = modules
+        self.distribution.ext_modules = cythonize(modules, quiet=True, language_level=3)
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count() or 1
 

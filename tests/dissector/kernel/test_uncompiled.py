@@ -6,31 +6,39 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from dissector.kernel.call import CHECKED
 
 WITHOUT_KERNELS = """
 import sys
+from dissector.kernel import call
+call.NOTICE_SECONDS = {seconds}
 for package in ("dissector.capture", "dissector.engine", "dissector.view"):
     sys.modules[package + "._kernels"] = None
 from dissector.__main__ import main
 sys.exit(main())
 """
 
+WORDS = ("pairs", "--bodies", "-T", "ndjson", "captures/kafka39-sweep-too-new.pcap")
 
-def test_missing_compiled_kernels_are_reported_once() -> None:
+
+def run(*start: str) -> subprocess.CompletedProcess[str]:
     environment = {name: each for name, each in os.environ.items() if name != CHECKED}
-    words = ["pairs", "--bodies", "-T", "ndjson", "captures/kafka39-sweep-too-new.pcap"]
-    runs = [
-        subprocess.run(
-            [sys.executable, *start, *words],
-            capture_output=True,
-            check=True,
-            text=True,
-            env=environment,
-        )
-        for start in (["-c", WITHOUT_KERNELS], ["-m", "dissector"])
-    ]
-    assert runs[0].stdout == runs[1].stdout
-    (line,) = runs[0].stderr.splitlines()
-    assert "the kernels are not compiled; large captures are slow: install a C compiler" in line
-    assert runs[1].stderr == ""
+    words = [sys.executable, *start, *WORDS]
+    return subprocess.run(words, capture_output=True, check=True, text=True, env=environment)
+
+
+@pytest.mark.parametrize(("seconds", "notices"), [(0, 1), (1e9, 0)])
+def test_kernels_that_are_not_compiled_are_reported_once_they_cost_time(
+    seconds: float, notices: int
+) -> None:
+    compiled = run("-m", "dissector")
+    uncompiled = run("-c", WITHOUT_KERNELS.format(seconds=seconds))
+    assert uncompiled.stdout == compiled.stdout
+    assert compiled.stderr == ""
+    lines = uncompiled.stderr.splitlines()
+    assert len(lines) == notices
+    for line in lines:
+        assert line.startswith("kafkashark: the kernels are not compiled")
+        assert line.endswith("then: make kernels")
