@@ -8,6 +8,7 @@ Debian's Python.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shlex
@@ -95,14 +96,19 @@ def _chroot(root: Path, place: str, user: str, words: list[str]) -> bytes:
     return subprocess.run(chroot, check=True, env=ENVIRONMENT, stdout=subprocess.PIPE).stdout
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Build and test the image; return 1 if the demo's output is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.image", description="Builds the image and runs the demo in it."
+    )
+    parser.add_argument("root", nargs="?", type=Path, help="a bare root, where there is no Docker")
+    root = parser.parse_args().root
     if has_docker():
         printed = build_by_docker()
-    elif arguments:
-        printed = build_in(Path(arguments[0]).resolve())
+    elif root is not None and root.is_dir():
+        printed = build_in(root.resolve())
     else:
-        print("no Docker here; name a bare root (see --help of debootstrap)", file=sys.stderr)
+        print("no Docker here; name a bare root, made by debootstrap", file=sys.stderr)
         return 2
     is_good = b"Per API" in printed and b"$ kafkashark replay" in printed
     print("the image runs the demo" if is_good else printed.decode(errors="replace"))
@@ -110,4 +116,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -10,8 +10,8 @@ it changes, so that its history is readable.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -72,16 +72,17 @@ def _table_lines(key: int, changes: list[str]) -> list[str]:
     return [f'    {key}: "{first}, "\n', f'    "{second}",\n']
 
 
-def main(arguments: list[str]) -> None:
-    source, *options = arguments or [""]
-    if not source or options not in ([], ["--write"]):
-        raise SystemExit("python -m tools.release_table broker_api_versions.json [--write]")
-    text = table(json.loads(Path(source).read_text()))
-    if options:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.release_table")
+    parser.add_argument("source", type=Path, metavar="VERSIONS.json")
+    parser.add_argument("--write", action="store_true", help="write the module, not stdout")
+    options = parser.parse_args()
+    text = table(json.loads(options.source.read_text()))
+    if options.write:
         TABLE.write_text(text)
     else:
         print(text, end="")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
