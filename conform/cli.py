@@ -15,6 +15,7 @@ from dissector.cli.live_options import accepts_live
 from dissector.cli.output import write_lines
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
+from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
 from replay.options import security_options
@@ -45,6 +46,7 @@ def conform(
             help="pcap or pcapng files, also compressed, in time order; - is standard input.",
             show_default=False,
         ),
+        READS,
     ] = None,
     form: Annotated[str, options.format_option(FORMATS)] = "text",
     output: options.Output = None,
@@ -76,12 +78,14 @@ def conform(
     baseline: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Known findings, which do not fail the check."),
+        READS,
     ] = None,
     write_baseline: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Write the findings as a baseline; the exit status is 0."
         ),
+        WRITES,
     ] = None,
     fail_on: Annotated[
         str,
@@ -176,7 +180,7 @@ def conform(
         )
     if not captures:
         raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
-    source = options.source(captures, None, ports, max_frame_bytes, output, jobs, keylogs=keylogs)
+    source = options.source(captures, None, ports, max_frame_bytes, jobs, keylogs=keylogs)
     source.reports_unreadable = True
     verdict = judge_windows(rules, source.capture, source.each_window(), timed=form == "junit")
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"

@@ -9,6 +9,7 @@ import typer
 
 from dissector.cli.options import MAX_FRAME, KeyLogs, MaxFrame, Ports, Schemas, ShowSecrets
 from dissector.errors import UsageError
+from dissector.file_roles import Reads, Writes
 from dissector.installation import extra_needed
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ others.
 
 ALL_FIELDS = "all"
 
+_READS_ALL = Reads(folder_files=("*",))
+
 
 def pipeline(
     captures: Annotated[
@@ -34,15 +37,19 @@ def pipeline(
             help="Captures, folders of captures, patterns; paths, or URIs as s3://bucket/a.pcap.",
             show_default=False,
         ),
+        _READS_ALL,
     ] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder of the tables; a path or URI.")
+        str | None,
+        typer.Option(metavar="DIR", help="Folder of the tables; a path or URI."),
+        Writes(in_folder=rf"{TABLES.replace(',', '|')}|summaries|_.*"),
     ] = None,
     watch: Annotated[
         str | None,
         typer.Option(
             metavar="DIR", help="Process the files in this folder, and new ones as they arrive."
         ),
+        _READS_ALL,
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="With --watch: end when all present files are processed.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissector.errors import UsageError
+from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
 from replay.options import pace_options, reading_options, security_options
 from replay.options.pacing import STAGGER_S
@@ -32,6 +33,7 @@ def replay(
             help="pcap or pcapng files, also compressed, in time order; - is standard input.",
             show_default=False,
         ),
+        READS,
     ],
     to: Annotated[
         Text,
@@ -100,6 +102,7 @@ def replay(
             help="Differences to ignore, one pattern a line; learn replays twice at the reference "
             "and ignores what differs between the two.",
         ),
+        READS,
     ] = None,
     reference: Annotated[
         Text,
@@ -128,10 +131,12 @@ def replay(
     accept: Annotated[
         Text,
         typer.Option(metavar="FILE", help="Accepted differences, which do not fail the replay."),
+        READS,
     ] = None,
     write_accepted: Annotated[
         Text,
         typer.Option(metavar="FILE", help="Write the differences of this replay, for --accept."),
+        WRITES,
     ] = None,
     upgrade: Annotated[
         bool,
@@ -146,6 +151,7 @@ def replay(
         typer.Option(
             metavar="FILE", help="Also write the report, as .txt, .ndjson, .xml (JUnit) or .html."
         ),
+        WRITES,
     ] = None,
     tls: security_options.Tls = False,
     tls_ca: security_options.TlsCa = None,

@@ -74,9 +74,7 @@ def report(
         show_secrets=show_secrets,
         **({} if to is None else {"release": _release(to)}),
     )
-    source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
     figures = Figures(source, wishes)
     figures.gather()
     page = html_page(figures)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
 from replay.options import reading_options
 from replay.options.security_options import SecurityOptions
@@ -35,6 +36,7 @@ def serve(
             help="pcap or pcapng files, also compressed, in time order; - is standard input.",
             show_default=False,
         ),
+        READS,
     ],
     listen: Annotated[
         str,
@@ -57,18 +59,19 @@ def serve(
         ),
     ] = None,
     upstream_tls: Annotated[bool, UPSTREAM.tls] = False,
-    upstream_tls_ca: Annotated[Path | None, UPSTREAM.tls_ca] = None,
-    upstream_tls_certificate: Annotated[Path | None, UPSTREAM.tls_certificate] = None,
-    upstream_tls_key: Annotated[Path | None, UPSTREAM.tls_key] = None,
+    upstream_tls_ca: Annotated[Path | None, UPSTREAM.tls_ca, READS] = None,
+    upstream_tls_certificate: Annotated[Path | None, UPSTREAM.tls_certificate, READS] = None,
+    upstream_tls_key: Annotated[Path | None, UPSTREAM.tls_key, READS] = None,
     upstream_sasl: Annotated[str, UPSTREAM.sasl] = "",
     upstream_sasl_user: Annotated[str, UPSTREAM.sasl_user] = "",
-    upstream_sasl_secret: Annotated[Path | None, UPSTREAM.sasl_secret] = None,
+    upstream_sasl_secret: Annotated[Path | None, UPSTREAM.sasl_secret, READS] = None,
     record: Annotated[
         str | None,
         typer.Option(
             metavar="OUT.pcapng",
             help="Write exchanges answered by the fallback, to serve beside the capture.",
         ),
+        WRITES,
     ] = None,
     judge: Annotated[
         bool,
@@ -105,13 +108,17 @@ def serve(
     tls_certificate: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="PEM: certificate of the listeners; enables TLS."),
+        READS,
     ] = None,
     tls_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM: private key of the certificate.")
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM: private key of the certificate."),
+        READS,
     ] = None,
     tls_ca: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="PEM: authorities; client certificates are required."),
+        READS,
     ] = None,
     sasl_secret: Annotated[
         Path | None,
@@ -120,6 +127,7 @@ def serve(
             help="File with the password of clients; default: $KAFKASHARK_PASSWORD. Required for "
             "SCRAM; without it PLAIN accepts any password.",
         ),
+        READS,
     ] = None,
     ports: reading_options.Ports = None,
     keylogs: reading_options.Keylogs = None,

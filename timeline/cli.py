@@ -21,6 +21,7 @@ from dissector.cli.output import (
 )
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
+from dissector.file_roles import WRITES
 from dissector.view.text.value_text import json_text
 from timeline.events.event import COLUMNS, KINDS, Event
 from timeline.events.words import counted, masked
@@ -50,6 +51,7 @@ def timeline(
             help="Write Produce and Fetch as spans of OpenTelemetry, in place of events: as lines "
             "of JSON, or to a collector. `traceparent` headers of records name their parents.",
         ),
+        WRITES,
     ] = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
@@ -77,9 +79,7 @@ def timeline(
         _check_otlp(otlp, form, output)
     if form == "perfetto" and is_terminal(output):
         raise UsageError("-T perfetto requires an output file: -o FILE")
-    source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
     source.explains_no_kafka = True
     if otlp is not None:
         _export_spans(source, otlp, show_secrets)

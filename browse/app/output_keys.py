@@ -53,7 +53,8 @@ class OutputKeys(SearchKeys):
             return
         from browse.panels.export_dialog import ExportDialog
 
-        paths = self.session.access.first.capture.paths
+        capture = self.session.access.first.capture
+        paths = [*capture.paths, *capture.options.keylogs]
         name = f"{Path(paths[0]).name.partition('.')[0]}-{self.session.mode.name}"
 
         def write(choice: ExportChoice | None) -> None:

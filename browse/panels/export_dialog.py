@@ -14,6 +14,8 @@ from textual.widget import Widget
 from textual.widgets import Input, RadioButton, RadioSet, Static
 
 from browse.panels.panel import Panel
+from dissector.errors import UsageError
+from dissector.file_roles import READS, WRITES, NamedPath, check_outputs
 from dissector.view.text.escape import escaped
 
 FORMATS: Mapping[str, str] = {
@@ -66,12 +68,12 @@ class ExportDialog(Panel[ExportChoice]):
             rows: Number of rows.
             name: Suggested file name, without suffix.
             formats: Available formats and their descriptions.
-            sources: Files of the capture, which must not be replaced.
+            sources: Files of the capture and key logs, which must not be replaced.
         """
         super().__init__(f"Export {rows:,} row{'s' * (rows != 1)}", "Enter exports, Esc closes")
         self._suggested = name
         self._formats = formats
-        self._sources = {_resolved(Path(each)) for each in sources if each != "-"}
+        self._sources = [NamedPath(each, "open here", READS) for each in sources if each != "-"]
         self._confirmed: Path | None = None
         self._form = next(iter(formats))
 
@@ -127,18 +129,13 @@ class ExportDialog(Panel[ExportChoice]):
                 return f"{path} is a folder"
             if not path.parent.is_dir():
                 return f"no such folder: {path.parent}"
-            if _resolved(path) in self._sources:
-                return f"{path} is a file of the capture itself"
+            path.resolve()  # fails for impossible names
+            check_outputs([*self._sources, NamedPath(str(path), "the export", WRITES)])
+        except UsageError as refusal:
+            return str(refusal)
         except (OSError, ValueError) as error:
             return f"{path}: {error}"
         return ""
 
     def _show_message(self, text: str) -> None:
         self.query_one("#message", Static).update(Text(escaped(text)))
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):
-        return path

@@ -16,6 +16,7 @@ from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
 from dissector.cli.parsing import plain_parser
 from dissector.cli.parsing.builtin_commands import COMMANDS, command_function, command_name
+from dissector.cli.parsing.path_options import run_checked
 from dissector.cli.presentation import completion
 from dissector.errors import DissectorError, FilterError, bug_location
 from dissector.protocol.context import using
@@ -92,7 +93,7 @@ def _prepared(words: Sequence[str], plugins: Plugins | None) -> Callable[[], Any
         command = command_function(words[0])
         values = plain_parser.parse(command, words[1:])
         if values is not None:
-            return lambda: command(**values)
+            return lambda: run_checked(command, values)
     from dissector.cli.parsing.typer_commands import prepared
 
     return prepared(words, plugins)

@@ -13,6 +13,7 @@ from typing import Annotated
 from dissector.cli.output import write_lines
 from dissector.cli.parsing.parameters import Option
 from dissector.errors import UsageError
+from dissector.file_roles import WRITES
 from dissector.installation import extra_needed
 
 CAPTURE = Path(__file__).with_name("demo.pcap.gz")
@@ -42,6 +43,7 @@ def demo(
     save: Annotated[
         Path | None,
         Option("--save", metavar="FILE", help="Only write the demo's capture to a file."),
+        WRITES,
     ] = None,
 ) -> int:
     """Show the main commands on the included capture."""

@@ -77,13 +77,10 @@ def export(
         redaction_options.check_unused(
             {"--keep": keep, "--key": key, "--map": map_file, "--decrypt": decrypt}
         )
-    redaction_options.check_files(captures, output, key, map_file)
     kept, secret = redaction_options.parse_kept(keep), redaction_options.read_key(key)
 
     def source() -> options.Source:
-        return options.source(
-            captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-        )
+        return options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
 
     selection = _select(source(), by_numbers=bool(_NUMBERED.search(filter_text or "")))
     if selection.is_stopped:
@@ -102,9 +99,7 @@ def export(
     if check.is_stopped:
         return
     if redact:
-        whole_source = options.source(
-            captures, None, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-        )
+        whole_source = options.source(captures, None, ports, max_frame_bytes, jobs, keylogs=keylogs)
         with closing(_redaction(whole_source, secret, kept, decrypts=decrypt)) as redaction:
             stop, reading = whole_source.capture.options.stop, whole_source.capture.reading
             if stop.is_requested or reading is None:

@@ -15,6 +15,7 @@ from dissector.capture.formats.byte_source import StopSignal
 from dissector.cli import interrupt
 from dissector.cli.parsing.parameters import Option
 from dissector.errors import UsageError
+from dissector.file_roles import WRITES
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ KeptFile = Annotated[
         help="With -i: keep the packets in a file, too.",
         show_default=False,
     ),
+    WRITES,
 ]
 Ring = Annotated[
     str | None,
@@ -155,8 +157,6 @@ def accepts_live(command: Callable[..., Any]) -> Callable[..., Any]:
         if captures:
             raise UsageError("-i captures by itself, and can't be combined with captures")
         plan = options.plan()
-        if plan.file is not None and str(plan.file) == values.get("output"):
-            raise UsageError(f"{plan.file} can't be both -w and -o")
         return _run_live(lambda live: command(live, **values), plan)
 
     signature = inspect.signature(command)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
 from dissector.cli.live_options import LiveInput, is_pipe
-from dissector.cli.output import is_same_file
 from dissector.cli.parsing.parameters import Argument, Option
 from dissector.cli.presentation.completion import complete_filter, complete_words
 from dissector.cli.presentation.table_options import RowFormat as RowFormat
@@ -28,7 +27,12 @@ from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
-from dissector.protocol.definitions.sources import SCHEMAS_VARIABLE, use_sources
+from dissector.file_roles import READS, WRITES
+from dissector.protocol.definitions.sources import (
+    READS_SCHEMAS,
+    SCHEMAS_VARIABLE,
+    use_sources,
+)
 from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
@@ -43,6 +47,7 @@ Captures = Annotated[
         help="pcap or pcapng files, also compressed, in time order; - is standard input.",
         show_default=False,
     ),
+    READS,
 ]
 FilterText = Annotated[
     str | None,
@@ -56,6 +61,7 @@ FilterText = Annotated[
 Output = Annotated[
     str | None,
     Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
+    WRITES,
 ]
 Ports = Annotated[
     list[int] | None,
@@ -134,6 +140,7 @@ Schemas = Annotated[
         f"of JSON files. May be given more than once; by default those of ${SCHEMAS_VARIABLE}.",
         show_default=False,
     ),
+    READS_SCHEMAS,
 ]
 KeyLogs = Annotated[
     list[str] | None,
@@ -144,6 +151,7 @@ KeyLogs = Annotated[
         "pcapng files are used without it.",
         show_default=False,
     ),
+    READS,
 ]
 MAX_FRAME = MAX_FRAME_BYTES
 
@@ -312,7 +320,6 @@ def source(
     filter_text: str | None = None,
     ports: list[int] | None = None,
     max_frame_bytes: int = MAX_FRAME,
-    output: str | None = None,
     jobs: int | None = None,
     *,
     keylogs: list[str] | None = None,
@@ -323,11 +330,7 @@ def source(
 
     Raises:
         FilterError: The filter does not parse.
-        UsageError: The output would overwrite one of the captures.
     """
-    for name in captures:
-        if output is not None and is_same_file(name, output):
-            raise UsageError(f"{output} is one of the captures; -o would overwrite it")
     live = captures if isinstance(captures, LiveInput) else None
     options = Options(
         ports=frozenset(ports or ()),

@@ -112,14 +112,6 @@ def write_rows(
             file.write(piece)
 
 
-def is_same_file(capture: str, output: str) -> bool:
-    """Return whether an output is a file that is a capture."""
-    try:
-        return Path(output).is_file() and Path(output).samefile(capture)
-    except OSError:
-        return False
-
-
 @contextmanager
 def open_atomic(output: str | None) -> Iterator[BinaryIO]:
     """Open the destination of bytes; files are renamed to their name when complete."""

@@ -98,9 +98,7 @@ def pairs(
     passes = _filter(filter_text)
     if pending:
         filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
-    source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
     source.explains_no_kafka = True
     chosen = table_options.chosen_columns(columns, fields)
     view = table_options.table_view(

@@ -87,7 +87,7 @@ def records(
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
     source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs, records=True
+        captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs, records=True
     )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     source.explains_no_kafka = True

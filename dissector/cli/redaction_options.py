@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from dissector.cli.output import is_same_file
 from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
+from dissector.file_roles import READS, WRITES
 from dissector.redaction.messages.field_role import KEPT, Role
 
 _MIN_KEY_BYTES = 16
@@ -41,6 +41,7 @@ Key = Annotated[
         help="With --redact: a file with a secret of 16 bytes or more. The same key gives the same "
         "pseudonyms in other captures; by default each export has a random key.",
     ),
+    READS,
 ]
 Map = Annotated[
     str | None,
@@ -49,6 +50,7 @@ Map = Annotated[
         metavar="FILE",
         help="With --redact: write the replaced names and their pseudonyms, for you only.",
     ),
+    WRITES,
 ]
 Decrypt = Annotated[
     bool,
@@ -70,26 +72,6 @@ def check_unused(options: dict[str, object]) -> None:
     for name, value in options.items():
         if value:
             raise UsageError(f"{name} needs --redact")
-
-
-def check_files(
-    captures: Iterable[str], output: str, key: str | None, map_file: str | None
-) -> None:
-    """
-    Check that output files differ from the inputs and from each other.
-
-    Raises:
-        UsageError: One of them is.
-    """
-    if key is not None and is_same_file(key, output):
-        raise UsageError(f"{output} is the key; -o would overwrite it")
-    if map_file is None:
-        return
-    for name in (*captures, *([] if key is None else [key])):
-        if is_same_file(name, map_file):
-            raise UsageError(f"{map_file} is read; --map would overwrite it")
-    if Path(map_file).resolve() == Path(output).resolve():
-        raise UsageError(f"{map_file} is the output; --map requires another file")
 
 
 def parse_kept(text: str | None) -> frozenset[Role]:

@@ -20,11 +20,13 @@ from dissector.cli.output import (
 from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_rows
+from dissector.cli.stream_files import FILE_NAMES
 from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
 from dissector.engine.tables.polars_tables import TablePart
+from dissector.file_roles import Writes
 
 SHOWN = (
     "connection",
@@ -70,6 +72,7 @@ def streams(
             metavar="DIR",
             help="Write the bytes of each side, decrypted if possible, gaps left out, to files.",
         ),
+        Writes(in_folder=FILE_NAMES),
     ] = None,
     columns: table_options.ColumnList = None,
     fields: table_options.ColumnNames = None,
@@ -95,9 +98,7 @@ def streams(
     """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
     chosen = table_options.chosen_columns(columns, fields)
     table_options.check_columns(chosen, CONNECTIONS, "streams")
     view = table_options.table_view(

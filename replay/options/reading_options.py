@@ -7,7 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from dissector.protocol.definitions.sources import use_sources
+from dissector.file_roles import READS
+from dissector.protocol.definitions.sources import READS_SCHEMAS, use_sources
 from dissector.view.text.escape import escaped
 
 
@@ -31,6 +32,7 @@ Keylogs: TypeAlias = Annotated[
         help="TLS key log of the captured connections. May be given more than once.",
         show_default=False,
     ),
+    READS,
 ]
 Schemas: TypeAlias = Annotated[
     list[str] | None,
@@ -40,4 +42,5 @@ Schemas: TypeAlias = Annotated[
         callback=_use_schemas,
         help="Message definitions that replace built-in ones, as for the other commands.",
     ),
+    READS_SCHEMAS,
 ]

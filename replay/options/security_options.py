@@ -7,6 +7,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from dissector.file_roles import READS
+
 
 class SecurityOptions:
     """
@@ -44,9 +46,9 @@ class SecurityOptions:
 TARGET = SecurityOptions()
 
 Tls: TypeAlias = Annotated[bool, TARGET.tls]
-TlsCa: TypeAlias = Annotated[Path | None, TARGET.tls_ca]
-TlsCertificate: TypeAlias = Annotated[Path | None, TARGET.tls_certificate]
-TlsKey: TypeAlias = Annotated[Path | None, TARGET.tls_key]
+TlsCa: TypeAlias = Annotated[Path | None, TARGET.tls_ca, READS]
+TlsCertificate: TypeAlias = Annotated[Path | None, TARGET.tls_certificate, READS]
+TlsKey: TypeAlias = Annotated[Path | None, TARGET.tls_key, READS]
 Sasl: TypeAlias = Annotated[str, TARGET.sasl]
 SaslUser: TypeAlias = Annotated[str, TARGET.sasl_user]
-SaslSecret: TypeAlias = Annotated[Path | None, TARGET.sasl_secret]
+SaslSecret: TypeAlias = Annotated[Path | None, TARGET.sasl_secret, READS]

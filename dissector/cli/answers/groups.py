@@ -70,9 +70,7 @@ def groups(
         output=output,
         priority=PRIORITY,
     )
-    source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
     source.explains_no_kafka = True
     reader = GroupsReader(source.capture, source.passes)
     for window in source.each_window(gleaning=True):

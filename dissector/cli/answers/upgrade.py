@@ -84,9 +84,7 @@ def upgrade(
         output=output,
         priority=PRIORITY,
     )
-    source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
     source.explains_no_kafka = True
     offers = VersionOffers(source.capture)
     source.observers.append(offers.observe)

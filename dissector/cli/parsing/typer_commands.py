@@ -15,6 +15,7 @@ import typer
 from dissector.cli.parsing.builtin_commands import COMMANDS, command_function, command_name
 from dissector.cli.parsing.command import Command
 from dissector.cli.parsing.parameters import Argument, Parameter
+from dissector.cli.parsing.path_options import run_checked
 from dissector.cli.presentation import completion
 from dissector.cli.presentation.examples import epilog
 from dissector.errors import UsageError
@@ -86,7 +87,7 @@ def _for_typer(command: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(command, eval_str=True)
 
     def run(**values: Any) -> Any:
-        return command(**values)
+        return run_checked(command, values)
 
     run.__name__, run.__doc__, run.__module__ = (
         command.__name__,

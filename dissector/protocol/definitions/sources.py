@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from dissector.file_roles import Reads
 from dissector.protocol.context import use
 
 SCHEMAS_VARIABLE = "KAFKASHARK_SCHEMAS"
 """Environment variable with JARs and folders of definitions, separated as in PATH."""
+
+READS_SCHEMAS = Reads(folder_files=("*.json", "*.jar"), variable=SCHEMAS_VARIABLE)
+"""The role of an option with such JARs and folders."""
 
 
 def use_sources(sources: Sequence[str] | None) -> list[str]:

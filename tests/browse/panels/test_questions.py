@@ -62,7 +62,7 @@ def test_wrong_files_are_refused(tmp_path: Path) -> None:
         "": "name a file",
         str(tmp_path): "is a folder",
         str(tmp_path / "none" / "a"): "no such folder",
-        str(source): "is a file of the capture itself",
+        str(source): "is read (open here); the export would overwrite it",
         "a\0b": "embedded null",
     }
 

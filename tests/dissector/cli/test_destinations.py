@@ -46,7 +46,8 @@ def test_a_capture_is_not_overwritten(run: Run, shop: Path, tmp_path: Path, comm
     assert done == (
         2,
         "",
-        f"kafkashark: {link} is one of the captures; -o would overwrite it\n",
+        f"kafkashark: {link} is the same file as {path}, which is read (CAPTURE); "
+        "-o would overwrite it\n",
     )
     assert path.read_bytes() == shop.read_bytes()
 

@@ -49,15 +49,6 @@ def test_an_invalid_filter_is_an_error() -> None:
         source(["a"], "api ==")
 
 
-def test_the_output_must_not_be_a_capture(shop: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="-o would overwrite it"):
-        source(["-", str(shop)], output=f"{shop.parent}/../{shop.parent.name}/{shop.name}")
-    source([str(shop)], output=str(tmp_path / "new"))
-    source([str(shop)], output="-")
-    source(["-", str(tmp_path / "missing")], output=str(shop))
-    source(["/dev/null"], output="/dev/null")
-
-
 def test_fields_release_each_window_before_the_next(shop: Path) -> None:
     few = source([str(shop)], jobs=1)
     few.capture.options.window_bytes = 600

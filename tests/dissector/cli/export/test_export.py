@@ -197,7 +197,7 @@ def test_tls_secrets_are_exported(run: Run, tmp_path: Path) -> None:
     ("words", "message"),
     [
         ("", "export requires an output file: -o OUT.pcapng"),
-        ("-o shop", "-o would overwrite it"),
+        ("-o shop", "is read (CAPTURE); -o would overwrite it"),
     ],
 )
 def test_invalid_combinations_of_options(words: str, message: str, run: Run, shop: Path) -> None:

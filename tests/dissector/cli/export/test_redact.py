@@ -250,8 +250,11 @@ def test_only_the_owner_can_read_the_map(run: Run, key: Path, tmp_path: Path) ->
         ("--decrypt", "--decrypt needs --redact"),
         ("--redact --keep value", "--keep takes topic, group, member"),
         ("--redact --key nowhere", "nowhere: no such key; make one: head -c 32 /dev/urandom"),
-        ("--redact --map shop.pcap", "shop.pcap is read; --map would overwrite it"),
-        ("--redact --map out.pcapng", "out.pcapng is the output; --map requires another file"),
+        (
+            "--redact --map shop.pcap",
+            "shop.pcap, which is read (CAPTURE); --map would overwrite it",
+        ),
+        ("--redact --map out.pcapng", "out.pcapng is written (-o); --map would overwrite it"),
         ("--redact --key short", "a key has 16 bytes or more, this one 5"),
     ],
 )

@@ -369,7 +369,7 @@ def test_without_rights_on_loopback(program: str, tmp_path: Path) -> None:
         ("-i lo --ring files:2,filesize:3", "--ring requires -w FILE"),
         ("-i lo -w x --ring files:2", "--ring takes files:N,filesize:KB"),
         ("-i lo -w -", "-w takes a file"),
-        ("-i lo -w x -o x", "x can't be both -w and -o"),
+        ("-i lo -w x -o x", "x is written (-o); -w would overwrite it"),
     ],
 )
 def test_invalid_combinations_of_options(run: Run, words: str, message: str) -> None:

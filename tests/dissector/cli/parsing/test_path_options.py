@@ -1,0 +1,190 @@
+"""Every option of every command that names a path has a role, and outputs spare inputs."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from dissector.cli.parsing.builtin_commands import COMMANDS, command_function
+from dissector.cli.parsing.path_options import name_of, role_of
+from dissector.cli.parsing.typer_commands import ENTRY_POINT_GROUP
+from dissector.file_roles import Reads
+from tests.dissector.cli.conftest import Run
+from tests.dissector.cli.test_process import ended
+
+NO_PATHS = {
+    *("FILTER", "FORMAT", "N", "N|all", "S", "P", "API", "RULE", "RULES", "KIND", "KIND,..."),
+    *("KEY[,KEY]", "NAME", "NAME,NAME", "[-]COLUMN", "SEVERITY", "MECHANISM", "RELEASE", "PATTERN"),
+    *("IFACE", "BPF", "duration:S|packets:N|filesize:KB", "files:N,filesize:KB", "OLD=NEW", "K=V"),
+    *("HOST:PORT", "HOST:PORT[,...]", "HOST:PORT[,...]|mock", "recorded|FACTOR|none", "URL"),
+    *("kept|earliest|latest", "TABLE[,TABLE]", "PATH[,PATH]|all", "VERSION", "I/N"),
+    "'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
+    *("a|ad|r|d|e|u|ud", "auto|always|never", "[-]COLUMN,...", "[API]", "N|max|auto", "p99>50ms"),
+    "differs|error|missing|unbalanced|latency:p99>2x|nothing",
+}
+"""The words for values of options that name no path."""
+
+ROLES = {
+    "browse": "CAPTURE < --keylog < --schemas < -w >",
+    "conform": "CAPTURE < --baseline < --keylog < --sasl-secret < --schemas < --tls-ca < "
+    "--tls-certificate < --tls-key < --write-baseline > -o > -w >",
+    "demo": "--save >",
+    "dissect": "CAPTURE < --keylog < --schemas < -o > -w >",
+    "export": "CAPTURE < --key < --keylog < --map > --schemas < -o >",
+    "groups": "CAPTURE < --keylog < --schemas < -o >",
+    "pairs": "CAPTURE < --keylog < --schemas < -o > -w >",
+    "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --watch <",
+    "records": "CAPTURE < --keylog < --schemas < -o > -w >",
+    "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
+    "--tls-ca < --tls-certificate < --tls-key < --write-accepted >",
+    "report": "CAPTURE < --keylog < --schemas < -o >",
+    "schema": "--schemas < -o >",
+    "serve": "CAPTURE < --keylog < --record > --sasl-secret < --schemas < --tls-ca < "
+    "--tls-certificate < --tls-key < --upstream-sasl-secret < --upstream-tls-ca < "
+    "--upstream-tls-certificate < --upstream-tls-key <",
+    "stats": "CAPTURE < --keylog < --schemas < -o > -w >",
+    "streams": "CAPTURE < --keylog < --schemas < --write > -o > -w >",
+    "timeline": "CAPTURE < --keylog < --otlp > --schemas < -o >",
+    "upgrade": "CAPTURE < --keylog < --schemas < -o >",
+}
+"""The paths of each command: `<` is read, `>` is written."""
+
+
+def commands() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in COMMANDS:
+        yield name, command_function(name)
+    for each in entry_points(group=ENTRY_POINT_GROUP):
+        if each.dist is not None and each.dist.name == "kafkashark":
+            yield each.name, each.load()
+
+
+def paths_of(command: Callable[..., Any]) -> str:
+    """Return the paths of a command, arguments first."""
+    found = [
+        f"{name_of(each)} {'<' if isinstance(role, Reads) else '>'}"
+        for each in parameters(command)
+        if (role := role_of(each)) is not None
+    ]
+    return " ".join(sorted(found, key=lambda text: (text.startswith("-"), text)))
+
+
+def parameters(command: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+    return iter(inspect.signature(command, eval_str=True).parameters.values())
+
+
+def test_each_path_has_its_role() -> None:
+    assert {name: paths_of(command) for name, command in commands()} == ROLES
+
+
+def test_each_text_is_a_path_with_a_role_or_known_to_be_none() -> None:
+    unknown = []
+    for name, command in commands():
+        for each in parameters(command):
+            base, *metadata = get_args(each.annotation) or (each.annotation,)
+            if not metadata or role_of(each) is not None:
+                continue
+            is_path = Path in (base, *get_args(base))
+            words = [_metavar(found) for found in metadata]
+            is_text = is_path or any(kind in str(base) for kind in ("str", "Any"))
+            if is_text and (is_path or not NO_PATHS.intersection(words)):
+                unknown.append((name, each.name, words))
+    assert unknown == []
+
+
+def _metavar(declared: Any) -> str | None:
+    settings = getattr(declared, "settings", None) or {}
+    return settings.get("metavar") or getattr(declared, "metavar", None)
+
+
+CONFLICTS = {
+    "conform a.pcap --write-baseline a.pcap": "a.pcap is read (CAPTURE); --write-baseline",
+    "conform b.pcap --baseline k --write-baseline k": "k is read (--baseline); --write-baseline",
+    "conform a.pcap -o c --write-baseline ./c": "is written (-o); --write-baseline",
+    "timeline a.pcap --otlp a.pcap": "a.pcap is read (CAPTURE); --otlp",
+    "replay a.pcap --to mock --write-accepted a.pcap": "is read (CAPTURE); --write-accepted",
+    "replay a.pcap --to mock --report hard.ndjson": "hard.ndjson is the same file as a.pcap",
+    "replay a.pcap --to mock --report r.txt --report r.txt": "r.txt is written (--report)",
+    "serve a.pcap --record a.pcap": "a.pcap is read (CAPTURE); --record",
+    "serve a.pcap --tls-key k --record k": "k is read (--tls-key); --record",
+    "pairs a.pcap --keylog k -o k": "k is read (--keylog); -o",
+    "pairs -i lo --keylog k -w k": "k is read (--keylog); -w",
+    "export a.pcap --redact --key k -o k": "k is read (--key); -o",
+    "report a.pcap -o link": "link is the same file as a.pcap, which is read (CAPTURE); -o",
+    "streams 0-a.bin --write .": "is read (CAPTURE); --write",
+    "pipeline records/a.pcap --out . --overwrite": "is read ([CAPTURE|DIR|GLOB]); --out",
+    "schema --schemas defs -o defs/Fetch.json": "is read (--schemas); -o",
+}
+
+
+@pytest.mark.parametrize("line", CONFLICTS)
+def test_an_output_that_is_an_input_is_refused(
+    line: str, run: Run, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("records", "defs"):
+        Path(folder).mkdir()
+    definition = (
+        '{"apiKey": 1, "type": "request", "name": "FetchRequest", "validVersions": "0", '
+        '"flexibleVersions": "none", "fields": []}'
+    )
+    Path("defs/Fetch.json").write_text(definition)
+    for name in ("a.pcap", "b.pcap", "0-a.bin", "records/a.pcap"):
+        Path(name).write_bytes(shop.read_bytes())
+    Path("k").write_bytes(b"some sixteen bytes")
+    Path("hard.ndjson").hardlink_to("a.pcap")
+    Path("link").symlink_to("a.pcap")
+    before = _contents(tmp_path)
+    status, out, err = run(*line.split())
+    *others, last = err.splitlines()
+    assert (status, out) == (2, "")
+    assert CONFLICTS[line] in last
+    assert all("defs/Fetch.json: key 1" in each for each in others)
+    assert _contents(tmp_path) == before
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    return {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+def test_standard_streams_that_are_files(shop: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(shop.read_bytes())
+    with path.open("rb") as stdin:
+        status, _, err = ended("pairs", "-", "-o", path, stdin=stdin)
+    said = f"kafkashark: {path} is the same file as -, which is read (CAPTURE); -o "
+    assert (status, err.decode()) == (2, said + "would overwrite it\n")
+    if Path("/dev/stdin").exists():
+        with path.open("rb") as stdin:
+            assert ended("pairs", "/dev/stdin", "-o", path, stdin=stdin)[0] == 2
+    with path.open("ab") as stdout:
+        status, _, err = ended("pairs", path, stdout=stdout)
+    said = f"kafkashark: {path} is read (CAPTURE), and standard output is written to it\n"
+    assert (status, err.decode()) == (2, said)
+    assert path.read_bytes() == shop.read_bytes()
+    rows = tmp_path / "rows"
+    with rows.open("wb") as stdout:
+        assert ended("pairs", path, "-o", "/dev/stdout", stdout=stdout)[0] == 0
+    assert rows.stat().st_size
+
+
+def test_definitions_of_the_environment_are_inputs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "defs"
+    folder.mkdir()
+    file = folder / "Own.json"
+    file.write_text("precious")
+    monkeypatch.setenv("KAFKASHARK_SCHEMAS", f"{os.devnull}{os.pathsep}{folder}")
+    from dissector.cli.parsing.path_options import named_paths
+
+    found = list(named_paths(command_function("pairs"), {"captures": ["a"], "output": "b"}))
+    assert [(each.path, each.option) for each in found] == [
+        *(("a", "CAPTURE"), ("b", "-o")),
+        *((os.devnull, "--schemas"), (str(folder), "--schemas")),
+    ]
