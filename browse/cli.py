@@ -135,7 +135,7 @@ def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> 
     from browse.app.browse_settings import settings_path
     from browse.detail import DetailPanes
 
-    interrupt.use_default_handler()
+    interrupt.use_raising_handlers()
     app = BrowseApp(
         access,
         loading,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,18 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("same")
+
+
+def pytest_configure() -> None:
+    """
+    Handle the signals that tests send to their child processes, also where they are ignored.
+
+    Shells ignore SIGINT in background processes, and children inherit that: they would never end.
+    A handler is not inherited, the children have the default action.
+    """
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, None)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

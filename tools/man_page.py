@@ -24,6 +24,7 @@ _STATUS = (
     ("1", "differences or violations were found"),
     ("2", "wrong usage, or unreadable input"),
     ("130", "interrupted by Ctrl-C; what was read is printed"),
+    ("143", "ended by SIGTERM; what was read is printed"),
 )
 
 

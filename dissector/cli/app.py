@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
     mask = os.umask(0o077)  # --show-secrets may restrict it
     os.umask(mask)
     try:
-        with interrupt.restored_handler(), using(None):
+        with interrupt.restored_handlers(), using(None):
             return interrupt.exit_status(_run(words, plugins))
     finally:
         os.umask(mask)
@@ -66,17 +66,17 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
         gc.freeze()
         gc.set_threshold(GARBAGE_THRESHOLD)
         if command_name(words) not in COMMANDS:
-            interrupt.use_default_handler()
+            interrupt.use_raising_handlers()
         status = run()
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except FilterError as error:
         return _print_error(*error.shown().split("\n"))
     except DissectorError as error:
-        # After Ctrl-C a pipe without a complete capture is not an error.
+        # After a signal a pipe without a complete capture is not an error.
         return interrupt.exit_status(0) if interrupt.is_interrupted() else _print_error(str(error))
     except KeyboardInterrupt:
-        return interrupt.STATUS
+        return interrupt.interrupted_status()
     except (OutputClosed, BrokenPipeError):
         _discard_stdout()
         return 128 + signal.SIGPIPE

@@ -1,8 +1,8 @@
 """
-Ctrl-C: a command that reads captures stops reading, and prints its results so far.
+Ctrl-C and SIGTERM: a command that reads captures stops reading, and prints its results so far.
 
-A second Ctrl-C ends the process immediately. Before a capture is read the signal keeps its default
-action, because a traceback from an import is of no use.
+A second signal ends the process immediately. Before a capture is read they keep their default
+actions, because a traceback from an import is of no use.
 """
 
 from __future__ import annotations
@@ -16,64 +16,74 @@ from types import FrameType
 
 from dissector.capture.formats.byte_source import StopSignal
 
-STATUS = 128 + signal.SIGINT
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _stop_signals: list[StopSignal] = []
-"""Set by the first Ctrl-C; empty while no capture is read."""
+"""Set by the first signal; empty while no capture is read."""
+
+_received: list[int] = []
+"""The signals so far."""
 
 _partial_files: set[Path] = set()
 """Incomplete files, removed if the process ends immediately."""
 
 
 @contextmanager
-def restored_handler() -> Iterator[None]:
-    """Restore the signal's handler at the end."""
-    previous = signal.getsignal(signal.SIGINT)
+def restored_handlers() -> Iterator[None]:
+    """Restore the handlers of the signals at the end."""
+    previous = [(number, signal.getsignal(number)) for number in SIGNALS]
     try:
         yield
     finally:
         _stop_signals.clear()
-        _set_handler(previous)
+        _received.clear()
+        for number, handler in previous:
+            _set_handler(number, handler)
 
 
-def use_default_handler() -> None:
-    """Make Ctrl-C raise `KeyboardInterrupt`, for commands that handle it themselves."""
-    _set_handler(signal.default_int_handler)
+def use_raising_handlers() -> None:
+    """Make the signals raise `KeyboardInterrupt`, for commands that handle it themselves."""
+    _set_handler(signal.SIGINT, signal.default_int_handler)
+    _set_handler(signal.SIGTERM, _act_as_ctrl_c)
 
 
 def new_stop_signal(end_writer: Callable[[], None] | None = None) -> StopSignal:
-    """Return a signal that Ctrl-C sets from now on to stop reading; see `StopSignal`."""
+    """Return a signal that Ctrl-C and SIGTERM set from now on to stop reading."""
     stop = StopSignal(end_writer)
     _stop_signals.append(stop)
-    _set_handler(_on_sigint)
+    reinstall_handlers()
     return stop
 
 
 def is_interrupted() -> bool:
-    """Return whether Ctrl-C has stopped the reading."""
+    """Return whether a signal has stopped the reading."""
     return any(stop.is_requested for stop in _stop_signals)
+
+
+def interrupted_status() -> int:
+    """Return the exit status of a process that a signal ends: 130 or 143, as in shells."""
+    return 128 + (_received[0] if _received else signal.SIGINT)
 
 
 def exit_status(status: int) -> int:
     """
     Return the exit status of a command after an interrupt.
 
-    Ctrl-C is the normal end of live captures, but an interruption of other readings.
+    A signal is the normal end of live captures, but an interruption of other readings.
     """
-    if is_interrupted() and not all(stop.ends_writer for stop in _stop_signals):
-        return STATUS
-    return status
+    is_live = bool(_stop_signals) and all(stop.ends_writer for stop in _stop_signals)
+    return interrupted_status() if _received and not is_live else status
 
 
-def reinstall_handler() -> None:
-    """Install our handler again after a library replaced it on import."""
-    if _stop_signals:
-        _set_handler(_on_sigint)
+def reinstall_handlers() -> None:
+    """Install our handlers again after a library replaced one on import."""
+    for number in SIGNALS if _stop_signals else ():
+        _set_handler(number, _request_stop)
 
 
 @contextmanager
 def removed_on_exit(path: Path) -> Iterator[None]:
-    """Remove a file at the end, also if a second Ctrl-C ends the process before it is complete."""
+    """Remove a file at the end, also if a second signal ends the process before it is complete."""
     _partial_files.add(path)
     try:
         yield
@@ -82,18 +92,29 @@ def removed_on_exit(path: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def _on_sigint(number: int, frame: FrameType | None) -> None:
+def _request_stop(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
     if is_interrupted():
         for path in _partial_files:
             with suppress(OSError):
                 path.unlink()
-        os._exit(STATUS)
+        os._exit(interrupted_status())
     for stop in _stop_signals:
         stop.request()
 
 
-def _set_handler(handler: signal._HANDLER) -> None:
-    # Handlers can be set in the main thread only. A signal that is ignored (nohup) stays ignored.
+def _act_as_ctrl_c(number: int, frame: FrameType | None) -> None:
+    """Do what SIGINT does at present: asyncio, for one, cancels its work in an own handler."""
+    _received.append(number)
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
+
+
+def _set_handler(number: int, handler: signal._HANDLER) -> None:
+    # Handlers can be set in the main thread only. A signal that is ignored stays ignored, as
+    # SIGINT is for the background processes of shells.
     with suppress(ValueError):
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, handler)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)

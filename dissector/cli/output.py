@@ -196,7 +196,7 @@ def write_row_groups(
     """
     from dissector.engine.parquet.parquet_file import write_groups
 
-    interrupt.reinstall_handler()
+    interrupt.reinstall_handlers()
     groups = prefetch_first(groups)
     with open_atomic(output) as file:
         write_groups(groups, types, file, metadata, jobs)

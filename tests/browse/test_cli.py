@@ -1,7 +1,12 @@
-"""The command `browse`, tested without a terminal."""
+"""The command `browse`, mostly without a terminal."""
 
 from __future__ import annotations
 
+import os
+import pty
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +49,27 @@ def test_a_file_other_than_a_capture(tmp_path: Path, capsys: pytest.CaptureFixtu
     file.write_text("no packets")
     assert run(str(file)) == 2
     assert str(file) in capsys.readouterr().err
+
+
+def test_sigterm_leaves_the_terminal_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("TERM", "xterm")
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "kafkashark", "browse", str(DEMO)]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        seen = bytearray()
+        while b"ApiVersions" not in seen:
+            seen += os.read(ours, 1 << 16)
+        process.send_signal(signal.SIGTERM)
+        try:
+            while more := os.read(ours, 1 << 16):
+                seen += more
+        except OSError:  # its end closes the terminal
+            pass
+    os.close(ours)
+    assert process.returncode == 128 + signal.SIGTERM
+    leave_other_screen = b"\x1b[?1049l"
+    assert leave_other_screen in seen

@@ -40,6 +40,9 @@ _FILE_LINE = "File: "
 _DROPS_OF_DUMPCAP = re.compile(r"received/dropped on interface '(.+)': \d+/(\d+)")
 _DROPS_OF_TCPDUMP = re.compile(r"(\d+) packets? dropped by (kernel|interface)")
 _NO_RIGHTS = re.compile("permission|not permitted", re.IGNORECASE)
+_GONE = re.compile(
+    "no longer (attached|running)|disappeared|went down|network is down", re.IGNORECASE
+)
 _CHATTER = re.compile("cap_set_proc|^Capturing on|^File: |listening on|^$|data link type")
 
 _GUARD = 'while read -r line; do :; done; kill -TERM "$0"'
@@ -125,10 +128,17 @@ class LiveCapture:
         return self._files.missed
 
     def failure(self) -> str:
-        """Return the reason for a failure of the child; empty without one. Valid after `close`."""
-        if self._was_stopped or self._child.returncode == 0:
+        """
+        Return the reason for a failure of the child; empty without one. Valid after `close`.
+
+        An interface that goes away is one, although the child may call it a success.
+        """
+        if self._was_stopped:
             return ""
-        return self._explanation()
+        gone = next(filter(_GONE.search, self._lines), "")
+        if self._child.returncode == 0 and not gone:
+            return ""
+        return self._explanation(gone, "stopped")
 
     def _is_at_end(self) -> bool:
         return bool(select.select([self.packets], [], [], 0)[0]) and not _available(self.packets)
@@ -212,13 +222,14 @@ class LiveCapture:
             if kept is None:
                 return
 
-    def _explanation(self) -> str:
+    def _explanation(self, line: str = "", verb: str = "can't capture") -> str:
         """Return the reason why the child does not capture, and a remedy."""
-        what = " ".join(self._lines[0].split()) if self._lines else "it ended without a message"
+        line = line or (self._lines[0] if self._lines else "it ended without a message")
+        what = " ".join(line.split())
         what = what.removeprefix(f"{self.program}: ").rstrip(".")
         if self._lines and _NO_RIGHTS.search(" ".join(self._lines)):
             what = f"{what}; {_rights_advice(self.program, self._path)}"
-        return f"-i {', '.join(self._plan.interfaces)}: {self.program} can't capture: {what}"
+        return f"-i {', '.join(self._plan.interfaces)}: {self.program} {verb}: {what}"
 
 
 def _rights_advice(name: str, path: str) -> str:

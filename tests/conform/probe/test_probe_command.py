@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from conform.probe.probe_command import release_lines
 from dissector.cli.app import main
 from dissector.protocol.releases.kafka_releases import best_match, ranges_of
 from replay.mock.librdkafka_mock import MockCluster
+from tests.dissector.cli.test_process import PATIENCE_S, started
 
 Run = tuple[int, str, str]
 
@@ -97,3 +100,15 @@ def test_an_exact_match_of_a_release_is_reported() -> None:
     lines = list(release_lines(best_match(ranges_of("4.3")), "text"))
     assert lines[1] == "The offered versions are those of Kafka 4.3"
     assert list(release_lines(best_match(ranges_of("4.3")), "junit")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_check_of_a_silent_target(number: signal.Signals) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PATIENCE_S)
+        process = started("conform", "--target", f"127.0.0.1:{server.getsockname()[1]}")
+        with server.accept()[0] as connection:
+            assert connection.recv(1)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, out, err) == (128 + number, b"", b"")

@@ -101,8 +101,9 @@ def test_closed_streams(shop: Path) -> None:
     assert ended("pairs", "nowhere", preexec_fn=close(2))[:2] == (2, b"")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("form", ["text", "ndjson"])
-def test_ctrl_c_while_waiting_for_input(shop: Path, form: str) -> None:
+def test_a_signal_while_waiting_for_input(shop: Path, form: str, number: int) -> None:
     process = started("dissect", "-", "-T", form, stdin=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -111,14 +112,15 @@ def test_ctrl_c_while_waiting_for_input(shop: Path, form: str) -> None:
     process.stdin.flush()
     # The rows of a paused pipe are shown: the command is running.
     assert process.stdout.read(4)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE_S) == 128 + signal.SIGINT
+    process.send_signal(number)
+    assert process.wait(PATIENCE_S) == 128 + number
     assert process.stderr.read() == b""
     for stream in (process.stdin, process.stdout, process.stderr):
         stream.close()
 
 
-def test_ctrl_c_deletes_streams_with_secrets(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_deletes_streams_with_secrets(tmp_path: Path, number: int) -> None:
     fifo, folder = tmp_path / "fifo", tmp_path / "streams"
     os.mkfifo(fifo)
     process = started("streams", fifo, "--write", folder)
@@ -130,8 +132,8 @@ def test_ctrl_c_deletes_streams_with_secrets(tmp_path: Path) -> None:
     waiting = threading.Event()
     while not (folder / "0-a.bin").exists() and process.poll() is None:
         waiting.wait(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)
     writer.close()
-    assert process.returncode == 128 + signal.SIGINT
+    assert process.returncode == 128 + number
     assert list(folder.iterdir()) == []

@@ -20,6 +20,8 @@ from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.test_process import PATIENCE_S, many, started
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
 HEADER_BYTES = len(tcp_captures.pcap_file([]))
 
 
@@ -148,15 +150,16 @@ def test_a_filter_on_the_response_shows_both_when_it_arrives() -> None:
         ("records", ""),
     ],
 )
-def test_ctrl_c_prints_the_rows_so_far(command: str, shown: str) -> None:
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_prints_the_rows_so_far(command: str, shown: str, number: int) -> None:
     live = Live(*command.split(), "-")
     live.ask(1)
     live.answer(1)
     live.capture()
     # No output before the end shows that the capture was read.
     reached(live.process.pid)
-    status, out, err = live.end(signal.SIGINT)
-    assert (status, err) == (130, "")
+    status, out, err = live.end(number)
+    assert (status, err) == (128 + number, "")
     assert shown in out
 
 
@@ -169,7 +172,8 @@ def reached(pid: int) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd/0").exists(), reason="looks into the pipe by /proc")
-def test_ctrl_c_leaves_a_complete_parquet_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_leaves_a_complete_parquet_file(tmp_path: Path, number: int) -> None:
     file = tmp_path / "a.parquet"
     live = Live("pairs", "-", "-T", "parquet", "-o", str(file))
     live.ask(1)
@@ -177,7 +181,7 @@ def test_ctrl_c_leaves_a_complete_parquet_file(tmp_path: Path) -> None:
     live.capture()
     reached(live.process.pid)
     assert not file.exists()
-    assert live.end(signal.SIGINT) == (130, "", "")
+    assert live.end(number) == (128 + number, "", "")
     assert polars.read_parquet(file)["correlation_id"].to_list() == [1]
     assert [each.name for each in tmp_path.iterdir()] == ["a.parquet"]
 
@@ -199,6 +203,27 @@ def test_ctrl_c_completes_a_parquet_file_in_progress(tmp_path: Path, command: st
     numbers = polars.read_parquet(file)["correlation_id"].drop_nulls().unique().sort()
     assert numbers.to_list() == list(range(1, 301))
     assert [each.name for each in tmp_path.iterdir()] == ["a.parquet"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd/0").exists(), reason="looks into the pipe by /proc")
+def test_a_second_signal_ends_at_once_without_partial_files(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    live = Live("pairs", "-", "-T", "parquet", "-o", str(file))
+    for number in range(1, 301):
+        live.ask(number)
+        live.answer(number)
+    live.capture()
+    waiting = threading.Event()
+    while live.process.poll() is None and not list(tmp_path.glob(".*.part")):
+        waiting.wait(0.01)
+    live.process.send_signal(signal.SIGSTOP)
+    # Both are pending when the process goes on; either may come first.
+    live.process.send_signal(signal.SIGINT)
+    live.process.send_signal(signal.SIGTERM)
+    live.process.send_signal(signal.SIGCONT)
+    live.process.communicate(timeout=PATIENCE_S)
+    assert live.process.returncode in (130, 143)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what is loaded")

@@ -203,9 +203,15 @@ def test_the_capture_ends_at_its_limit(
 
 
 @with_dumpcap
-@pytest.mark.parametrize("command", ["stats", "conform", "records", "pairs -T parquet -o"])
-def test_ctrl_c_ends_the_input_but_not_the_output(
-    command: str, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        *((each, signal.SIGINT) for each in ("stats", "conform", "records", "pairs -T parquet -o")),
+        *((each, signal.SIGTERM) for each in ("stats", "pairs -T parquet -o")),
+    ],
+)
+def test_a_signal_ends_the_input_but_not_the_output(
+    command: str, number: int, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:
     file, kept = tmp_path / "a.parquet", tmp_path / "kept.pcapng"
     files = [file] if command.endswith("-o") else []
@@ -214,7 +220,7 @@ def test_ctrl_c_ends_the_input_but_not_the_output(
     traffic.answer(1)
     traffic.close()
     wait_until(lambda: b"\x02g" in kept.read_bytes())
-    status, out, err = sniffer.end()
+    status, out, err = sniffer.end(number)
     assert (status, err) == (0, "")
     shown = {"stats": "Heartbeat", "conform": "rules were judged"}.get(command, "")
     assert shown in out
@@ -324,9 +330,17 @@ def test_a_capture_with_a_late_failure_prints_its_rows(tmp_path: Path, shop: Pat
     sniffer = Sniffer(tmp_path, program, "pairs", "-i", "lo", "-T", "ndjson")
     status, out, err = sniffer.end(None)
     assert (status, len(out.splitlines())) == (2, 9)
-    assert err == (
-        "kafkashark: -i lo: dumpcap can't capture: The network adapter is no longer running\n"
-    )
+    assert err == ("kafkashark: -i lo: dumpcap stopped: The network adapter is no longer running\n")
+
+
+def test_an_interface_that_goes_away_is_told(tmp_path: Path, shop: Path) -> None:
+    """Dumpcap calls it a success."""
+    gone = 'The network adapter "d0" is no longer attached; the capture will stop.'
+    program = program_of(tmp_path, f"cat {shop}\necho 'dumpcap: {gone}' >&2\n")
+    sniffer = Sniffer(tmp_path, program, "stats", "-i", "d0")
+    status, out, err = sniffer.end(None)
+    assert (status, "Heartbeat" in out) == (2, True)
+    assert err == f"kafkashark: -i d0: dumpcap stopped: {gone[:-1]}\n"
 
 
 def test_the_error_without_rights_names_the_remedies(tmp_path: Path) -> None:
