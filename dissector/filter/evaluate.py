@@ -33,6 +33,7 @@ from dissector.filter.nodes import (
     body_paths,
 )
 from dissector.filter.operands import BodyPath, Column, Name, Source, Step, apply_steps
+from dissector.protocol.records.header_text import header_text
 
 
 class Row(Protocol):
@@ -112,7 +113,10 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
 def column_values(value: object, source: Column, exists: bool) -> Iterable[object]:
     """Return the values to test in a column with the given `value`."""
     if source.part is not None and isinstance(value, list):
-        return [each[source.part] for each in value if source.header in (None, each["key"])]
+        chosen = [each for each in value if source.header in (None, each["key"])]
+        if source.part == "text":
+            return [header_text(each["key"], each["value"]) for each in chosen]
+        return [each[source.part] for each in chosen]
     if isinstance(value, list | tuple):
         return value or ([source.empty] if source.empty and not exists else [])
     if exists and source.empty is not None and value == source.empty:

@@ -7,13 +7,13 @@ a filter has such a path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dissector.column_catalogue import EXCHANGES, RECORDS, Catalogue
 from dissector.filter import kinds, wireshark_names
 from dissector.filter.body_names import body_fields, body_name, names_matching, similar_paths
 from dissector.filter.literals import suggestion
-from dissector.filter.operands import BodyPath, Column, Name, Source, Step, UnknownName
+from dissector.filter.operands import BodyPath, Column, Name, Source, UnknownName
 from dissector.filter.records_in_fields import batch_part, record_part
 
 __all__ = ["BodyPath", "Column", "Name", "Source", "UnknownName", "field_list", "resolve"]
@@ -92,6 +92,8 @@ _MEANINGS = {
     "frame.len": "length of that packet on the wire",
 }
 
+_RECORD_MEANINGS = {"headers": "a header as tables show it: its key, `=` and its value"}
+
 _NAMES_ELSEWHERE = {
     "packet": "frame.number",
     "time": "frame.time",
@@ -99,6 +101,7 @@ _NAMES_ELSEWHERE = {
     "bytes": "request_bytes or response_bytes",
     "port": "tcp.port",
     "stream": "tcp.stream",
+    "header": "headers or header.NAME of `kafkashark records`",
 }
 """Columns of other commands and words of other tools, and the names of filters."""
 
@@ -116,12 +119,6 @@ _ALL_NAMES = (
     *wireshark_names.BATCHES,
     "kafka",
 )
-
-
-def _record_name(text: str, column: str, *steps: Step, **options: str) -> Name:
-    kind = {"headers": kinds.text}.get(column) or _RECORD_COLUMNS[column]
-    source = Column(column, is_record_column=True, **options)  # type: ignore[arg-type]
-    return Name(text, (source,), (kind,), steps)
 
 
 _RECORD_ALIASES = {
@@ -146,7 +143,14 @@ _RECORD_ALIASES = {
 _OWN_RECORD_COLUMNS = set(_RECORD_COLUMNS) - set(_COLUMNS)
 """Columns of `records` that `pairs` does not have."""
 
-_HEADER = "header."
+_HEADER_PARTS: Mapping[str, tuple[str, kinds.Kind]] = {
+    "headers": ("text", kinds.text),
+    "headers.key": ("key", kinds.text),
+    "headers.value": ("value", kinds.binary),
+    "kafka.header_key": ("key", kinds.text),
+    "kafka.header_value": ("value", kinds.binary),
+}
+"""Names of all headers of a record: what is tested of each, and its kind."""
 
 
 def resolve(text: str, *, records: bool = False) -> Name:
@@ -195,17 +199,24 @@ def _of_records(text: str) -> Name | None:
             (lambda codec: [codec != "none"],),
             is_flag=True,
         )
-    if text.startswith(_HEADER) and len(text) > len(_HEADER):
-        key = text.removeprefix(_HEADER)
+    if header := _of_headers(text):
+        return header
+    if column in _OWN_RECORD_COLUMNS:
+        empty = "NONE" if column == "error" else None
+        source = Column(column, is_record_column=True, empty=empty)
+        return Name(text, (source,), (_RECORD_COLUMNS[column],))
+    return None
+
+
+def _of_headers(text: str) -> Name | None:
+    """Return a name of the headers of records: all as text, their keys or values, or one."""
+    if text in _HEADER_PARTS:
+        part, kind = _HEADER_PARTS[text]
+        return Name(text, (Column("headers", is_record_column=True, part=part),), (kind,))
+    prefix, _, key = text.partition(".")
+    if prefix in ("header", "headers") and key:
         source = Column("headers", is_record_column=True, part="value", header=key)
         return Name(text, (source,), (kinds.binary,))
-    if text in ("headers.value", "kafka.header_value"):
-        source = Column("headers", is_record_column=True, part="value")
-        return Name(text, (source,), (kinds.binary,))
-    if text in ("headers", "headers.key", "kafka.header_key"):
-        return _record_name(text, "headers", part="key")
-    if column in _OWN_RECORD_COLUMNS:
-        return _record_name(text, column, **({"empty": "NONE"} if column == "error" else {}))
     return None
 
 
@@ -272,12 +283,14 @@ def field_list(*, records: bool = False) -> Iterator[tuple[str, str, str]]:
     """Yield each name of a filter, the kind of its values, and its meaning."""
     if records:
         for each in RECORDS:
-            yield each.name, resolve(each.name, records=True).kinds[0].title, each.meaning
+            meaning = _RECORD_MEANINGS.get(each.name, each.meaning)
+            yield each.name, resolve(each.name, records=True).kinds[0].title, meaning
         yield "timestamp", kinds.time_ms.title, "as timestamp_ms"
         yield "compressed", kinds.boolean.title, "whether the batch of the record is compressed"
         yield "headers.key", kinds.text.title, "key of a header"
         yield "headers.value", kinds.binary.title, "value of a header"
         yield "header.NAME", kinds.binary.title, "value of the header NAME"
+        yield "headers.NAME", kinds.binary.title, "as header.NAME"
     listed = set(_RECORD_COLUMNS) if records else set()
     for each in EXCHANGES:
         if each.name not in listed:

@@ -24,7 +24,7 @@ class Column:
         empty: Value for comparisons only, where it represents an empty list too: an
             exchange without errors has NONE.
         is_record_column: Whether it is a column of `records`.
-        part: For headers, the part of each that is tested: `key` or `value`.
+        part: For headers, what is tested of each: `key`, `value`, or `text` for both.
         header: Key of the only headers that are tested; None for all.
     """
 

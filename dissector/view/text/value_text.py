@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dissector.protocol.records.header_text import header_text
 from dissector.view.text.escape import safe_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -81,8 +82,7 @@ def bytes_text(data: bytes | str | None) -> str | None:
 
 def header_texts(headers: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return each header of a record as one text, `key=value`."""
-    items = [(each["key"], text_or_hex(each["value"])) for each in headers]
-    return [f"{key}={text if isinstance(text, str) else json_text(text)}" for key, text in items]
+    return [header_text(each["key"], each["value"]) for each in headers]
 
 
 def time_text(time_ns: int) -> str:

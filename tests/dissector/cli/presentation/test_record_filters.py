@@ -22,6 +22,11 @@ TESTS = {
     "frame.number <= 100": lambda row: row["packet"] <= 100,
     'timestamp > "2026-11-21 09:46:35Z"': lambda row: row["timestamp_ms"] > 1795254395000,
     "count(headers) > 0": lambda row: bool(row["headers"]),
+    'headers contains "trace=" and headers contains "7"': lambda row: any(
+        "7" in f"{each['key']}={each['value']}" for each in row["headers"]
+    ),
+    'headers matches "^TRACE=."': lambda row: "trace" in {each["key"] for each in row["headers"]},
+    "headers.trace": lambda row: any(each["key"] == "trace" for each in row["headers"]),
     "header.trace": lambda row: any(each["key"] == "trace" for each in row["headers"]),
     "all headers.key == trace": lambda row: {each["key"] for each in row["headers"]} == {"trace"},
     "kafka.message_value ~ 'LAMP'": lambda row: "lamp" in str(row["value"]),
