@@ -24,6 +24,13 @@ from timeline.trackers.transaction_state import Session, Transaction, Transactio
 PRODUCE, INIT, ADD_PARTITIONS, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
 
 FENCED = {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+OVERDUE = FENCED | {"INVALID_TXN_STATE"}
+"""
+Errors of a producer whose transaction the coordinator has aborted after its timeout.
+
+Source: Kafka, TransactionCoordinator.endTransaction: the abort increases the epoch; with KIP-890
+the epoch before it is still known, and the state refuses the commit.
+"""
 RETRIED = {
     "CONCURRENT_TRANSACTIONS",
     "NOT_COORDINATOR",
@@ -32,7 +39,7 @@ RETRIED = {
 }
 """Errors after which clients repeat the request: transient states of the coordinator."""
 
-MAX_SESSIONS = 8
+TIMEOUT = "transaction timeout"
 
 MAX_READERS = 100
 """Maximum number of named clients per epoch of a producer."""
@@ -70,7 +77,7 @@ class Transactions(Tracker):
             return
         state = self._ids.use(name)
         error = observed.error or first_error(response)
-        if error in RETRIED or (observed.api_key == PRODUCE and error and error not in FENCED):
+        if error in RETRIED or (observed.api_key == PRODUCE and error and error not in OVERDUE):
             return
         version = observed.exchange.api_version or 0
         if observed.api_key == PRODUCE and not error and version < IMPLICIT_PARTITIONS:
@@ -100,10 +107,19 @@ class Transactions(Tracker):
         """Report the transactions open at the end of the capture."""
         for state in self._ids.values():
             transaction = state.transaction
-            if transaction is not None:
-                last_ns = transaction.time_ns
-                text = f"not ended when the capture ends: {transaction.text()}"
-                yield self._event(state, transaction, "left open", text, last_ns, certain=False)
+            if transaction is None:
+                continue
+            text, cause = f"not ended when the capture ends: {transaction.text()}", ""
+            timeout_ms = state.timeout_ms(now_ns)
+            if timeout_ms is not None:
+                cause = TIMEOUT
+                text = (
+                    f"not ended by its producer, and its timeout of {timeout_ms} ms has passed, so "
+                    f"the broker aborts it: {transaction.text()}"
+                )
+            yield self._event(
+                state, transaction, "left open", text, transaction.time_ns, cause, certain=False
+            )
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest open transaction."""
@@ -140,27 +156,32 @@ class Transactions(Tracker):
             response.producer_epoch,
             request.transaction_timeout_ms,
             observed.evidence,
+            response.producer_epoch,
         )
-        self._producers.use(response.producer_id)
-        self._producers[response.producer_id] = state.name
-        transaction, state.transaction = state.transaction, None
-        state.has_idle_producer = True
+        self._producers.put(response.producer_id, state.name)
+        transaction, timeout_ms = state.transaction, state.timeout_ms(observed.time_ns)
+        state.initialize(session)
         if transaction is not None:
             keep_proof(transaction.evidence, observed.evidence)
             transaction.brokers.add(observed.broker)
-            text = f"InitProducerId of {client} aborted it: {transaction.text()}"
+            timeout = "" if timeout_ms is None else f", or its timeout of {timeout_ms} ms,"
+            text = f"InitProducerId of {client}{timeout} aborted it: {transaction.text()}"
             yield self._event(
-                state, transaction, "aborted", text, observed.end_ns, "InitProducerId"
+                state,
+                transaction,
+                "aborted",
+                text,
+                observed.end_ns,
+                "InitProducerId",
+                certain=timeout_ms is None,
             )
-        state.sessions.append(session)
-        del state.sessions[:-MAX_SESSIONS]
         text = (
             f"producer id {session.producer_id}, epoch {session.epoch}, for {client}; "
             f"transaction timeout {session.timeout_ms} ms"
         )
         cause = ""
-        if former is not None and _fences(session, former):
-            text += f"; {former.client} in epoch {former.epoch} is fenced from now on"
+        if former is not None and session.fences(former):
+            text += f"; {former.client} in epoch {former.last_epoch} is fenced from now on"
             cause = "new producer"
         certain = former is not None or session.epoch == 0
         yield self.instant(observed, state.name, "initialized", text, cause=cause, certain=certain)
@@ -172,11 +193,8 @@ class Transactions(Tracker):
             request = observed.request
             producer_id = request.get("producer_id", request.get("v3_and_below_producer_id", -1))
             epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch", -1))
-            if producer_id < 0 and state.sessions:  # a Produce has it in its batches only
-                producer_id, epoch = state.sessions[-1].producer_id, state.sessions[-1].epoch
-            transaction = state.transaction = Transaction(
-                observed.time_ns, producer_id, epoch, state.has_idle_producer
-            )
+            # A Produce has the producer in its batches only.
+            transaction = state.begin(observed.time_ns, producer_id, epoch)
         keep_proof(transaction.evidence, observed.evidence)
         transaction.brokers.add(observed.broker)
         return transaction
@@ -196,23 +214,25 @@ class Transactions(Tracker):
             if each.verify_only or results.get(each.transactional_id):
                 continue
             state = self._ids.use(each.transactional_id)
-            if state.transaction is None:
-                state.transaction = Transaction(
-                    observed.time_ns, each.producer_id, each.producer_epoch, state.has_idle_producer
-                )
-            keep_proof(state.transaction.evidence, observed.evidence)
-            state.transaction.brokers.add(observed.broker)
+            transaction = state.transaction or state.begin(
+                observed.time_ns, each.producer_id, each.producer_epoch
+            )
+            keep_proof(transaction.evidence, observed.evidence)
+            transaction.brokers.add(observed.broker)
             for topic in each.topics or ():
-                partitions = state.transaction.partitions.setdefault(topic.name, set())
+                partitions = transaction.partitions.setdefault(topic.name, set())
                 partitions.update(topic.partitions or ())
         yield from ()
 
     def _end(self, state: TransactionalId, observed: ObservedExchange) -> Iterator[Event]:
         """Process an EndTxn."""
-        request = observed.request
+        request, response = observed.request, observed.response
         event = "committed" if request.committed else "aborted"
         transaction, state.transaction = state.transaction, None
         state.has_idle_producer = True
+        if response.get("producer_epoch", -1) >= 0:
+            state.go_on_in(request.producer_epoch, response.producer_id, response.producer_epoch)
+            self._producers.put(response.producer_id, state.name)
         if transaction is None:
             transaction = Transaction(
                 observed.time_ns, request.producer_id, request.producer_epoch, is_begun=False
@@ -227,37 +247,32 @@ class Transactions(Tracker):
     def _failed(
         self, state: TransactionalId, observed: ObservedExchange, error: str
     ) -> Iterator[Event]:
-        """Report a refused request, with the producer that fenced it, if any."""
-        request = observed.request
-        api, client = observed.exchange.api, client_of(observed)
-        if error not in FENCED:
-            text = f"{api} of {client}: {error}"
-            yield self.instant(observed, state.name, "refused", text, cause=error)
-            return
+        """Report a refused request, with the producer or the timeout that caused it, if any."""
+        request, client = observed.request, client_of(observed)
         epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch"))
         in_epoch = "" if epoch is None or epoch < 0 else f" in epoch {epoch}"
-        text = f"{api} of {client}{in_epoch}: {error}"
-        own, culprit = _rivals(state, observed, epoch)
-        transaction = state.transaction
-        cause, certain, proof, since_ns = error, False, [observed.evidence], observed.time_ns
-        if culprit is not None:
+        text = f"{observed.exchange.api} of {client}{in_epoch}: {error}"
+        own, culprit = state.rivals(client, epoch) if error in OVERDUE else (None, None)
+        cause, certain = error, error not in FENCED
+        proof, since_ns = [observed.evidence], observed.time_ns
+        if culprit is not None and culprit.time_ns < observed.end_ns and error in FENCED:
             cause, certain, since_ns = "new producer", own is not None, culprit.time_ns
             proof.append(culprit.evidence)
             text += f": {culprit.client} initialized epoch {culprit.epoch} of the same id"
-        elif transaction is not None and own is not None:
-            open_ns = observed.time_ns - transaction.time_ns
-            if open_ns > own.timeout_ms * 1_000_000:
-                cause, certain, since_ns = "transaction timeout", True, own.time_ns
-                proof += [*transaction.evidence, own.evidence]
+        elif error in OVERDUE and own is not None:
+            yield from self._expire(state, observed)
+            expired = state.expired
+            if expired is not None:
+                cause, certain, since_ns = TIMEOUT, True, own.time_ns
+                proof += [*expired.evidence, own.evidence]
                 text += (
-                    f": the transaction was open for {duration(open_ns)}, "
+                    f": the transaction was open for "
+                    f"{duration(observed.time_ns - expired.time_ns)}, "
                     f"its timeout is {own.timeout_ms} ms"
                 )
-        if transaction is not None and cause == "transaction timeout":
-            state.transaction, state.has_idle_producer = None, False
         yield self.event(
             state.name,
-            "fenced",
+            "fenced" if error in FENCED else "refused",
             text,
             time_ns=observed.time_ns,
             end_ns=observed.end_ns,
@@ -267,6 +282,20 @@ class Transactions(Tracker):
             certain=certain,
             since_ns=since_ns,
         )
+
+    def _expire(self, state: TransactionalId, observed: ObservedExchange) -> Iterator[Event]:
+        """Report the open transaction as aborted by the broker, if its timeout has passed."""
+        transaction, timeout_ms = state.transaction, state.timeout_ms(observed.time_ns)
+        if transaction is None or timeout_ms is None:
+            return
+        keep_proof(transaction.evidence, observed.evidence)
+        transaction.brokers.add(observed.broker)
+        state.transaction, state.has_idle_producer, state.expired = None, True, transaction
+        text = (
+            f"aborted by the broker after its timeout of {timeout_ms} ms, before "
+            f"{client_of(observed)} was refused: {transaction.text()}"
+        )
+        yield self._event(state, transaction, "aborted", text, observed.end_ns, TIMEOUT)
 
     def _event(
         self,
@@ -297,31 +326,6 @@ def _producer(transaction: Transaction) -> str:
     if transaction.producer_id < 0:
         return ""
     return f"producer id {transaction.producer_id}, epoch {transaction.epoch}: "
-
-
-def _fences(session: Session, former: Session) -> bool:
-    """Return whether a session on another connection fences a former one."""
-    return (
-        former.producer_id == session.producer_id
-        and former.connection != session.connection
-        and former.epoch < session.epoch
-    )
-
-
-def _rivals(
-    state: TransactionalId, observed: ObservedExchange, epoch: int | None
-) -> tuple[Session | None, Session | None]:
-    """Return the session of a refused producer, and the session that fenced it, if captured."""
-    own = culprit = None
-    for each in state.sessions:
-        is_own = each.client == client_of(observed) if epoch is None else each.epoch <= epoch
-        if is_own:
-            own, culprit = each, None
-        elif own is not None or epoch is not None:
-            culprit = culprit or each
-    if culprit is not None and culprit.time_ns >= observed.end_ns:
-        culprit = None
-    return own, culprit
 
 
 def first_error(body: Any) -> str:

@@ -10,8 +10,8 @@ from tests.conform.scene import Scene, SceneConnection
 from tests.corpus import FOLDER
 from tests.timeline.events_of import brief, corpus_events, events_of, only
 
-PRODUCE, INIT, ADD, END = 0, 22, 24, 26
-INVALID_PRODUCER_EPOCH = 47
+PRODUCE, METADATA, INIT, ADD, END = 0, 3, 22, 24, 26
+INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 47, 48
 
 
 def exchange(
@@ -41,6 +41,23 @@ def add(connection: SceneConnection, epoch: int = 0, error: int = 0) -> None:
 def end(connection: SceneConnection, committed: bool = True, error: int = 0) -> None:
     request = {"transactional_id": "tx", "producer_id": 9, "committed": committed}
     exchange(connection, END, 1, request, {"error_code": error})
+
+
+def write(connection: SceneConnection) -> None:
+    """Produce v12, which begins a transaction (KIP-890)."""
+    topics = [{"name": "orders", "partition_data": [{"index": 0, "records": b""}]}]
+    request = {"transactional_id": "tx", "acks": -1, "topic_data": topics}
+    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0}]}]}
+    exchange(connection, PRODUCE, 12, request, answer)
+
+
+def end_in_epoch(connection: SceneConnection, epoch: int, error: int = 0) -> None:
+    """EndTxn v5, whose response gives the next epoch."""
+    request = {"transactional_id": "tx", "producer_id": 9, "committed": True}
+    answer = {"error_code": error, "producer_id": 9, "producer_epoch": epoch + 1}
+    if error:
+        answer |= {"producer_id": -1, "producer_epoch": -1}
+    exchange(connection, END, 5, {**request, "producer_epoch": epoch}, answer)
 
 
 def test_committed_and_aborted() -> None:
@@ -81,10 +98,7 @@ def test_a_transaction_begun_by_produce_has_its_producer() -> None:
     scene = Scene()
     connection = scene.connect()
     initialize(connection)
-    topics = [{"name": "orders", "partition_data": [{"index": 0, "records": b""}]}]
-    request = {"transactional_id": "tx", "acks": -1, "topic_data": topics}
-    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0}]}]}
-    exchange(connection, PRODUCE, 12, request, answer)
+    write(connection)
     (event,) = only(events_of(scene, "transaction"), "left open")
     assert event.text.startswith("producer id 9, epoch 0: not ended when the capture ends: orders")
 
@@ -112,7 +126,73 @@ def test_a_transaction_outlives_its_timeout() -> None:
     add(connection)
     scene.wait_ms(3000)
     end(connection, error=INVALID_PRODUCER_EPOCH)
-    assert brief(events_of(scene, "transaction"))[1:] == [("fenced", "transaction timeout", True)]
+    aborted, fenced = events_of(scene, "transaction")[1:]
+    assert brief([aborted, fenced]) == [
+        ("aborted", "transaction timeout", True),
+        ("fenced", "transaction timeout", True),
+    ]
+    assert (aborted.end_ns - aborted.time_ns) // 10**9 == 3
+    assert "aborted by the broker after its timeout of 1000 ms" in aborted.text
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_timeout_with_an_epoch_for_each_transaction(retries: int) -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection, timeout_ms=1000)
+    write(connection)
+    end_in_epoch(connection, 0)
+    write(connection)
+    scene.wait_ms(3000)
+    for _ in range(retries + 1):
+        end_in_epoch(connection, 1, error=INVALID_TXN_STATE)
+    events = events_of(scene, "transaction")
+    assert brief(events)[1:] == [
+        ("committed", "EndTxn", True),
+        ("aborted", "transaction timeout", True),
+        *[("refused", "transaction timeout", True)] * (retries + 1),
+    ]
+    assert events[2].text.startswith("producer id 9, epoch 1: aborted by the broker after")
+
+
+def test_a_refused_end_within_the_timeout_has_no_cause() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection, timeout_ms=60_000)
+    write(connection)
+    scene.wait_ms(3000)
+    end_in_epoch(connection, 0, error=INVALID_TXN_STATE)
+    refused = brief(only(events_of(scene, "transaction"), "refused"))
+    assert refused == [("refused", "INVALID_TXN_STATE", True)]
+
+
+def test_epochs_of_ended_transactions_are_followed() -> None:
+    scene = Scene()
+    older, newer = scene.connect(), scene.connect()
+    initialize(older)
+    for epoch in range(3):
+        write(older)
+        end_in_epoch(older, epoch)
+    initialize(newer, epoch=4)
+    end_in_epoch(older, 3, error=INVALID_PRODUCER_EPOCH)
+    initialized, fenced = events_of(scene, "transaction")[-2:]
+    assert "in epoch 3 is fenced from now on" in initialized.text
+    assert fenced.cause == "new producer"
+    assert "in epoch 3: INVALID_PRODUCER_EPOCH" in fenced.text
+
+
+def test_a_transaction_left_open_beyond_its_timeout() -> None:
+    scene = Scene()
+    connection, other = scene.connect(), scene.connect()
+    initialize(connection, timeout_ms=1000)
+    write(connection)
+    end_in_epoch(connection, 0)
+    write(connection)
+    scene.wait_ms(2000)
+    other.request(METADATA, 1, 1).response(METADATA, 1, 1)
+    (event,) = only(events_of(scene, "transaction"), "left open")
+    assert brief([event]) == [("left open", "transaction timeout", False)]
+    assert event.text.startswith("producer id 9, epoch 1: not ended by its producer")
 
 
 def test_fencing_without_a_known_producer_is_uncertain() -> None:

@@ -1,0 +1,74 @@
+"""Events agree with the logs of the captured brokers, and with the scripted actions."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.timeline.events_of import only
+from timeline.events.event import Event
+from timeline.public import timeline
+
+
+class Line(NamedTuple):
+    """A line of a broker's log."""
+
+    time_ns: int
+    text: str
+
+
+class Told:
+    """A capture, with the broker's log and the scripted actions of the same time."""
+
+    def __init__(self, shared: Path, name: str, capture: str = "") -> None:
+        folder = shared / "repro" / "clusters"
+        self._actions = (folder / f"{name}.truth").read_text().splitlines()
+        self._log = (folder / f"{name}.broker.log").read_text().splitlines()
+        self.capture = folder / (capture or f"{name}.pcap.gz")
+
+    def events(self, *kinds: str) -> list[Event]:
+        """Return the events of some kinds."""
+        return list(timeline(self.capture, kinds=kinds))
+
+    def lines(self, pattern: str) -> list[tuple[Line, re.Match[str]]]:
+        """Return the lines of the log that match."""
+        found = []
+        for text in self._log:
+            if (match := re.search(pattern, text)) and (stamp := re.match(r"\[([^]]+)\]", text)):
+                found.append((Line(self._time_ns(stamp[1]), text), match))
+        return found
+
+    def action_ns(self, words: str) -> int:
+        """Return the time of an action."""
+        line = next(each for each in self._actions if words in each)
+        return int(float(line.split()[1]) * 1e9)
+
+    def _time_ns(self, stamp: str) -> int:
+        """Return a time of the log, which has the clock of the actions without its zone."""
+        clock, epoch_s = self._actions[0].split()[:2]
+        logged = datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f")
+        began = datetime.combine(logged.date(), datetime.strptime(clock, "%H:%M:%S.%f").time())
+        return int((float(epoch_s) + (logged - began).total_seconds()) * 1e9)
+
+
+def test_transactions(shared: Path) -> None:
+    told = Told(shared, "txn")
+    events = told.events("transaction")
+    initialized = told.lines(
+        r"Initialized transactionalId (\S+) with producerId (\d+) and .* (\d+) on"
+    )
+    assert [
+        (each.subject, *re.findall(r"producer id (\d+), epoch (\d+)", each.text)[0])
+        for each in only(events, "initialized")
+    ] == [match.groups() for _, match in initialized]
+    overdue = [each for each in only(events, "aborted") if each.cause == "transaction timeout"]
+    rollbacks = told.lines(r"Completed rollback .* for transactionalId (\S+) due to timeout")
+    assert len(overdue) == len(rollbacks)
+    for event, (line, match) in zip(overdue, rollbacks, strict=True):
+        assert (event.subject, event.certain) == (match[1], True)
+        assert event.time_ns < line.time_ns < event.end_ns
+    assert not only(events, "left open")
+    (fencing,) = (each for each in only(events, "initialized") if each.cause == "new producer")
+    assert "java-first at 127.0.0.1 in epoch 27 is fenced" in fencing.text
