@@ -128,6 +128,9 @@ class Timeline:
                 ending = self._closes.ending(number, int(table.client[row]))
             return ObservedExchange(exchange, self._passes, ending, number)
 
+        if self._sees_closes:
+            self._closes.follow(table, observed_at)
+        self._observe_ends(window)
         with using(self._capture.options.schemas):
             masks = self._masks(table, summaries)
         chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
@@ -141,16 +144,13 @@ class Timeline:
                 if mask[row]:
                     self._order.add(tracker.observe(observed))
         self._observe_records(table, summaries, observed_at)
-        if self._sees_closes:
-            self._closes.follow(table, observed_at)
-        self._observe_ends(window)
 
     @property
     def _sees_closes(self) -> list[Tracker]:
         return [each for each in self._trackers if each.sees_closes]
 
     def _observe_ends(self, window: Window) -> None:
-        """Pass connections that ended in a window to the trackers, after its exchanges."""
+        """Pass connections that ended in a window to the trackers, before its exchanges."""
         if not self._sees_closes:
             return
         for close in self._closes.ended(window.ends, self._numbering):

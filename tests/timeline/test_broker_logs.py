@@ -72,3 +72,23 @@ def test_transactions(shared: Path) -> None:
     assert not only(events, "left open")
     (fencing,) = (each for each in only(events, "initialized") if each.cause == "new producer")
     assert "java-first at 127.0.0.1 in epoch 27 is fenced" in fencing.text
+
+
+def test_a_coordinator_that_restarts(shared: Path) -> None:
+    told = Told(shared, "secure", "coordinator-restart.pcapng.gz")
+    events = told.events("group")
+    (restarted,) = only(events, "coordinator restarted")
+    assert told.action_ns("graceful stop") < restarted.time_ns < told.action_ns("stopped")
+    (loaded, _), *_ = told.lines("Loaded classic group g-open")
+    assert restarted.time_ns < loaded.time_ns < told.action_ns("end open")
+    (_, first), (preparing, second) = told.lines(r"Preparing to rebalance .* \(reason: ([^;]+)")[:2]
+    assert first[1].startswith("Adding new member ck-cons-76ad2714")
+    assert second[1].startswith("Adding new member ck-cons-9ebbd766")
+    rebalance = only(events, "rebalance")[1]
+    assert rebalance.cause == "coordinator restarted"
+    assert "ck-cons-9ebbd766 joined, after the coordinator was away" in rebalance.text
+    assert abs(rebalance.time_ns - preparing.time_ns) < 100_000_000
+    refused = only(events, "commit refused")
+    assert {each.text.partition(" in generation")[0] for each in refused} == {
+        "OffsetCommit of ck-cons-76ad2714, without its id,"
+    }

@@ -10,38 +10,45 @@ Source: https://kafka.apache.org/protocol (group membership); KIP-134, KIP-345, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from dissector.protocol.embedded.membership.group_members import read_member
-from dissector.protocol.error_codes import error_name
 from timeline.events.closes import Close
+from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event
 from timeline.events.observed_exchange import ObservedExchange
-from timeline.events.states import Fresh, States
+from timeline.events.states import States
 from timeline.events.words import counted, duration, member_name
+from timeline.groups.classic_messages import (
+    assignment_of,
+    error_of,
+    joined_member,
+    joining_member,
+    leaving_members,
+    sought_groups,
+    static_member,
+)
 from timeline.groups.classic_state import (
-    Assignment,
+    Absence,
     ClassicGroup,
     Generation,
     Leave,
     Member,
     Sync,
 )
+from timeline.groups.coordinator_absence import AWAY, Absences, is_away
 from timeline.groups.rebalance_cause import find_cause, leave_word
 from timeline.groups.rebalance_event import rebalance_text
 from timeline.trackers.tracker import Tracker
+from timeline.trackers.transaction_state import client_of
 
 OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 8, 11, 12, 13, 14
+FIND_COORDINATOR = 10
 
-MOVED = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}
 FENCED = {"FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
 EXPECTED = {"", "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"}
 
 MAX_CLIENTS = 1_000
 """Maximum number of clients per group with a count of new members."""
-
-MAX_CLOSED = 100_000
-"""Maximum number of retained closed connections."""
 
 FLAPS, FLAP_TIME_NS = 3, 300 * 10**9
 """A client flaps if it joins this often as a new member within this time."""
@@ -53,25 +60,29 @@ class ClassicGroups(Tracker):
     kind: ClassVar[str] = "group"
     sees_closes: ClassVar[bool] = True
     apis: ClassVar[frozenset[int]] = frozenset(
-        (OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP)
+        (OFFSET_COMMIT, FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP)
     )
 
     def __init__(self) -> None:
         self._groups: States[tuple[str, str], ClassicGroup] = States(_new_group)
-        self._closed: States[int, bool] = States(Fresh(bool), MAX_CLOSED)
+        self._absences = Absences()
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Process an exchange between a member and its coordinator."""
         if observed.request is None or observed.response is None:
             return
+        if observed.api_key == FIND_COORDINATOR:
+            yield from self._sought(observed)
+            return
         group = self._groups.use((observed.request.group_id, observed.broker))
-        error = _error(observed)
-        if error in MOVED:
+        error = error_of(observed)
+        if is_away(observed, error):
             yield from self._moved_away(group, observed, error)
             return
-        group.moved_ns = None
         if group.newest is None:
             yield from self._moved_here(group, observed)
+        else:
+            yield from self._returned(group, observed)
         if error not in EXPECTED:
             yield from self._refused(group, observed, error)
             return
@@ -86,8 +97,13 @@ class ClassicGroups(Tracker):
                 self._touch(group, observed, error)
 
     def observe_close(self, close: Close) -> Iterator[Event]:
-        """Record that members on this connection cannot complete a rebalance."""
-        self._closed.put(close.connection, True)
+        """Record the end of a connection, which the broker may have closed to stop."""
+        self._absences.add_close(close)
+        yield from ()
+
+    def observe_attempt(self, attempt: Attempt) -> Iterator[Event]:
+        """Record that a broker may be down."""
+        self._absences.add_attempt(attempt)
         yield from ()
 
     def finish(self, now_ns: int) -> Iterator[Event]:
@@ -101,7 +117,9 @@ class ClassicGroups(Tracker):
         left = {each.member_id for each in generation.leaves}
         missing = generation.members - generation.syncs.keys() - left
         joins = [generation.joins.get(each) for each in missing]
-        return any(join is None or join.evidence.connection not in self._closed for join in joins)
+        return any(
+            join is None or not self._absences.is_closed(join.evidence.connection) for join in joins
+        )
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest current or possible rebalance."""
@@ -112,7 +130,7 @@ class ClassicGroups(Tracker):
         """Process a JoinGroup; the first one of a generation begins a rebalance."""
         if error:
             return
-        join, body = _member_of(observed), observed.response
+        join, body = joined_member(observed), observed.response
         newest = group.newest
         if newest is not None and newest.number == body.generation_id and newest.is_stable:
             yield from self._rejoined(group, newest, join, observed)
@@ -140,7 +158,7 @@ class ClassicGroups(Tracker):
         self, group: ClassicGroup, generation: Generation, join: Member, observed: ObservedExchange
     ) -> Iterator[Event]:
         """Process a JoinGroup answered without a rebalance."""
-        twin = _static_member(generation, join.instance_id)
+        twin = static_member(generation, join.instance_id)
         generation.joins[join.member_id] = join
         if twin is not None and twin.member_id != join.member_id:
             generation.replace(twin.member_id, join.member_id)
@@ -181,8 +199,8 @@ class ClassicGroups(Tracker):
             return
         protocol_type = generation.protocol_type or None
         for each in request.assignments or ():
-            generation.assignments[each.member_id] = _assignment(each.assignment, protocol_type)
-        generation.assignments[request.member_id] = _assignment(
+            generation.assignments[each.member_id] = assignment_of(each.assignment, protocol_type)
+        generation.assignments[request.member_id] = assignment_of(
             observed.response.assignment, protocol_type
         )
         generation.syncs[request.member_id] = Sync(
@@ -221,10 +239,10 @@ class ClassicGroups(Tracker):
     def _leave(self, group: ClassicGroup, observed: ObservedExchange) -> Iterator[Event]:
         """Process a LeaveGroup of one member, or (v3+) of several."""
         newest = group.newest
-        for member_id, instance_id, reason in _leaving_members(observed):
+        for member_id, instance_id, reason in leaving_members(observed):
             known = None
             if newest is not None:
-                known = newest.joins.get(member_id) or _static_member(newest, instance_id)
+                known = newest.joins.get(member_id) or static_member(newest, instance_id)
             name = known.name if known else member_name(member_id, instance_id)
             left_id = known.member_id if known else member_id
             if newest is not None:
@@ -258,7 +276,7 @@ class ClassicGroups(Tracker):
         if member is None:
             if generation.is_complete:
                 return
-            member = _joining_member(observed)
+            member = joining_member(observed)
             generation.joins[member.member_id] = member
         member.active_ns, member.active_evidence = observed.time_ns, observed.evidence
         if error == "REBALANCE_IN_PROGRESS" and member.signal_ns is None:
@@ -269,9 +287,9 @@ class ClassicGroups(Tracker):
     ) -> Iterator[Event]:
         """Report a request refused by the coordinator."""
         request = observed.request
-        name = member_name(request.get("member_id") or "", request.get("group_instance_id"))
         number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
         newest = group.newest
+        name = _requester(newest, observed, number)
         what = f"{observed.exchange.api} of {name}"
         if number is not None and number >= 0:
             what += f" in generation {number}"
@@ -285,111 +303,91 @@ class ClassicGroups(Tracker):
             text += "; its offsets were not committed, so records may be read again"
         yield self.instant(observed, group.name, event, text, cause=error)
 
+    def _sought(self, observed: ObservedExchange) -> Iterator[Event]:
+        """Process a FindCoordinator, which shows whether the coordinator of a group is there."""
+        for name, error in sought_groups(observed):
+            for group in [each for each in self._groups.values() if each.name == name]:
+                if error in AWAY and group.newest is not None:
+                    group.add_absence(observed.end_ns, observed.evidence)
+                elif not error and group.coordinator == observed.broker:
+                    yield from self._returned(group, observed)
+
     def _moved_away(
         self, group: ClassicGroup, observed: ObservedExchange, error: str
     ) -> Iterator[Event]:
-        """Record that a broker is no longer the coordinator of a group."""
-        is_first = group.moved_ns is None and group.newest is not None
+        """Record that a broker is not the coordinator of a group, or not yet."""
+        if group.newest is None:
+            if error == "COORDINATOR_LOAD_IN_PROGRESS":
+                yield from self._refused(group, observed, error)
+            return
+        is_first = group.absence is None
+        group.add_absence(observed.end_ns, observed.evidence)
         if is_first and error == "NOT_COORDINATOR":
-            group.moved_ns = observed.end_ns
             text = f"{observed.broker} is no longer its coordinator"
             yield self.instant(observed, group.name, "coordinator lost", text, cause=error)
+
+    def _returned(self, group: ClassicGroup, observed: ObservedExchange) -> Iterator[Event]:
+        """Report a coordinator that answers again after it was away."""
+        generation = group.newest
+        absence = self._absences.ended(group, observed)
+        if absence is None or generation is None:
+            return
+        group.absence, generation.absence = None, absence
+        how = "closed the connections of its members"
+        if absence.word == "coordinator away":
+            how = "was not its coordinator, or had not loaded it"
+        text = f"{group.coordinator} {how}, and answered after {duration(absence.duration_ns)}"
+        yield self._absent(group, absence, text)
 
     def _moved_here(self, group: ClassicGroup, observed: ObservedExchange) -> Iterator[Event]:
         """Transfer the state of a group from its former coordinator."""
         for former in list(self._groups.values()):
-            if former.name != group.name or former.moved_ns is None or former is group:
+            if former.name != group.name or former is group:
                 continue
-            lost_ns = former.moved_ns
+            absence = self._absences.ended(former, observed)
+            if absence is None:
+                continue
+            absence = absence._replace(word="coordinator moved")
             del self._groups[former.name, former.coordinator]
             group.current, group.pending = former.current, former.pending
-            yield self.event(
-                group.name,
-                "coordinator moved",
+            if group.newest is not None:
+                group.newest.absence = absence
+            text = (
                 f"from {former.coordinator} to {group.coordinator}, "
-                f"{duration(max(0, observed.end_ns - lost_ns))} without a coordinator",
-                time_ns=lost_ns,
-                end_ns=max(observed.end_ns, lost_ns),
-                proof=[observed.evidence],
-                brokers=[former.coordinator, group.coordinator],
-                certain=False,
+                f"{duration(absence.duration_ns)} without a coordinator"
             )
+            yield self._absent(group, absence, text, former.coordinator)
             return
 
-
-def _error(observed: ObservedExchange) -> str:
-    """Return the error of a response; for OffsetCommit the first error of a partition."""
-    if observed.api_key != OFFSET_COMMIT:
-        return observed.error
-    codes = (
-        partition.error_code
-        for topic in observed.response.topics or ()
-        for partition in topic.partitions or ()
-        if partition.error_code
-    )
-    return error_name(code) if (code := next(codes, 0)) else ""
-
-
-def _member_of(observed: ObservedExchange) -> Member:
-    """Return the member of a successful JoinGroup."""
-    request, response = observed.request, observed.response
-    timeout_ms = request.get("rebalance_timeout_ms", -1)
-    return Member(
-        response.member_id,
-        request.get("group_instance_id"),
-        observed.time_ns,
-        observed.end_ns,
-        observed.evidence,
-        session_timeout_ms=request.session_timeout_ms,
-        rebalance_timeout_ms=timeout_ms if timeout_ms > 0 else request.session_timeout_ms,
-        protocols={each.name: bytes(each.metadata or b"") for each in request.protocols or ()},
-        reason=request.get("reason") or "",
-        active_ns=observed.end_ns,
-        active_evidence=observed.evidence,
-    )
+    def _absent(
+        self, group: ClassicGroup, absence: Absence, text: str, former: str | None = None
+    ) -> Event:
+        return self.event(
+            group.name,
+            absence.word,
+            text,
+            time_ns=absence.time_ns,
+            end_ns=absence.end_ns,
+            proof=absence.evidence,
+            brokers=[group.coordinator, former or group.coordinator],
+            certain=False,
+        )
 
 
-def _joining_member(observed: ObservedExchange) -> Member:
-    """Return a member with an uncaptured JoinGroup."""
+def _requester(newest: Generation | None, observed: ObservedExchange, number: int | None) -> str:
+    """
+    Return the name of the member that sent a request.
+
+    librdkafka clears its member id when it leaves or is fenced, and still commits in the generation
+    of that member.
+    """
     request = observed.request
-    return Member(
-        request.member_id,
-        request.get("group_instance_id"),
-        observed.time_ns,
-        observed.end_ns,
-        observed.evidence,
-    )
-
-
-def _static_member(generation: Generation, instance_id: str | None) -> Member | None:
-    """Return the member with an instance id."""
-    members = generation.joins.values()
-    return next((each for each in members if instance_id and each.instance_id == instance_id), None)
-
-
-def _leaving_members(observed: ObservedExchange) -> Iterator[tuple[str, str | None, str]]:
-    """Yield id, instance id and reason of each member in a LeaveGroup."""
-    request, response = observed.request, observed.response
-    if "members" not in request:
-        yield request.member_id, None, ""
-        return
-    results = response.get("members") or ()
-    errors = [each.error_code for each in results]
-    for at, each in enumerate(request.members or ()):
-        if at < len(errors) and errors[at]:
-            continue
-        yield each.member_id, each.group_instance_id, each.get("reason") or ""
-
-
-def _assignment(data: bytes | None, protocol_type: str | None) -> Assignment | None:
-    """Return the partitions of an assignment; None for unknown protocols."""
-    if not data:
-        return {}
-    found = read_member("assignment", bytes(data), "assignment", protocol_type)
-    value: Any = None if found is None else found.value
-    if value is None or "assigned_partitions" not in value:
-        return None
-    return {each.topic: tuple(each.partitions) for each in value.assigned_partitions or ()}
+    member_id, instance_id = request.get("member_id") or "", request.get("group_instance_id")
+    if member_id or instance_id or number is None or number < 0:
+        return member_name(member_id, instance_id)
+    known = () if newest is None else newest.joins.values()
+    own = [each.name for each in known if each.client == client_of(observed)]
+    return f"{own[0]}, without its id," if len(own) == 1 else "a former member, without its id,"
 
 
 def _new_group(key: tuple[str, str]) -> ClassicGroup:

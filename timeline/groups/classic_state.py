@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from timeline.events.event import Evidence
-from timeline.events.words import member_name
+from timeline.events.words import client_name, member_name
 
 Assignment: TypeAlias = Mapping[str, tuple[int, ...]]
 """Partitions by topic."""
+
+MAX_PROOFS = 16
+"""Maximum number of exchanges that show an absence."""
 
 
 @dataclass(slots=True)
@@ -64,6 +67,16 @@ class Member:
         return member_name(self.member_id, self.instance_id)
 
     @property
+    def client(self) -> str:
+        """Client id and host."""
+        return client_name(self.evidence.client_id, self.evidence.client)
+
+    @property
+    def connection(self) -> int:
+        """Number of the connection of its last accepted request."""
+        return (self.active_evidence or self.evidence).connection
+
+    @property
     def has_joined(self) -> bool:
         """Whether the JoinGroup is captured."""
         return self.session_timeout_ms > 0
@@ -78,6 +91,31 @@ class Leave:
     time_ns: int
     reason: str
     evidence: Evidence
+
+
+class Absence(NamedTuple):
+    """
+    A time in which the coordinator of a group was away: stopped, elsewhere, or not ready.
+
+    Attributes:
+        time_ns: Begin: the first connection that it closed, or the first answer.
+        end_ns: Its first answer afterwards. It loads the group then, and restarts the session
+            timeouts of all members. Source: Kafka, GroupMetadataManager.onLoaded.
+        word: Event, and cause of the rebalance that follows.
+        evidence: Exchanges that show it.
+        is_proven: Whether answers or refused connections show it; else only closed connections.
+    """
+
+    time_ns: int
+    end_ns: int
+    word: str
+    evidence: tuple[Evidence, ...] = ()
+    is_proven: bool = False
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it was away."""
+        return self.end_ns - self.time_ns
 
 
 @dataclass(slots=True)
@@ -95,6 +133,7 @@ class Generation:
         syncs: SyncGroup responses by member id.
         assignments: Assignments by member id, from the leader's SyncGroup or the responses.
         leaves: Members that left during this generation.
+        absence: The last time in it that the coordinator was away.
     """
 
     number: int
@@ -106,6 +145,7 @@ class Generation:
     syncs: dict[str, Sync] = field(default_factory=dict)
     assignments: dict[str, Assignment | None] = field(default_factory=dict)
     leaves: list[Leave] = field(default_factory=list)
+    absence: Absence | None = None
 
     def replace(self, former: str, member_id: str) -> None:
         """Transfer the state of a member to its replacement."""
@@ -175,7 +215,7 @@ class ClassicGroup:
         current: The last reported generation, or the one at the begin of the capture.
         pending: The generation in formation: members join and wait for assignments.
         joined_ns: Join times of new members by client, to detect flapping.
-        moved_ns: Time of the first NOT_COORDINATOR response.
+        absence: Since when its coordinator is away: not the coordinator, or not ready.
     """
 
     name: str
@@ -183,7 +223,13 @@ class ClassicGroup:
     current: Generation | None = None
     pending: Generation | None = None
     joined_ns: dict[str, list[int]] = field(default_factory=dict)
-    moved_ns: int | None = None
+    absence: Absence | None = None
+
+    def add_absence(self, time_ns: int, evidence: Evidence) -> None:
+        """Add an answer that shows that the coordinator is away."""
+        absence = self.absence or Absence(time_ns, time_ns, "coordinator away", is_proven=True)
+        proof = (*absence.evidence, evidence)[:MAX_PROOFS]
+        self.absence = absence._replace(end_ns=time_ns, evidence=proof)
 
     @property
     def newest(self) -> Generation | None:

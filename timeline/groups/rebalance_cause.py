@@ -12,7 +12,14 @@ from typing import NamedTuple
 
 from dissector.protocol.embedded.membership.group_members import read_member
 from timeline.events.event import Evidence
+from timeline.events.words import client_name, duration
 from timeline.groups.classic_state import Generation, Member
+
+RETURNS = {"rejoined", "leader rejoined", "static member returned", "unknown"}
+TIMEOUTS = {"session timeout", "rebalance timeout"}
+
+RETURN_NS = 60 * 10**9
+"""Members come back to a coordinator within this time, or within their session timeout."""
 
 TIMER_TOLERANCE_NS = 200_000_000
 """Tolerance for timers of the coordinator that seem to expire too early."""
@@ -53,9 +60,41 @@ def find_cause(before: Generation | None, generation: Generation) -> Cause:
     signal = tuple(each for _, each in signals[:1])
     if not causes or causes[0].time_ns > effect_ns:
         begin_ns = min(effect_ns, first.request_ns)
-        return Cause(begin_ns, "unknown", "no captured request explains it", signal, False)
-    certain = before.is_complete and generation.member_ids is not None
-    return causes[0]._replace(evidence=(*causes[0].evidence, *signal), certain=certain)
+        cause = Cause(begin_ns, "unknown", "no captured request explains it", signal, False)
+    else:
+        certain = before.is_complete and generation.member_ids is not None
+        proof = (*causes[0].evidence, *signal)
+        cause = causes[0]._replace(evidence=proof, certain=certain)
+    return _after_absence(cause, before, generation)
+
+
+def _after_absence(cause: Cause, before: Generation, generation: Generation) -> Cause:
+    """Return the cause; the coordinator if it was away, and members came back to it."""
+    absence = before.absence
+    if absence is None or cause.time_ns < absence.time_ns:
+        return cause
+    away = f"after the coordinator was away for {duration(absence.duration_ns)}"
+    timeouts_ms = [each.session_timeout_ms for each in before.joins.values()]
+    limit_ns = max([RETURN_NS, *(each * 1_000_000 for each in timeouts_ms)])
+    is_late = cause.time_ns - absence.end_ns > limit_ns
+    is_return = cause.word in RETURNS or (
+        cause.word == "joined" and _is_back(cause, before, generation)
+    )
+    if is_late or not is_return:
+        return cause._replace(text=f"{cause.text}, {away}") if cause.word in TIMEOUTS else cause
+    return cause._replace(
+        word=absence.word,
+        text=f"{cause.text}, {away}",
+        evidence=(*cause.evidence, *absence.evidence),
+        certain=cause.certain and absence.is_proven,
+    )
+
+
+def _is_back(cause: Cause, before: Generation, generation: Generation) -> bool:
+    """Return whether a client that joined had a member that is gone."""
+    clients = {client_name(each.client_id, each.client) for each in cause.evidence[:1]}
+    gone = before.members - generation.members - {each.member_id for each in before.leaves}
+    return any(before.joins[each].client in clients for each in gone if each in before.joins)
 
 
 def _signals(before: Generation) -> list[tuple[int, Evidence]]:
@@ -119,7 +158,9 @@ def _timeout_causes(before: Generation, member: Member) -> Iterator[Cause]:
         yield Cause(_expiry_ns(before.joined_ns, timeout_ms), "rebalance timeout", text, proof)
     timeout_ms = member.session_timeout_ms
     text = f"{member.name} was silent for its session timeout of {timeout_ms} ms"
-    yield Cause(_expiry_ns(member.active_ns, timeout_ms), "session timeout", text, proof)
+    loaded_ns = 0 if before.absence is None else before.absence.end_ns
+    start_ns = max(member.active_ns, loaded_ns)
+    yield Cause(_expiry_ns(start_ns, timeout_ms), "session timeout", text, proof)
 
 
 def _expiry_ns(start_ns: int, timeout_ms: int) -> int:

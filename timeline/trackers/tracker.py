@@ -86,7 +86,7 @@ class Tracker:
         yield from ()
 
     def observe_close(self, close: Close) -> Iterator[Event]:
-        """Process the end of a connection, after its exchanges, if `sees_closes`."""
+        """Process the end of a connection, if `sees_closes`; exchanges before it may follow."""
         yield from ()
 
     def observe_attempt(self, attempt: Attempt) -> Iterator[Event]:
