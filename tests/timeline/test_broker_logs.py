@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import urlsafe_b64decode
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
 from tests.timeline.events_of import only
 from timeline.events.event import Event
@@ -92,3 +94,23 @@ def test_a_coordinator_that_restarts(shared: Path) -> None:
     assert {each.text.partition(" in generation")[0] for each in refused} == {
         "OffsetCommit of ck-cons-76ad2714, without its id,"
     }
+
+
+def test_a_topic_created_anew(shared: Path) -> None:
+    told = Told(shared, "reborn")
+    events = told.events("cluster", "producer", "consumer")
+    assert not only(events, "leader moved") + only(events, "leader changed")
+    (deleted,) = only(events, "topic deleted")
+    assert abs(deleted.time_ns - told.action_ns("delete reborn")) < 100_000_000
+    anew = [each for each in only(events, "topic created anew") if each.kind == "cluster"]
+    assert [each.subject for each in anew] == ["127.0.0.1:21188"]
+    assert abs(anew[0].end_ns - told.action_ns("create reborn again")) < 100_000_000
+    logged = [
+        told.lines(f"{kind} for topic reborn with (?:topic )?ID ([^. ]+)")[0][1][1]
+        for kind in ("RemoveTopicRecord", " TopicRecord")
+    ]
+    ids = [str(UUID(bytes=urlsafe_b64decode(f"{each}=="))) for each in logged]
+    assert f"topic id {ids[0]} before, {ids[1]} now" in anew[0].text
+    clients = [each for each in events if each.kind != "cluster" and each.event == anew[0].event]
+    assert len(clients) == 5
+    assert {each.cause for each in clients} == {"UNKNOWN_TOPIC_OR_PARTITION"}

@@ -18,6 +18,8 @@ from timeline.events.event import Event, Evidence
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, listed
+from timeline.trackers.administered_moves import AdministeredMoves, Move
+from timeline.trackers.topic_recreations import TopicIds
 from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_state import client_of
 
@@ -31,6 +33,8 @@ _TOPIC_EVENTS = {
     CREATE_PARTITIONS: ("topic partitions added", "topic partitions not added"),
 }
 """API -> names of the events for success and failure."""
+
+CREATED_ANEW = "topic created anew"
 
 MAX_PARTITIONS = 100_000
 """Maximum number of partitions with a retained leader."""
@@ -73,6 +77,9 @@ class ClusterChanges(Tracker):
         self._leaders: States[tuple[str, str, int], list[Leader]] = States(
             Fresh(list), MAX_PARTITIONS
         )
+        self._ids = TopicIds()
+        self._deleted: States[str, bool] = States(Fresh(bool))
+        self._moves = AdministeredMoves()
         self._controller_epoch = -1
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
@@ -99,8 +106,13 @@ class ClusterChanges(Tracker):
         response = observed.response
         subject = response.get("cluster_id") or "unknown"
         cluster = self._clusters.use(subject)
+        for each in self._ids.learn(observed):
+            self._forget(each.topic)
+            proof = [each.evidence, observed.evidence]
+            text = f"{each.topic}: {each}"
+            yield self._change(subject, CREATED_ANEW, text, each.since_ns, proof, observed)
         for topic in response.topics or ():
-            if topic.error_code or not topic.name:
+            if topic.error_code or not topic.name or self._ids.is_stale(response, topic):
                 continue
             for partition in topic.partitions or ():
                 yield from self._leader(subject, topic.name, partition, observed)
@@ -144,18 +156,37 @@ class ClusterChanges(Tracker):
         known[:] = [found]
         if former is None:
             return
-        place = f"{topic} {partition.partition_index}"
-        proof = [former.evidence, observed.evidence]
+        number = partition.partition_index
+        place, proof = f"{topic} {number}", [former.evidence, observed.evidence]
         if former.leader_id != found.leader_id:
+            if epoch == former.epoch >= 0 and min(former.leader_id, found.leader_id) >= 0:
+                text = f"{topic}: another leader of partition {number} in leader epoch {epoch}"
+                self._forget(topic)
+                self._leaders.use((subject, topic, number)).append(found)
+                yield self._change(
+                    subject, CREATED_ANEW, text, former.time_ns, proof, observed, certain=False
+                )
+                return
             epochs = f", leader epoch {former.epoch} to {epoch}" if epoch >= 0 else ""
             brokers = f"from {_broker(former.leader_id)} to {_broker(found.leader_id)}"
+            move = self._moves.of_leader(topic, number, found.leader_id, found.time_ns)
             text = f"{place}: {brokers}{epochs}"
-            yield self._change(subject, "leader moved", text, former.time_ns, proof, observed)
+            yield self._change(
+                subject, "leader moved", text, former.time_ns, proof, observed, move=move
+            )
         elif former.isr != isr:
             event = "ISR shrunk" if set(isr) < set(former.isr) else "ISR changed"
             event = "ISR grown" if set(isr) > set(former.isr) else event
+            move = self._moves.of_isr(
+                topic, number, frozenset(former.isr), frozenset(isr), found.time_ns
+            )
             text = f"{place}: {_ids(former.isr)} -> {_ids(isr)}"
-            yield self._change(subject, event, text, former.time_ns, proof, observed)
+            yield self._change(subject, event, text, former.time_ns, proof, observed, move=move)
+
+    def _forget(self, topic: str) -> None:
+        """Forget the leaders of a topic that was deleted."""
+        for key in [each for each in self._leaders if each[1] == topic]:
+            del self._leaders[key]
 
     def _change(
         self,
@@ -165,16 +196,22 @@ class ClusterChanges(Tracker):
         since_ns: int,
         proof: list[Evidence],
         observed: ObservedExchange,
+        *,
+        move: Move | None = None,
+        certain: bool = True,
     ) -> Event:
-        """Return a change that happened between two responses."""
+        """Return a change between two responses, after the request that caused it."""
+        time_ns = since_ns if move is None else max(since_ns, move.mark.time_ns)
         return self.event(
             subject,
             event,
             text,
-            time_ns=since_ns,
+            time_ns=time_ns,
             end_ns=observed.end_ns,
-            proof=proof,
+            proof=proof if move is None else [*proof, move.evidence],
             brokers=[observed.broker],
+            cause="" if move is None else move.word,
+            certain=certain,
             since_ns=since_ns,
         )
 
@@ -194,33 +231,69 @@ class ClusterChanges(Tracker):
                 yield self.instant(observed, _at(observed), refused, text, cause=error)
             else:
                 text = f"{name}, by {client_of(observed)}"
-                yield self.instant(observed, _at(observed), done, text)
+                event, text = self._follow(observed, topic, name, done, text)
+                yield self.instant(observed, _at(observed), event, text)
+
+    def _follow(
+        self, observed: ObservedExchange, topic: Any, name: str, event: str, text: str
+    ) -> tuple[str, str]:
+        """Follow a deleted or created topic; return event and text, also of one created anew."""
+        if observed.api_key == DELETE_TOPICS:
+            self._forget(name)
+            self._ids.delete(observed, name)
+            self._deleted.put(name, True)
+        elif observed.api_key == CREATE_TOPICS:
+            anew = self._ids.create(observed, topic)
+            if anew is not None:
+                return CREATED_ANEW, f"{text}: {anew}"
+            if self._deleted.pop(name, False):
+                return CREATED_ANEW, text
+        return event, text
 
     def _administered(self, observed: ObservedExchange) -> Iterator[Event]:
         """Report reassignments and elections requested by an administrator."""
         if observed.error:
             return
         if observed.api_key == REASSIGN:
-            event = "reassignment"
-            movements = [
-                f"{topic.name} {each.partition_index} to {_ids(each.replicas)}"
-                if each.replicas is not None
-                else f"{topic.name} {each.partition_index} cancelled"
-                for topic in observed.request.topics or ()
-                for each in topic.partitions or ()
-            ]
+            event, movements = "reassignment", list(self._reassigned(observed))
         else:
-            event = "election"
-            movements = [
-                f"{topic.topic} {each.partition_id}"
-                for topic in observed.response.replica_election_results or ()
-                for each in topic.partition_result or ()
-                if not each.error_code
-            ]
+            event, movements = "election", list(self._elected(observed))
+        yield from self._not_moved(observed)
         if movements:
             partitions = counted(len(movements), "partition")
             text = f"{partitions} by {client_of(observed)}: {listed(movements)}"
             yield self.instant(observed, _at(observed), event, text)
+
+    def _not_moved(self, observed: ObservedExchange) -> Iterator[Event]:
+        """Report the partitions of a reassignment that are refused."""
+        for (topic, partition), error in _refused(observed).items():
+            text = f"{topic} {partition}: {error}, for {client_of(observed)}"
+            yield self.instant(observed, _at(observed), "not reassigned", text, cause=error)
+
+    def _reassigned(self, observed: ObservedExchange) -> Iterator[str]:
+        """Follow reassigned partitions; return them as text."""
+        refused = _refused(observed)
+        for topic in observed.request.topics or ():
+            for each in topic.partitions or ():
+                place = topic.name, each.partition_index
+                if place in refused:
+                    continue
+                if each.replicas is None:
+                    self._moves.cancel(*place)
+                    yield f"{topic.name} {each.partition_index} cancelled"
+                    continue
+                replicas = frozenset(each.replicas)
+                self._moves.add(*place, Move("reassignment", observed.mark, replicas))
+                yield f"{topic.name} {each.partition_index} to {_ids(each.replicas)}"
+
+    def _elected(self, observed: ObservedExchange) -> Iterator[str]:
+        """Follow elections of leaders; return the partitions as text."""
+        for topic in observed.response.replica_election_results or ():
+            for each in topic.partition_result or ():
+                if not each.error_code:
+                    move = Move("election", observed.mark)
+                    self._moves.add(topic.topic, each.partition_id, move)
+                    yield f"{topic.topic} {each.partition_id}"
 
     def _isr(self, observed: ObservedExchange) -> Iterator[Event]:
         """Report ISR changes requested by a leader."""
@@ -231,8 +304,11 @@ class ClusterChanges(Tracker):
             for each in topic.partitions or ():
                 if each.error_code:
                     continue
+                place, isr = (name, each.partition_index), frozenset(each.isr or ())
+                move = self._moves.of_isr(*place, isr, isr, observed.end_ns)
+                cause = move.word if move is not None and isr <= move.replicas else ""
                 text = f"{name} {each.partition_index}: {_ids(each.isr)}, leader {each.leader_id}"
-                yield self.instant(observed, _at(observed), "ISR altered", text)
+                yield self.instant(observed, _at(observed), "ISR altered", text, cause=cause)
 
     def _registered(self, observed: ObservedExchange) -> Iterator[Event]:
         if not observed.error:
@@ -262,6 +338,16 @@ class ClusterChanges(Tracker):
                 text = f"controller {each.leader_id} leads the quorum, epoch {each.leader_epoch}"
                 subject = observed.request.cluster_id or _at(observed)
                 yield self.instant(observed, subject, "controller elected", text)
+
+
+def _refused(observed: ObservedExchange) -> dict[tuple[str, int], str]:
+    """Return the partitions of a reassignment with an error."""
+    return {
+        (topic.name, each.partition_index): error_name(each.error_code)
+        for topic in observed.response.get("responses") or ()
+        for each in topic.partitions or ()
+        if each.error_code
+    }
 
 
 def _broker(node_id: int) -> str:

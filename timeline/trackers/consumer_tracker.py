@@ -31,6 +31,10 @@ SESSION_ERRORS = {
 }
 
 
+RECENT_NS = 60 * 10**9
+"""A topic created anew within this time explains an offset that is out of range."""
+
+
 class OutOfRange(NamedTuple):
     """A Fetch refused with OFFSET_OUT_OF_RANGE."""
 
@@ -144,6 +148,9 @@ class Consumers(Tracker):
             f"{place.topic} {place.partition}: offset {refused.offset} is out of range; "
             f"went on at {offset} after {duration(observed.end_ns - first.time_ns)}"
         )
+        begin_ns = first.time_ns - RECENT_NS
+        if self._outages.is_anew(place.topic, begin_ns, observed.end_ns):
+            text += "; the topic was created anew"
         if offset > refused.offset >= 0:
             text += f", {offset - refused.offset} offsets were skipped"
         return self.event(

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from timeline.events.event import Event, Evidence
 from timeline.events.observed_exchange import ObservedExchange
-from timeline.events.states import States
+from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
+from timeline.trackers.topic_recreations import TopicIds
 from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 
@@ -61,6 +62,7 @@ class Outage:
         refreshes: Metadata requests of the client.
         proof: Evidence.
         brokers: All brokers that refused requests.
+        is_anew: Whether the topic was created anew meanwhile.
     """
 
     place: Place
@@ -73,6 +75,7 @@ class Outage:
     refreshes: int = 0
     proof: list[Evidence] = field(default_factory=list)
     brokers: set[str] = field(default_factory=set)
+    is_anew: bool = False
 
 
 class Outages:
@@ -81,6 +84,8 @@ class Outages:
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
         self._open: States[Place, Outage] = States(_new_outage)
+        self._ids = TopicIds()
+        self._anew: States[str, int] = States(Fresh(int))
 
     def topics(self) -> set[str]:
         """Return the topics with an outage."""
@@ -101,13 +106,21 @@ class Outages:
         keep_proof(outage.proof, observed.evidence)
 
     def refresh(self, observed: ObservedExchange) -> None:
-        """Process a Metadata exchange of a client."""
+        """Process a Metadata exchange, of any client."""
         client = client_of(observed)
+        anew = {each.topic for each in self._ids.learn(observed)}
+        for topic in anew:
+            self._anew.put(topic, observed.end_ns)
         for place, outage in self._open.items():
+            outage.is_anew |= place.topic in anew
             if place.client == client:
                 outage.refreshes += 1
                 if outage.refreshes == 1:
                     keep_proof(outage.proof, observed.evidence)
+
+    def is_anew(self, topic: str, begin_ns: int, end_ns: int) -> bool:
+        """Return whether a topic was created anew in a time, as Metadata shows."""
+        return begin_ns <= self._anew.get(topic, -1) <= end_ns
 
     def succeed(self, observed: ObservedExchange, topic: str, partition: int) -> Iterator[Event]:
         """End the outage of a partition after a success."""
@@ -122,12 +135,14 @@ class Outages:
         refreshes = counted(outage.refreshes, "metadata refresh", "metadata refreshes")
         refreshed = f", {refreshes}" if outage.refreshes else ""
         where = f"went on at {observed.broker}" if moved else "succeeded"
+        where += ", in the topic created anew," if outage.is_anew else ""
         text = (
             f"{topic} {partition}: {outage.error} from {outage.broker}, "
             f"{counted(outage.count, 'request')} failed{refreshed}; {where} after "
             f"{duration(observed.end_ns - outage.time_ns)}"
         )
         event = "leader changed" if moved else "retried"
+        event = "topic created anew" if outage.is_anew else event
         yield self._event(outage, event, text, observed.end_ns, certain=True)
 
     def expire(self, now_ns: int) -> Iterator[Event]:

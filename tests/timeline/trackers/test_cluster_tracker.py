@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from tests.conform.scene import Scene, scene_of
 from tests.timeline.events_of import brief, corpus_events, events_of, only
 
-METADATA, UPDATE_METADATA, DELETE_TOPICS, CREATE_PARTITIONS, ELECT_LEADERS = 3, 6, 20, 37, 43
+METADATA, UPDATE_METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 3, 6, 19, 20, 37
+ELECT_LEADERS, REASSIGN = 43, 45
+FIRST, SECOND = UUID(int=1), UUID(int=2)
 UNKNOWN_TOPIC, ELECTION_NOT_NEEDED = 3, 84
 
 
@@ -41,18 +44,27 @@ def test_topics() -> None:
     assert ("topic not created", "INVALID_REPLICATION_FACTOR", True) in brief(events)
 
 
-def _metadata(scene: Scene, leader: int, isr: list[int], brokers: list[int]) -> None:
+def _metadata(
+    scene: Scene,
+    leader: int,
+    isr: list[int],
+    brokers: list[int],
+    epoch: int = 1,
+    topic_id: UUID | None = None,
+) -> None:
     """Request the metadata of a topic with one partition."""
+    version = 9 if topic_id is None else 12
     connection = scene.connect()
-    connection.request(METADATA, 9, 1, topics=None)
-    partition = {"leader_id": leader, "leader_epoch": 1, "isr_nodes": isr}
+    connection.request(METADATA, version, 1, topics=None)
+    partition = {"leader_id": leader, "leader_epoch": epoch, "isr_nodes": isr}
+    topic = {"name": "orders", "partitions": [partition]}
     connection.response(
         METADATA,
-        9,
+        version,
         1,
         cluster_id="c",
         brokers=[{"node_id": each, "host": f"b{each}", "port": 9092} for each in brokers],
-        topics=[{"name": "orders", "partitions": [partition]}],
+        topics=[topic if topic_id is None else {**topic, "topic_id": topic_id}],
     )
 
 
@@ -128,3 +140,101 @@ def test_a_controller_of_zookeeper_that_changes() -> None:
     (found,) = events_of(scene, "cluster")
     assert found.event == "controller changed"
     assert found.text == "broker 2 is the controller, controller epoch 8"
+
+
+def test_another_topic_id_is_no_change_of_leaders() -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2], epoch=5, topic_id=FIRST)
+    _metadata(scene, 2, [1, 2], [1, 2], epoch=0, topic_id=SECOND)
+    _metadata(scene, 1, [1, 2], [1, 2], epoch=5, topic_id=FIRST)  # stale
+    _metadata(scene, 1, [1, 2], [1, 2], epoch=1, topic_id=SECOND)
+    anew, moved = events_of(scene, "cluster")
+    assert brief([anew, moved]) == [("topic created anew", "", True), ("leader moved", "", True)]
+    assert anew.text == f"orders: topic id {FIRST} before, {SECOND} now"
+    assert moved.text == "orders 0: from broker 2 to broker 1, leader epoch 0 to 1"
+
+
+@pytest.mark.parametrize("version", [2, 7])
+def test_a_topic_created_after_its_deletion(version: int) -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2], epoch=5, topic_id=FIRST)
+    admin = scene.connect()
+    admin.request(DELETE_TOPICS, 4, 1, topic_names=["orders"])
+    admin.response(DELETE_TOPICS, 4, 1, responses=[{"name": "orders"}])
+    admin.request(CREATE_TOPICS, version, 2, topics=[{"name": "orders"}])
+    created: dict[str, Any] = {"name": "orders"}
+    admin.response(
+        CREATE_TOPICS,
+        version,
+        2,
+        topics=[created if version < 7 else {**created, "topic_id": SECOND}],
+    )
+    _metadata(scene, 2, [1, 2], [1, 2], epoch=0, topic_id=SECOND)
+    names = [each.event for each in events_of(scene, "cluster")]
+    assert names == ["topic deleted", "topic created anew"]
+
+
+def test_another_leader_in_the_same_epoch_is_of_another_topic() -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2], epoch=0)
+    _metadata(scene, 2, [1, 2], [1, 2], epoch=0)
+    _metadata(scene, 2, [1, 2], [1, 2], epoch=0)
+    assert brief(events_of(scene, "cluster")) == [("topic created anew", "", False)]
+
+
+def _reassign(scene: Scene, *replicas: int, error: int = 0) -> None:
+    admin = scene.connect()
+    place = {"partition_index": 0}
+    admin.request(
+        REASSIGN,
+        0,
+        1,
+        topics=[{"name": "orders", "partitions": [{**place, "replicas": list(replicas)}]}],
+    )
+    results = [{"name": "orders", "partitions": [{**place, "error_code": error}]}]
+    admin.response(REASSIGN, 0, 1, responses=results)
+
+
+def test_a_reassignment_is_the_cause_of_what_follows_it() -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2, 3])
+    scene.wait_ms(2000)
+    _reassign(scene, 2, 3)
+    _metadata(scene, 1, [1, 2, 3], [1, 2, 3])
+    _metadata(scene, 2, [1, 2, 3], [1, 2, 3], epoch=2)
+    _metadata(scene, 2, [2, 3], [1, 2, 3], epoch=2)
+    _metadata(scene, 2, [2], [1, 2, 3], epoch=2)
+    events = events_of(scene, "cluster")
+    assert brief(events) == [
+        ("reassignment", "", True),
+        ("ISR grown", "reassignment", True),
+        ("leader moved", "reassignment", True),
+        ("ISR shrunk", "reassignment", True),
+        ("ISR shrunk", "", True),
+    ]
+    assert all(each.time_ns >= events[0].time_ns for each in events)
+    assert "AlterPartitionReassignments" in {each.api for each in events[1].evidence}
+
+
+def test_a_refused_reassignment_is_no_cause() -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2])
+    _reassign(scene, 2, error=39)
+    _metadata(scene, 2, [1, 2], [1, 2], epoch=2)
+    assert brief(events_of(scene, "cluster")) == [
+        ("leader moved", "", True),
+        ("not reassigned", "INVALID_REPLICA_ASSIGNMENT", True),
+    ]
+
+
+def test_an_election_is_the_cause_of_one_move() -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2])
+    admin = scene.connect()
+    admin.request(ELECT_LEADERS, 1, 1, topic_partitions=None)
+    results = [{"topic": "orders", "partition_result": [{"partition_id": 0}]}]
+    admin.response(ELECT_LEADERS, 1, 1, replica_election_results=results)
+    _metadata(scene, 2, [1, 2], [1, 2], epoch=2)
+    _metadata(scene, 1, [1, 2], [1, 2], epoch=3)
+    moved = only(events_of(scene, "cluster"), "leader moved")
+    assert [each.cause for each in moved] == ["election", ""]

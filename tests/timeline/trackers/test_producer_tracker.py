@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.timeline.events_of import brief, corpus_events, events_of
 from timeline.events.event import Event
 
 PRODUCE, METADATA, INIT = 0, 3, 22
-NOT_LEADER, INVALID_PRODUCER_EPOCH, OUT_OF_ORDER = 6, 47, 45
+UNKNOWN_TOPIC, NOT_LEADER, INVALID_PRODUCER_EPOCH, OUT_OF_ORDER = 3, 6, 47, 45
 NOT_ENOUGH_REPLICAS, DUPLICATE, UNKNOWN_PRODUCER = 19, 46, 59
 
 
@@ -126,3 +127,22 @@ def test_quotas_of_the_corpus() -> None:
 def test_a_too_large_batch() -> None:
     events = corpus_events("kafka4-errors.pcap", "producer")
     assert brief(incidents(events)) == [("batch too large", "MESSAGE_TOO_LARGE", True)]
+
+
+def test_a_topic_created_anew_is_no_change_of_leaders() -> None:
+    scene = Scene()
+    old = scene.connect()
+
+    def learn(topic_id: UUID, number: int) -> None:
+        old.request(METADATA, 12, number, topics=None)
+        topic = {"name": "orders", "topic_id": topic_id, "partitions": []}
+        old.response(METADATA, 12, number, cluster_id="c", topics=[topic])
+
+    learn(UUID(int=1), 1)
+    produce(old, 2, UNKNOWN_TOPIC)
+    learn(UUID(int=2), 3)
+    new = scene.connect(broker="10.0.0.3")
+    produce(new, 4)
+    (event,) = incidents(events_of(scene, "producer"))
+    assert (event.event, event.cause) == ("topic created anew", "UNKNOWN_TOPIC_OR_PARTITION")
+    assert "went on at 10.0.0.3:9092, in the topic created anew, after" in event.text
