@@ -26,7 +26,7 @@ class GroupReport(Pass):
         self.run(self._read)
 
     def _read(self) -> None:
-        reader = GroupsReader(self.source.capture, self.source.passes)
+        reader = GroupsReader(self.source.capture, self.source.filter)
         for window in self.windows():
             reader.add(window)
         if not self.is_cancelled:

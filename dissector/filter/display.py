@@ -10,8 +10,8 @@ from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
 from dissector.filter.nodes import Node, body_paths, leaves
-from dissector.filter.of_records import exchange_node, tests_record_columns
 from dissector.filter.operands import BodyPath, Column
+from dissector.filter.weaker_filters import exchange_node, tests_record_columns, time_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,11 @@ class Filter:
     def exchange_filter(self) -> Filter:
         """Return a filter that passes an exchange if any of its records may pass."""
         return _make_filter(self.text, exchange_node(self.node))
+
+    def time_filter(self) -> Filter | None:
+        """Return its tests of time, which pass whatever it passes; None without any."""
+        node = time_node(self.node)
+        return _make_filter(self.text, node) if any(True for _ in leaves(node)) else None
 
     @property
     def needs_bodies(self) -> bool:

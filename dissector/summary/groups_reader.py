@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.fields.window_query import WindowQuery
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.summary.group_events import CLASSIC, CONSUMER, Assignment
 from dissector.summary.group_messages import GROUP_APIS, HEARTBEATS, group_events
 from dissector.summary.group_states import GroupState, GroupStates
-from dissector.summary.high_watermarks import HighWatermarks
+from dissector.summary.high_watermarks import HighWatermarks, read_marks
+
+if TYPE_CHECKING:
+    from dissector.filter import Filter
 
 SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "groups": (
@@ -53,12 +56,20 @@ class GroupsReader:
         high_watermarks: The ends of partitions so far.
     """
 
-    def __init__(self, capture: Capture, passes: Callable[[Exchange], bool]) -> None:
-        """Begin; `passes` returns whether an exchange of a group counts."""
+    def __init__(self, capture: Capture, chosen: Filter | None = None) -> None:
+        """
+        Begin.
+
+        Args:
+            capture: The capture.
+            chosen: Passes the messages of groups that count. Its tests of time choose the Fetch
+                responses too, so that offsets are compared with high watermarks of the same time.
+        """
         self.states = GroupStates()
         self.high_watermarks = HighWatermarks()
         self._capture = capture
-        self._passes = passes
+        self._chosen = chosen
+        self._in_time = None if chosen is None else chosen.time_filter()
         self._heartbeats: set[tuple[bytes, bytes]] = set()
 
     def add(self, window: Window) -> None:
@@ -73,10 +84,14 @@ class GroupsReader:
             if self._is_repeated_heartbeat(table, row):
                 continue
             exchange = reading.exchange(table, row, names)
-            if self._passes(exchange):
+            if self._chosen is None or self._chosen.matches(exchange):
                 for event in group_events(exchange):
                     self.states.apply(event, exchange.broker)
-        self.high_watermarks.read(table, lambda row: reading.exchange(table, row, names))
+        rows = None
+        if self._in_time is not None:
+            rows = self._in_time.passing(WindowQuery(self._capture, window))
+        marks = read_marks(table, lambda row: reading.exchange(table, row, names), rows)
+        self.high_watermarks.add(marks)
 
     def sections(self) -> dict[str, Rows]:
         """Return the rows of each section, by group; call it after the last window."""

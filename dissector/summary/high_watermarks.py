@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -35,6 +36,73 @@ _PATHS = {
 }
 
 
+class Marks(NamedTuple):
+    """
+    High watermarks in the Fetch responses of a window, in the order of exchanges.
+
+    Attributes:
+        row: Row of the exchange.
+        topic: Index into `topics`.
+        partition: Number of the partition.
+        offset: The high watermark.
+        topics: Names, or ids, of topics.
+    """
+
+    row: Ints
+    topic: Ints
+    partition: Ints
+    offset: Ints
+    topics: list[str | UUID]
+
+
+def read_marks(
+    table: Exchanges, exchange: Callable[[int], Exchange], chosen: Ints | None = None
+) -> Marks:
+    """
+    Read the Fetch responses of a window.
+
+    Args:
+        table: The exchanges.
+        exchange: Returns one as an object, by row.
+        chosen: The only rows to read; None for all.
+    """
+    rows = np.flatnonzero((table.api_key == FETCH) & (table.response.start != NONE))
+    if chosen is not None:
+        rows = np.intersect1d(rows, chosen)
+    fields = _read(table, rows)
+    fits = fields.state == tape.FITS
+    category = _categories()[fields.field].astype(np.int64)
+    marks = np.flatnonzero((category == _HIGH_WATERMARK) & fits[fields.message])
+    marks = marks[
+        (fields.value[marks] >= 0) & (fields.value[last_marked(category == _ERROR)[marks]] == 0)
+    ]
+    topic_rows = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[marks]
+    codes, topics = number_topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
+    partitions = fields.value[last_marked(category == _PARTITION)[marks]]
+    found = Marks(rows[fields.message[marks]], codes, partitions, fields.value[marks], topics)
+    unread = rows[~fits]
+    return found if not len(unread) else _with_objects(found, unread, exchange)
+
+
+def _with_objects(found: Marks, rows: Ints, exchange: Callable[[int], Exchange]) -> Marks:
+    """Return the marks with those of responses that only the codecs can read."""
+    topics = list(found.topics)
+    more: list[tuple[int, int, int, int]] = []
+    for row in rows.tolist():
+        body = readable_body(exchange(row).response)
+        for topic in (body.get("responses") or ()) if body is not None else ():
+            name = topic.get("topic")
+            topics.append(topic.topic_id if name is None else name)
+            for each in topic.partitions or ():
+                if not each.error_code and each.high_watermark >= 0:
+                    place = row, len(topics) - 1, each.partition_index
+                    more.append((*place, each.high_watermark))
+    columns = np.array(more, np.int64).reshape(-1, 4).T
+    joined = [np.concatenate(pair) for pair in zip(found[:4], columns, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    return Marks(*(each[order] for each in joined), topics)
+
+
 @dataclass(slots=True)
 class HighWatermarks:
     """
@@ -46,42 +114,15 @@ class HighWatermarks:
 
     by_partition: dict[tuple[str | UUID, int], int] = field(default_factory=dict)
 
-    def read(self, table: Exchanges, exchange: Callable[[int], Exchange]) -> None:
-        """Read the Fetch responses of a window; `exchange` returns one as an object, by row."""
-        rows = np.flatnonzero((table.api_key == FETCH) & (table.response.start != NONE))
-        if not len(rows):
-            return
-        fields = _read(table, rows)
-        fits = fields.state == tape.FITS
-        category = _categories()[fields.field].astype(np.int64)
-        marks = np.flatnonzero((category == _HIGH_WATERMARK) & fits[fields.message])
-        marks = marks[
-            (fields.value[marks] >= 0) & (fields.value[last_marked(category == _ERROR)[marks]] == 0)
-        ]
-        if len(marks):
-            self._add(table, fields, category, marks)
-        for row in rows[~fits].tolist():
-            self._add_object(exchange(row))
-
-    def _add(self, table: Exchanges, fields: tape.Tape, category: Ints, marks: Ints) -> None:
-        """Add the last high watermark of each partition."""
-        topic_rows = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[marks]
-        codes, topics = number_topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
-        partitions = fields.value[last_marked(category == _PARTITION)[marks]]
-        kinds, found = distinct(codes << 32 | partitions & 0xFFFFFFFF)
+    def add(self, marks: Marks) -> None:
+        """Add the high watermarks of a window."""
+        kinds, found = distinct(marks.topic << 32 | marks.partition & 0xFFFFFFFF)
         last = np.zeros(len(found), np.int64)
-        last[kinds] = marks  # of several values for one place numpy assigns the last
-        for kind, mark in zip(found.tolist(), fields.value[last].tolist(), strict=True):
-            self.by_partition[topics[kind >> 32], kind & 0xFFFFFFFF] = mark
-
-    def _add_object(self, exchange: Exchange) -> None:
-        body = readable_body(exchange.response)
-        for topic in (body.get("responses") or ()) if body is not None else ():
-            name = topic.get("topic")
-            for each in topic.partitions or ():
-                if not each.error_code and each.high_watermark >= 0:
-                    key = topic.topic_id if name is None else name, each.partition_index
-                    self.by_partition[key] = each.high_watermark
+        last[kinds] = np.arange(
+            len(kinds)
+        )  # of several values for one place numpy assigns the last
+        for kind, offset in zip(found.tolist(), marks.offset[last].tolist(), strict=True):
+            self.by_partition[marks.topics[kind >> 32], kind & 0xFFFFFFFF] = offset
 
 
 def _read(table: Exchanges, rows: Ints) -> tape.Tape:

@@ -58,7 +58,8 @@ def groups(
 
     Offsets and members from before the capture are missing unless a message repeats them. Lag is
     the last high watermark in a Fetch response less the committed offset; empty where the capture
-    lacks one of them. -Y selects messages of groups; high watermarks come from all Fetch responses.
+    lacks one of them. -Y selects messages of groups; its tests of time, such as frame.time_relative
+    < 30, select the Fetch responses too, the others do not.
     Groups with one name are one group, whichever broker coordinates them. One of them: kafkashark
     groups a.pcap --group billing
     """
@@ -72,7 +73,7 @@ def groups(
     )
     source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
     source.explains_no_kafka = True
-    reader = GroupsReader(source.capture, source.passes)
+    reader = GroupsReader(source.capture, source.filter)
     for window in source.each_window(gleaning=True):
         reader.add(window)
     sections: Sections = reader.sections()

@@ -42,7 +42,7 @@ def test_statistics(size: tuple[int, int]) -> None:
 
 def test_groups() -> None:
     capture = open_capture(GROUPS)
-    reader = GroupsReader(capture, lambda exchange: True)
+    reader = GroupsReader(capture)
     for window in capture.windows(gleaning=True):
         reader.add(window)
 

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from dissector import open_capture
+from dissector.filter import parse
 from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -92,9 +95,9 @@ class Coordinator:
         got = {"partition_index": partition, "high_watermark": high_watermark}
         self.exchange(FETCH, 11, {}, {"responses": [{"topic": "orders", "partitions": [got]}]})
 
-    def report(self) -> dict[str, Rows]:
+    def report(self, filter_text: str | None = None) -> dict[str, Rows]:
         capture = open_capture("-", stdin=io.BytesIO(pcap_file(self.wire.packets)))
-        reader = GroupsReader(capture, lambda exchange: True)
+        reader = GroupsReader(capture, parse(filter_text) if filter_text else None)
         for window in capture.windows(gleaning=True):
             reader.add(window)
         return reader.sections()
@@ -284,3 +287,26 @@ def test_names_of_groups_may_have_invalid_utf8() -> None:
     beat = {"group_id": "caf\udce9", "member_id": "a", "generation_id": 1}
     play.exchange(HEARTBEAT, 3, beat, {})
     assert play.report()["groups"][0]["group"] == "caf\\xe9"
+
+
+@pytest.mark.parametrize(
+    ("filter_text", "committed", "end"),
+    [
+        (None, 42, 90),
+        ("request.group_id == billing", 42, 90),
+        ("frame.time_relative < 5", 40, 50),
+        ("request.group_id == billing and frame.time_relative < 5", 40, 50),
+        ("not frame.time_relative >= 5", 40, 50),
+        ("api == OffsetCommit or frame.time_relative < 5", 42, 90),
+    ],
+)
+def test_lag_at_the_time_of_a_filter(filter_text: str | None, committed: int, end: int) -> None:
+    play = two_members()
+    play.fetch(0, 50)
+    play.commit(0, 40)
+    play.wire.now_ns += 10 * 10**9
+    play.commit(0, 42)
+    play.fetch(0, 90)
+    report = play.report(filter_text)
+    columns = ("partition", "committed", "high_watermark", "lag")
+    assert shown(report["partitions"], *columns)[0] == (0, committed, end, end - committed)

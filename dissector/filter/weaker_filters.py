@@ -1,6 +1,13 @@
-"""Derives a filter of exchanges from a filter of records, so that few exchanges are decoded."""
+"""
+Filters that pass all that another filter passes, by some of its tests.
+
+A filter of records gives one of exchanges, so that few exchanges are decoded; the tests of time
+alone choose the part of a capture that a filter is about.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from dissector.filter.names import resolve
 from dissector.filter.nodes import (
@@ -17,6 +24,13 @@ from dissector.filter.nodes import (
 )
 from dissector.filter.operands import Column
 
+_TIMES = {
+    f"{side}_{part}"
+    for side in ("request", "response")
+    for part in ("packet", "time_ns", "relative_s")
+}
+"""Columns that place an exchange in the capture."""
+
 
 def tests_record_columns(node: Node) -> bool:
     """Return whether a filter tests a column of records."""
@@ -25,15 +39,25 @@ def tests_record_columns(node: Node) -> bool:
 
 def exchange_node(node: Node) -> Node:
     """Return a filter that is true for every exchange with a passing record."""
+    return _weakened(node, lambda leaf: _topic_test(leaf) if _is_record_test(leaf) else leaf)
+
+
+def time_node(node: Node) -> Node:
+    """Return a filter that is true wherever another is, and tests times and packet numbers only."""
+    return _weakened(node, lambda leaf: leaf if _is_time_test(leaf) else Always())
+
+
+def _weakened(node: Node, weaker: Callable[[Leaf], Node]) -> Node:
+    """Return a filter with weaker tests, which is true wherever the filter is."""
     match node:
-        case Leaf() if _is_record_test(node):
-            return _topic_test(node)
-        case Not() if tests_record_columns(node):
+        case Leaf():
+            return weaker(node)
+        case Not() if any(weaker(leaf) is not leaf for leaf in leaves(node)):
             return Always()
         case And(parts):
-            return And(tuple(map(exchange_node, parts)))
+            return And(tuple(_weakened(part, weaker) for part in parts))
         case Or(parts):
-            return Or(tuple(map(exchange_node, parts)))
+            return Or(tuple(_weakened(part, weaker) for part in parts))
         case _:
             return node
 
@@ -57,3 +81,7 @@ def _is_record_test(leaf: Leaf) -> bool:
     return any(
         isinstance(source, Column) and source.is_record_column for source in leaf.name.sources
     )
+
+
+def _is_time_test(leaf: Leaf) -> bool:
+    return all(isinstance(source, Column) and source.name in _TIMES for source in leaf.name.sources)
