@@ -10,14 +10,22 @@ TRANSPARENT_ETHERNET = 0x6558
 MAX_8023_LENGTH = 1535
 """An ethertype up to this value is the length of an IEEE 802.2 frame."""
 
+VN_TAG, CISCO_METADATA = 0x8926, 0x8909
+TAG_TYPES = (*VLAN_TYPES, VN_TAG, CISCO_METADATA)
+"""Ethertypes of tags, which stand before another ethertype."""
+
+NSH = 0x894F
+
 ETHERNET, LINUX_SLL, LINUX_SLL2 = 1, 113, 276
-LOOPBACK = (0, 108)
-RAW = (12, 14, 101)
-RAW_IPV4, RAW_IPV6 = 228, 229
+PPP, IEEE80211, WIRESHARK_UPPER_PDU = 9, 105, 252
+PKTAP, USER2 = 258, 149
 """Link types. Source: https://www.tcpdump.org/linktypes.html"""
 
-FAMILIES_IPV6 = (10, 24, 28, 30)
+FAMILIES_IPV6 = (10, 24, 26, 28, 30)
 """Values of AF_INET6 on the various systems; AF_INET is 2 everywhere."""
+
+PPP_IPV4, PPP_IPV6, PPP_MPLS = 0x21, 0x57, (0x281, 0x283)
+"""Numbers of PPP. Source: RFC 1332, RFC 5072, RFC 3032."""
 
 TCP, UDP = 6, 17
 ENCAPSULATING_PROTOCOLS = (4, 41, 47, 97, 137)
@@ -30,6 +38,15 @@ IPV6_EXTENSION_HEADERS = (HOP_BY_HOP, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139
 JUMBO_PAYLOAD_OPTION = 0xC204
 """Type and length of the jumbo payload option. Source: RFC 2675."""
 
-VXLAN_PORTS = (4789, 8472)
-GENEVE_PORT = 6081
-TUNNEL_PORTS = (*VXLAN_PORTS, GENEVE_PORT)
+TUNNEL_PORTS = {
+    2152: "gtp",
+    4789: "vxlan",
+    4790: "vxlan-gpe",
+    6081: "geneve",
+    6635: "mpls",
+    8472: "vxlan",
+}
+"""
+UDP ports of tunnels. Source: IANA, Service Name and Transport Protocol Port Number Registry; 8472
+is Linux's own.
+"""

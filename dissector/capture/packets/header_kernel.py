@@ -1,9 +1,8 @@
 """
 The headers of many packets in one kernel, from the link layer to the TCP segment.
 
-It reads common encapsulations: Ethernet, Linux cooked, loopback and raw IP, VLAN tags, IPv4, and
-IPv6 with its extension headers. Packets with others are listed for the slow path (`Tunnels`), with
-a row reserved for each.
+It reads link layers, tags, IPv4, IPv6 with its extension headers, and exported PDUs. Packets with
+other encapsulations are listed for the slow path (`Tunnels`), with a row reserved for each.
 """
 
 from __future__ import annotations
@@ -15,40 +14,58 @@ from dissector.capture.iana_numbers import (
     IPV6,
     MAX_8023_LENGTH,
     MPLS_TYPES,
+    NSH,
     PPPOE_SESSION,
+    TAG_TYPES,
     TCP,
-    VLAN_TYPES,
 )
 from dissector.capture.integers import high_half, u16, u32
+from dissector.capture.packets.exported_pdu_tags import read_exported_pdu
 from dissector.capture.packets.ip import (
-    SLOW_PATH,
     copy_addresses,
     is_tunnel,
     read_ipv4_header,
     read_ipv6_header,
 )
-from dissector.capture.packets.links import MALFORMED, NOT_IP, read_link_header, read_vlan_tags
+from dissector.capture.packets.links import read_link_header, read_tags
 from dissector.capture.packets.networks import find_slot
+from dissector.capture.packets.segment_columns import (
+    ACK,
+    CAPTURED,
+    FLAGS,
+    LENGTH,
+    NARROW,
+    NETWORK,
+    PACKET,
+    SEQ,
+    SOURCE_PORT,
+    START,
+    TARGET_PORT,
+    TIME,
+    WIDE,
+    SegmentTable,
+)
+from dissector.capture.packets.skip_reasons import (
+    CODES,
+    EXPORTED_PDU,
+    LINK_UNREAD,
+    MALFORMED,
+    NOT_IP,
+    NOT_TCP,
+    SLOW_PATH,
+)
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, I32Table, I64Cube, I64Table
-
-# Columns of 64 bits, and of 32 bits.
-PACKET, TIME, SEQ, ACK, START, LENGTH, CAPTURED = range(7)
-WIDE = 7
-NETWORK, SOURCE_PORT, TARGET_PORT, FLAGS = range(4)
-NARROW = 4
 
 # Columns of the list of deferred packets: the packet, its reserved row, the offset and the
 # ethertype after its VLAN tags, and the tags.
 DEFERRED_PACKET, DEFERRED_ROW, DEFERRED_AT, DEFERRED_KIND, DEFERRED_TAGS = range(5)
 DEFERRED_COLUMNS = 5
 
-# The kernel's state: the next packet; rows and deferred packets so far; packets without a segment,
-# by reason; and VLAN tags that are not in the table.
-NEXT, ROWS, DEFERRED_COUNT, MALFORMED_COUNT, NOT_IP_COUNT, NOT_TCP_COUNT, NEW_TAGS, TOUCHED = range(
-    8
-)
-STATE = 8
+# The kernel's state: the next packet; rows and deferred packets so far; VLAN tags that are not in
+# the table; and the packets without a segment, by the absolute values of `skip_reasons`.
+NEXT, ROWS, DEFERRED_COUNT, NEW_TAGS, TOUCHED, SKIPPED = range(6)
+STATE = SKIPPED + CODES
 
 
 class PacketArrays(NamedTuple):
@@ -72,22 +89,22 @@ class PacketArrays(NamedTuple):
     link: I32
 
 
-class SegmentTable(NamedTuple):
+class Encapsulations(NamedTuple):
     """
-    The columns of segments.
+    What the reader knows of encapsulations, and learns.
 
     Attributes:
-        wide: Columns of 64 bits.
-        narrow: Columns of 32 bits.
-        addresses: [2, n, 2] of 64 bits: source and destination, high and low.
-        deferred: The list of deferred packets.
+        layers: `LINK_TABLE`.
+        tunnel_ports: 65536 flags: whether a UDP port is that of a tunnel.
+        unread: 65536 counters of packets by link type; the last is for all above.
     """
 
-    wide: I64Table
-    narrow: I32Table
-    addresses: I64Cube
-    deferred: I64Table
+    layers: I64Table
+    tunnel_ports: U8
+    unread: I64
 
+
+DEFERRED_TYPES = (*MPLS_TYPES, PPPOE_SESSION, NSH)
 
 # Number of packets prefetched into the processor's cache at once, and bytes of each.
 _PREFETCH_PACKETS = 64
@@ -141,6 +158,7 @@ def _prefetch(data: U8, start: I64, captured: I64, first: int) -> int:
 def read_headers(
     packets: PacketArrays,
     first: int,
+    encapsulations: Encapsulations,
     networks: I64Table,
     secret: I64,
     table: SegmentTable,
@@ -152,6 +170,7 @@ def read_headers(
     Args:
         packets: Of the window.
         first: Number of its first packet.
+        encapsulations: Known ones.
         networks: [n, 2], a hash table: VLAN tags, or 0, and the number of their network.
         secret: Key of its hash.
         table: Receives the rows.
@@ -159,7 +178,6 @@ def read_headers(
     """
     data, start, deferred = packets.data, packets.start, table.deferred
     rows, deferred_count = state[ROWS], state[DEFERRED_COUNT]
-    malformed, not_ip, not_tcp = 0, 0, 0
     state[NEW_TAGS] = 0
     packet = prefetched = state[NEXT]
     while packet < len(start):
@@ -169,20 +187,28 @@ def read_headers(
         end = start[packet] + packets.captured[packet]
         original = packets.original[packet]
         sent_end = start[packet] + original if original > 0 else end
-        ip_at, kind = read_link_header(data, packets.link[packet], start[packet], end)
+        ip_at, kind, link = read_link_header(
+            data, encapsulations.layers, packets.link[packet], start[packet], end
+        )
         tags = 0
-        if kind in VLAN_TYPES:
-            ip_at, kind, tags = read_vlan_tags(data, kind, ip_at, end)
+        if kind in TAG_TYPES:
+            ip_at, kind, tags = read_tags(data, kind, ip_at, end)
         at, protocol = ip_at, kind
         if kind == IPV4:
             protocol, at, end, sent_end = read_ipv4_header(data, ip_at, end, sent_end)
         elif kind == IPV6:
             protocol, at, end, sent_end = read_ipv6_header(data, ip_at, end, sent_end)
-        elif 0 <= kind <= MAX_8023_LENGTH or kind in MPLS_TYPES or kind == PPPOE_SESSION:
+        elif 0 <= kind <= MAX_8023_LENGTH or kind in DEFERRED_TYPES:
             protocol = SLOW_PATH
-        elif kind != MALFORMED:
+        elif kind == EXPORTED_PDU:
+            protocol = read_exported_pdu(data, ip_at, min(end, sent_end), sent_end, table, rows)
+        elif kind >= 0:
             protocol = NOT_IP
-        if protocol != TCP and protocol >= 0 and is_tunnel(data, protocol, at, end):
+        if (
+            protocol != TCP
+            and protocol >= 0
+            and is_tunnel(data, encapsulations.tunnel_ports, protocol, at, end)
+        ):
             protocol = SLOW_PATH
         network = 0
         if tags and protocol in (TCP, SLOW_PATH):
@@ -191,6 +217,10 @@ def read_headers(
                 state[NEW_TAGS] = tags
                 break
             network = networks[slot, 1]
+        if protocol == TCP and not read_tcp_header(
+            data, at, end, sent_end, table.wide, table.narrow, rows
+        ):
+            protocol = MALFORMED
         if protocol == SLOW_PATH:
             deferred[deferred_count, DEFERRED_PACKET] = packet
             deferred[deferred_count, DEFERRED_ROW] = rows
@@ -199,25 +229,19 @@ def read_headers(
             deferred[deferred_count, DEFERRED_TAGS] = tags
             deferred_count += 1
             rows += 1
-        elif protocol == TCP and read_tcp_header(
-            data, at, end, sent_end, table.wide, table.narrow, rows
-        ):
+        elif protocol in (TCP, EXPORTED_PDU):
             table.wide[PACKET, rows] = first + packet
             table.wide[TIME, rows] = packets.time_ns[packet]
             table.narrow[NETWORK, rows] = network
-            copy_addresses(data, kind, ip_at, table.addresses, rows)
+            if protocol == TCP:
+                copy_addresses(data, kind, ip_at, table.addresses, rows)
             rows += 1
-        elif protocol in (TCP, MALFORMED):
-            malformed += 1
-        elif protocol == NOT_IP:
-            not_ip += 1
         else:
-            not_tcp += 1
+            state[SKIPPED - (protocol if protocol < 0 else NOT_TCP)] += 1
+            if protocol == LINK_UNREAD:
+                encapsulations.unread[min(link, len(encapsulations.unread) - 1)] += 1
         packet += 1
     state[NEXT], state[ROWS], state[DEFERRED_COUNT] = packet, rows, deferred_count
-    state[MALFORMED_COUNT] += malformed
-    state[NOT_IP_COUNT] += not_ip
-    state[NOT_TCP_COUNT] += not_tcp
 
 
 @Kernel

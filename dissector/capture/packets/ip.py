@@ -11,15 +11,12 @@ from dissector.capture.iana_numbers import (
     IPV4,
     IPV6_EXTENSION_HEADERS,
     JUMBO_PAYLOAD_OPTION,
-    TUNNEL_PORTS,
     UDP,
 )
 from dissector.capture.integers import high_half, u16, u32
+from dissector.capture.packets.skip_reasons import MALFORMED, SLOW_PATH
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8, I64Cube
-
-MALFORMED, SLOW_PATH = -1, -3
-"""Returned in place of an IP protocol; SLOW_PATH defers the packet to the per-packet code."""
 
 _MAX_EXTENSIONS = 16
 
@@ -89,15 +86,15 @@ def read_ipv6_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, i
 
 
 @device_function
-def is_tunnel(data: U8, protocol: int, at: int, end: int) -> bool:
+def is_tunnel(data: U8, tunnel_ports: U8, protocol: int, at: int, end: int) -> bool:
     """Return whether the payload of an IP packet is, or may be, another packet."""
     if protocol == UDP:
-        return at + 8 <= end and u16(data, at + 2) in TUNNEL_PORTS
+        return at + 8 <= end and tunnel_ports[u16(data, at + 2)] != 0
     return protocol in ENCAPSULATING_PROTOCOLS
 
 
 @device_function
-def _address_half(data: U8, at: int) -> int:
+def address_half(data: U8, at: int) -> int:
     """Return half of an IPv6 address as a signed integer of 64 bits."""
     high = u32(data, at)
     return (high - ((high >> 31) << 32)) << 32 | u32(data, at + 4)
@@ -112,7 +109,7 @@ def copy_addresses(data: U8, kind: int, at: int, addresses: I64Cube, row: int) -
         addresses[1, row, 0] = 0
         addresses[1, row, 1] = IPV4_MAPPED | u32(data, at + 16)
     else:
-        addresses[0, row, 0] = _address_half(data, at + 8)
-        addresses[0, row, 1] = _address_half(data, at + 16)
-        addresses[1, row, 0] = _address_half(data, at + 24)
-        addresses[1, row, 1] = _address_half(data, at + 32)
+        addresses[0, row, 0] = address_half(data, at + 8)
+        addresses[0, row, 1] = address_half(data, at + 16)
+        addresses[1, row, 0] = address_half(data, at + 24)
+        addresses[1, row, 1] = address_half(data, at + 32)

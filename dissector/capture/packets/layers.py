@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,19 @@ import numpy as np
 from dissector.capture.columns import Bytes, Int32s, Int64s, Packets, Segments
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.capture.hashing import SECRET
-from dissector.capture.packets import header_kernel
+from dissector.capture.packets import header_kernel, segment_columns
 from dissector.capture.packets.cursor import (
     INCOMPLETE_FRAGMENT,
     MALFORMED,
-    NOT_TCP,
     Cursor,
     PacketSkipped,
 )
+from dissector.capture.packets.decode_as import tunnel_ports
+from dissector.capture.packets.exported_pdus import PduNumbers
 from dissector.capture.packets.header_kernel import compact_rows, read_headers, read_tcp_header
+from dissector.capture.packets.link_layers import LINK_TABLE, link_name
 from dissector.capture.packets.networks import Networks, vlan_name
+from dissector.capture.packets.skip_reasons import LINK_UNREAD, REASONS
 
 if TYPE_CHECKING:
     from dissector.capture.packets.tunnels import Tunnels
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
 class Layers:
     """
-    Finds the TCP segments in packets, through link layers, VLANs, tunnels and IP.
+    Finds the TCP segments in packets, through link layers, tags, tunnels and IP.
 
     A kernel reads the common headers of a window's packets; the others are read packet by packet
     (`Tunnels`). Lengths come from the IP headers, independent of the frame's length. Checksums are
@@ -40,11 +44,27 @@ class Layers:
         networks: Names of the networks so far: `vlan 5`, `vlan 5.7`, `vni 100`, `vlan 5 vni 100`;
             the first is empty, for packets in none.
         passed_over: Number of packets without a segment, by reason.
+        unread_links: Number of packets of each link type that is not read.
         clock_ns: The latest time of a segment so far.
     """
 
-    def __init__(self, clock_ns: int = 0) -> None:
+    def __init__(self, clock_ns: int = 0, decode_as: Iterable[str] = ()) -> None:
+        """
+        Start a capture.
+
+        Args:
+            clock_ns: The latest time of a segment before it.
+            decode_as: Tunnels on other ports; see `tunnel_ports`.
+
+        Raises:
+            UsageError: A rule of these is invalid.
+        """
         self.passed_over: dict[str, int] = {}
+        self.unread_links: dict[int, int] = {}
+        self._ports = tunnel_ports(decode_as)
+        self._is_tunnel_port = np.zeros(1 << 16, np.uint8)
+        self._is_tunnel_port[list(self._ports)] = 1
+        self._pdus = PduNumbers()
         self.clock_ns = clock_ns
         self._networks = Networks()
         self.networks = self._networks.names
@@ -55,7 +75,7 @@ class Layers:
         # Most captures have no packet that needs it.
         from dissector.capture.packets.tunnels import Tunnels
 
-        return Tunnels()
+        return Tunnels(self._ports)
 
     @property
     def _has_tunnels(self) -> bool:
@@ -70,7 +90,9 @@ class Layers:
             reassembled = self._read_deferred(packets, table)
             if reassembled:
                 data = np.concatenate([data, np.frombuffer(reassembled, dtype=np.uint8)])
-        return self.with_clock(table.segments(data))
+        segments = table.segments(data)
+        self._pdus.number(segments)
+        return self.with_clock(segments)
 
     def with_clock(self, segments: Segments) -> Segments:
         """Set `clock_ns` of the next window's segments, and return these."""
@@ -110,18 +132,28 @@ class Layers:
         arrays = header_kernel.PacketArrays
         columns = arrays._make(getattr(packets, name) for name in arrays._fields)
         filled = (table.wide, table.narrow, table.addresses, table.deferred_buffer)
-        rows = header_kernel.SegmentTable._make(filled)
+        rows = segment_columns.SegmentTable._make(filled)
+        unread = np.zeros(1 << 16, np.int64)
+        known = header_kernel.Encapsulations(LINK_TABLE, self._is_tunnel_port, unread)  # type: ignore[arg-type]
         while True:
             networks = self._networks.by_tags
-            read_headers(columns, packets.first, networks, SECRET, rows, state)
+            read_headers(columns, packets.first, known, networks, SECRET, rows, state)
             if not state[header_kernel.NEW_TAGS]:
                 break
             self._networks.add_tags(int(state[header_kernel.NEW_TAGS]))
         table.rows = int(state[header_kernel.ROWS])
         table.deferred = table.deferred_buffer[: state[header_kernel.DEFERRED_COUNT]]
-        self._count_skipped(MALFORMED, int(state[header_kernel.MALFORMED_COUNT]))
-        self._count_skipped("not IP", int(state[header_kernel.NOT_IP_COUNT]))
-        self._count_skipped(NOT_TCP, int(state[header_kernel.NOT_TCP_COUNT]))
+        skipped = state[header_kernel.SKIPPED :]
+        for code, reason in REASONS.items():
+            self._count_skipped(reason, int(skipped[-code]))
+        if skipped[-LINK_UNREAD]:
+            self._count_unread(unread)
+
+    def _count_unread(self, unread: Int64s) -> None:
+        for link in np.flatnonzero(unread).tolist():
+            count = int(unread[link])
+            self.unread_links[link] = self.unread_links.get(link, 0) + count
+            self._count_skipped(f"link type {link_name(link)} is not read", count)
 
     def _read_deferred(self, packets: Packets, table: _SegmentTable) -> bytearray:
         """
@@ -150,11 +182,11 @@ class Layers:
                     self._count_skipped(str(reason), 1)
                 continue
             if cursor.is_reassembled:
-                table.wide[header_kernel.START, row] += len(data) + len(reassembled)
+                table.wide[segment_columns.START, row] += len(data) + len(reassembled)
                 reassembled += cursor.data
-            table.wide[header_kernel.PACKET, row] = number
-            table.wide[header_kernel.TIME, row] = time_ns
-            table.narrow[header_kernel.NETWORK, row] = self._networks.number_of(cursor.network)
+            table.wide[segment_columns.PACKET, row] = number
+            table.wide[segment_columns.TIME, row] = time_ns
+            table.narrow[segment_columns.NETWORK, row] = self._networks.number_of(cursor.network)
         table.compact()
         abandoned = self._tunnels.fragments.abandoned - abandoned_before
         self._count_skipped("IP datagrams of which fragments are missing", abandoned)
@@ -171,8 +203,8 @@ class _SegmentTable:
     """
 
     def __init__(self, buffers: BufferPool, packets: int) -> None:
-        self.wide: Int64s = buffers.acquire("i8", header_kernel.WIDE, packets)
-        self.narrow: Int32s = buffers.acquire("i4", header_kernel.NARROW, packets)
+        self.wide: Int64s = buffers.acquire("i8", segment_columns.WIDE, packets)
+        self.narrow: Int32s = buffers.acquire("i4", segment_columns.NARROW, packets)
         self.addresses: Int64s = buffers.acquire("i8", 2, packets, 2)
         self.deferred_buffer: Int64s = buffers.acquire(
             "i8", packets, header_kernel.DEFERRED_COLUMNS
@@ -195,7 +227,7 @@ class _SegmentTable:
 
     def drop_row(self, row: int) -> None:
         """Mark a row for removal by `compact`."""
-        self.wide[header_kernel.PACKET, row] = -1
+        self.wide[segment_columns.PACKET, row] = -1
         if self._dropped is None:
             self._dropped = row
 
@@ -216,18 +248,18 @@ class _SegmentTable:
         source, target = self.addresses.view(np.uint64)[:, : self.rows]
         return Segments(
             data=data,
-            packet=wide[header_kernel.PACKET],
-            time_ns=wide[header_kernel.TIME],
-            network=narrow[header_kernel.NETWORK],
+            packet=wide[segment_columns.PACKET],
+            time_ns=wide[segment_columns.TIME],
+            network=narrow[segment_columns.NETWORK],
             source=source,
             target=target,
-            source_port=narrow[header_kernel.SOURCE_PORT],
-            target_port=narrow[header_kernel.TARGET_PORT],
-            seq=wide[header_kernel.SEQ],
-            ack=wide[header_kernel.ACK],
-            flags=narrow[header_kernel.FLAGS],
-            start=wide[header_kernel.START],
-            length=wide[header_kernel.LENGTH],
-            captured=wide[header_kernel.CAPTURED],
-            clock_ns=wide[header_kernel.TIME],
+            source_port=narrow[segment_columns.SOURCE_PORT],
+            target_port=narrow[segment_columns.TARGET_PORT],
+            seq=wide[segment_columns.SEQ],
+            ack=wide[segment_columns.ACK],
+            flags=narrow[segment_columns.FLAGS],
+            start=wide[segment_columns.START],
+            length=wide[segment_columns.LENGTH],
+            captured=wide[segment_columns.CAPTURED],
+            clock_ns=wide[segment_columns.TIME],
         )

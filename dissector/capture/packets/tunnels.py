@@ -7,14 +7,14 @@ Each method of `Tunnels` skips one header and returns the method for the next on
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.iana_numbers import (
     AUTHENTICATION,
     FRAGMENT,
-    GENEVE_PORT,
     HOP_BY_HOP,
     IPV4,
     IPV6,
@@ -22,11 +22,14 @@ from dissector.capture.iana_numbers import (
     JUMBO_PAYLOAD_OPTION,
     MAX_8023_LENGTH,
     MPLS_TYPES,
+    NSH,
     PPPOE_SESSION,
+    TAG_TYPES,
     TRANSPARENT_ETHERNET,
+    TUNNEL_PORTS,
     VLAN_TYPES,
-    VXLAN_PORTS,
 )
+from dissector.capture.integers import u16
 from dissector.capture.packets.cursor import (
     INCOMPLETE_FRAGMENT,
     MALFORMED,
@@ -35,9 +38,11 @@ from dissector.capture.packets.cursor import (
     PacketSkipped,
 )
 from dissector.capture.packets.ip_fragments import FragmentReassembler
+from dissector.capture.packets.links import ppp_ethertype, tag_bytes
 
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _MAX_LAYERS = 24
+_GTP_PACKET = 0xFF
 
 
 _Layer: TypeAlias = Callable[[Cursor], "_Layer | None"]
@@ -50,6 +55,9 @@ _U32 = struct.Struct(">I")
 _TWO_U16 = struct.Struct(">HH")
 UDP_HEADER = struct.Struct(">HHHxx")
 _VXLAN = struct.Struct(">BxxxI")
+_VXLAN_GPE = struct.Struct(">BxxBI")
+_NSH = struct.Struct(">HBB")
+_GTP = struct.Struct(">BBH4x")
 GENEVE_HEADER = struct.Struct(">BxHI")
 EXTENSION_HEADER = struct.Struct(">BBHI")
 _LLC = struct.Struct(">BBB")
@@ -63,16 +71,26 @@ class Tunnels:
         fragments: Reassembly of IP datagrams, across packets.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tunnel_ports: Mapping[int, str] = TUNNEL_PORTS) -> None:
+        """Start a capture; `tunnel_ports` are the names of tunnels by UDP port."""
         self.fragments = FragmentReassembler()
+        self._tunnel_ports = tunnel_ports
         self._by_ethertype: dict[int, _Layer] = {
             IPV4: self._ipv4,
             IPV6: self._ipv6,
             PPPOE_SESSION: self._pppoe,
             TRANSPARENT_ETHERNET: self._ethernet,
             _ERSPAN_3: self._erspan_3,
-            **dict.fromkeys(VLAN_TYPES, self._vlan),
+            NSH: self._nsh,
+            **{kind: partial(self._tags, kind) for kind in TAG_TYPES},
             **dict.fromkeys(MPLS_TYPES, self._mpls),
+        }
+        self._by_tunnel: dict[str, _Layer] = {
+            "geneve": self._geneve,
+            "gtp": self._gtp,
+            "mpls": self._mpls,
+            "vxlan": self._vxlan,
+            "vxlan-gpe": self._vxlan_gpe,
         }
         self._by_protocol: dict[int, _Layer | None] = {
             4: self._ipv4,
@@ -116,12 +134,16 @@ class Tunnels:
         (ethertype,) = cursor.read(ETHERNET_HEADER)
         return self._layer_of_type(ethertype)
 
-    def _vlan(self, cursor: Cursor) -> _Layer:
+    def _tags(self, ethertype: int, cursor: Cursor) -> _Layer:
+        """The counterpart of `read_tags` for one packet."""
         ids: list[int] = []
-        ethertype = VLAN_TYPES[0]
-        while ethertype in VLAN_TYPES:
-            tag, ethertype = cursor.read(_TWO_U16)
-            ids.append(tag & 0xFFF)
+        while ethertype in TAG_TYPES:
+            size = tag_bytes(cursor.data, ethertype, cursor.at, cursor.end)
+            if size < 0:
+                raise PacketSkipped(MALFORMED)
+            if ethertype in VLAN_TYPES:
+                ids.append(u16(cursor.data, cursor.at) & 0xFFF)
+            (ethertype,) = cursor.read(struct.Struct(f">{size - 2}xH"))
         if any(ids):
             cursor.enter_network(f"vlan {'.'.join(str(each) for each in ids if each)}")
         return self._layer_of_type(ethertype)
@@ -152,16 +174,15 @@ class Tunnels:
         return self._ethernet
 
     def _pppoe(self, cursor: Cursor) -> _Layer:
-        """Source: RFC 2516; protocol numbers: RFC 1332, RFC 5072."""
+        """Source: RFC 2516."""
         cursor.skip(4)
         (length,) = cursor.read(_U16)
         cursor.limit(cursor.at + length)
         (protocol,) = cursor.read(_U16)
-        if protocol == 0x21:
-            return self._ipv4
-        if protocol == 0x57:
-            return self._ipv6
-        raise PacketSkipped(NOT_TCP)
+        ethertype = ppp_ethertype(protocol)
+        if ethertype < 0:
+            raise PacketSkipped(NOT_TCP)
+        return self._layer_of_type(ethertype)
 
     def _ipv4(self, cursor: Cursor) -> _Layer | None:
         """The counterpart of `read_ipv4_header` for one packet."""
@@ -241,11 +262,9 @@ class Tunnels:
         _, port, length = cursor.read(UDP_HEADER)
         if length >= UDP_HEADER.size:
             cursor.limit(cursor.at - UDP_HEADER.size + length)
-        if port in VXLAN_PORTS:
-            return self._vxlan
-        if port == GENEVE_PORT:
-            return self._geneve
-        raise PacketSkipped(NOT_TCP)
+        if port not in self._tunnel_ports:
+            raise PacketSkipped(NOT_TCP)
+        return self._by_tunnel[self._tunnel_ports[port]]
 
     def _vxlan(self, cursor: Cursor) -> _Layer:
         """Source: RFC 7348."""
@@ -254,6 +273,62 @@ class Tunnels:
             raise PacketSkipped(NOT_TCP)
         cursor.enter_network(f"vni {vni >> 8}")
         return self._ethernet
+
+    def _vxlan_gpe(self, cursor: Cursor) -> _Layer:
+        """Source: draft-ietf-nvo3-vxlan-gpe."""
+        flags, protocol, vni = cursor.read(_VXLAN_GPE)
+        if not flags & 0x08:
+            raise PacketSkipped(NOT_TCP)
+        cursor.enter_network(f"vni {vni >> 8}")
+        return self._layer_of_next(protocol) if flags & 0x04 else self._ethernet
+
+    def _nsh(self, cursor: Cursor) -> _Layer:
+        """Service functions; the number of the path is no network. Source: RFC 8300."""
+        first, _, protocol = cursor.read(_NSH)
+        size = (first & 0x3F) * 4
+        if first >> 14 or size < 8:
+            raise PacketSkipped(MALFORMED)
+        cursor.skip(size - _NSH.size)
+        return self._layer_of_next(protocol)
+
+    def _layer_of_next(self, protocol: int) -> _Layer:
+        """Return the layer of a next protocol number. Source: IANA, NSH Next Protocol."""
+        layers = {1: self._ipv4, 2: self._ipv6, 3: self._ethernet, 4: self._nsh, 5: self._mpls}
+        if protocol not in layers:
+            raise PacketSkipped(NOT_TCP)
+        return layers[protocol]
+
+    def _gtp(self, cursor: Cursor) -> _Layer:
+        """
+        GTP-U; its ends of tunnels name no network, as the directions have different ones.
+
+        Source: 3GPP TS 29.281, 5.1 and 5.2.
+        """
+        flags, message, length = cursor.read(_GTP)
+        if flags >> 4 != 3 or message != _GTP_PACKET:
+            raise PacketSkipped(NOT_TCP)
+        cursor.limit(cursor.at + length)
+        if flags & 7:
+            cursor.skip(3)
+            extension = self._next_byte(cursor)
+            while extension:
+                size = self._next_byte(cursor) * 4
+                if not size:
+                    raise PacketSkipped(MALFORMED)
+                cursor.skip(size - 2)
+                extension = self._next_byte(cursor)
+        return self._ip_of_any_version(cursor)
+
+    def _next_byte(self, cursor: Cursor) -> int:
+        return cursor.data[cursor.skip(1)]
+
+    def _ip_of_any_version(self, cursor: Cursor) -> _Layer:
+        if cursor.at >= cursor.end:
+            raise PacketSkipped(MALFORMED)
+        version = cursor.data[cursor.at] >> 4
+        if version not in (4, 6):
+            raise PacketSkipped(NOT_TCP)
+        return self._ipv4 if version == 4 else self._ipv6
 
     def _geneve(self, cursor: Cursor) -> _Layer:
         """Source: RFC 8926."""

@@ -82,6 +82,7 @@ class Options:
             default those in use at the creation of the options.
         keylogs: Names of TLS key logs.
         packet_lengths: Whether the lengths of packets are kept for filters.
+        decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
     """
 
     ports: frozenset[int] = frozenset()
@@ -96,6 +97,7 @@ class Options:
     packet_lengths: bool = False
     inputs: Inputs = field(default_factory=dict)
     first_window_bytes: int | None = None
+    decode_as: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -157,6 +159,7 @@ class Reading:
             options.inputs,
             lengths=self.lengths,
             first_window_bytes=options.first_window_bytes,
+            decode_as=options.decode_as,
         )
         self._tap = tap
         self._ends = ConnectionEnds.none()

@@ -36,6 +36,7 @@ class SegmentSource(Protocol):
         begin_ns: Time of the first packet; 0 until it is known.
         networks: Names of the networks of segments, by number; it may grow.
         passed_over: Number of packets without a segment, by reason.
+        unread_links: Number of packets of each link type that is not read.
         tls_secrets: TLS key logs found in the files so far.
     """
 
@@ -45,6 +46,7 @@ class SegmentSource(Protocol):
     begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
+    unread_links: dict[int, int]
     tls_secrets: TlsSecrets
 
     @property
@@ -111,6 +113,7 @@ class FileSource(FileNames):
         *,
         lengths: PacketLengths | None = None,
         first_window_bytes: int | None = None,
+        decode_as: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self._lengths = lengths
@@ -120,13 +123,14 @@ class FileSource(FileNames):
         self._stdin = stdin
         self._stop = stop
         self._inputs = inputs
-        self._layers = Layers()
+        self._layers = Layers(decode_as=decode_as)
         self.packets = 0
         self.bytes = 0
         self.file_bytes = 0
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
+        self.unread_links = self._layers.unread_links
 
     @property
     def paths(self) -> Sequence[str]:

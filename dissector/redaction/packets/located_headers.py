@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from dissector.capture.packets.cursor import Cursor, PacketSkipped
+from dissector.capture.packets.link_layers import LINK_TABLE
 from dissector.capture.packets.links import read_link_header
 from dissector.capture.packets.tunnels import (
     EXTENSION_HEADER,
@@ -94,7 +95,7 @@ class HeaderFinder:
             time_ns: Capture time.
         """
         buffer = memoryview(data)
-        link_end, kind = read_link_header(buffer, link, 0, len(data))
+        link_end, kind, _ = read_link_header(buffer, LINK_TABLE.data, link, 0, len(data))
         if kind < 0:
             return None
         sent_end = original or len(data)

@@ -5,6 +5,7 @@ import ipaddress
 import struct
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from shutil import which
 
@@ -17,7 +18,11 @@ from dissector.capture.columns import Segments
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets import layers as layers_module
 from dissector.capture.packets.layers import Layers
+from dissector.capture.packets.link_layers import LINK_LAYERS
+from dissector.errors import UsageError
 from tests.corpus import each_part, shared_captures
+from tests.dissector.capture import handmade_links
+from tests.dissector.capture.handmade_links import in_udp
 from tests.dissector.capture.handmade_packets import A, B, ethernet, ipv4, ipv6, pcap, tcp, udp
 from tests.kernel_modes import MODES, running
 
@@ -27,8 +32,10 @@ V4, V6 = ipv4(SEGMENT), ipv6(SEGMENT)
 FRAME = ethernet(V4)
 
 
-def read(data: bytes, window_bytes: int = 1 << 20) -> tuple[Layers, list[Segments]]:
-    layers = Layers()
+def read(
+    data: bytes, window_bytes: int = 1 << 20, *, decode_as: Iterable[str] = ()
+) -> tuple[Layers, list[Segments]]:
+    layers = Layers(decode_as=decode_as)
     windows = read_packets(["-"], stdin=io.BytesIO(data), window_bytes=window_bytes)
     found = [layers.segments(packets) for packets in windows]
     layers.finish()
@@ -85,6 +92,7 @@ LINKS = [
     (V6, 14),
     (V4, 228),
     (V6, 229),
+    *((wrap(ip), link) for link, wrap in handmade_links.LINKS.values() for ip in (V4, V6)),
 ]
 
 
@@ -123,10 +131,6 @@ def mpls(payload: bytes, labels: int = 1) -> bytes:
 
 def in_gre(payload: bytes) -> bytes:
     return ethernet(ipv4(payload, protocol=47, source="1.1.1.1", target="2.2.2.2"))
-
-
-def in_udp(payload: bytes, port: int) -> bytes:
-    return ethernet(ipv4(udp(payload, (3333, port)), protocol=17, source="1.1.1.1"))
 
 
 WRAPPED = [
@@ -168,6 +172,7 @@ WRAPPED = [
     (ethernet(ipv4(b"\x06\x04" + bytes(22) + SEGMENT, protocol=51)), ""),
     (in_gre(gre(ipv4(V4, protocol=4))), ""),
     (in_gre(gre(ipv6(extension(6, SEGMENT), following=0), 0x86DD)), ""),
+    *((wrap(ip), network) for wrap, network in handmade_links.TUNNELS.values() for ip in (V4, V6)),
 ]
 
 
@@ -182,9 +187,9 @@ def test_networks_and_tunnels(packet: bytes, network: str) -> None:
     assert payloads([one(packet + b"trailer")[1]]) == [PAYLOAD]
 
 
-@pytest.mark.parametrize(("packet", "network"), WRAPPED)
-def test_truncated_tunnels_give_a_part_or_nothing(packet: bytes, network: str) -> None:
-    whole = pcap([(1, packet)] * len(packet))
+@pytest.mark.parametrize(("packet", "link"), [*((packet, 1) for packet, _ in WRAPPED), *LINKS])
+def test_truncated_packets_give_a_part_or_nothing(packet: bytes, link: int) -> None:
+    whole = pcap([(1, packet)] * len(packet), link=link)
     data = whole[:24] + b"".join(
         struct.pack("<IIII", 0, 1, snap, len(packet)) + packet[:snap] for snap in range(len(packet))
     )
@@ -362,7 +367,134 @@ def test_incomplete_fragments_are_counted() -> None:
 
 def test_unknown_link_types_are_skipped() -> None:
     layers, _ = read(pcap([(1, FRAME)], link=147))
-    assert layers.passed_over == {"not IP": 1}
+    assert layers.passed_over == {"link type 147 (USER0) is not read": 1}
+    assert layers.unread_links == {147: 1}
+
+
+PDUS = [handmade_links.exported_pdu(ip) for ip in (V4, V6)]
+
+
+def test_exported_pdus_are_numbered() -> None:
+    def pdu(
+        payload: bytes, *, reply: bool = False, port: int = 50000, name: bytes = b"data"
+    ) -> bytes:
+        ends = {"source": B, "target": A} if reply else {}
+        ports = (9092, port) if reply else (port, 9092)
+        return handmade_links.exported_pdu(ipv4(tcp(payload, ports=ports), **ends), name)  # type: ignore[arg-type]
+
+    packets = [
+        pdu(b"one"),
+        pdu(b"other", port=50001),
+        pdu(b"answer", reply=True),
+        pdu(b"two2"),
+        pdu(b"", reply=True),
+        pdu(b"x", reply=True),
+    ]
+    for window_bytes in (1, 1 << 20):
+        _, found = read(pcap(enumerate(packets), link=252), window_bytes)
+        assert payloads(found) == [b"one", b"other", b"answer", b"two2", b"", b"x"]
+        numbers = [
+            (int(seq), int(ack), int(flags))
+            for segments in found
+            for seq, ack, flags in zip(segments.seq, segments.ack, segments.flags, strict=True)
+        ]
+        assert numbers == [(1, 1, 16), (1, 1, 16), (1, 4, 16), (4, 7, 16), (7, 8, 16), (7, 8, 16)]
+    assert address_text(*found[-1].source[2].tolist()) == B
+    assert (found[-1].source_port[2], found[-1].target_port[2]) == (9092, 50000)
+
+
+@pytest.mark.parametrize("packet", PDUS)
+def test_truncated_exported_pdus(packet: bytes) -> None:
+    for snap in range(len(packet)):
+        layers, found = read(pcap([(1, packet)], link=252, snap=snap))
+        got = payloads(found)
+        assert got == [PAYLOAD[: len(PAYLOAD) - len(packet) + snap]] or layers.passed_over == {
+            "malformed": 1
+        }
+
+
+def test_exported_pdus_of_other_transports_are_passed_over() -> None:
+    is_udp = PDUS[0].replace(struct.pack(">HHI", 24, 4, 2), struct.pack(">HHI", 24, 4, 3))
+    has_no_address = PDUS[0].replace(struct.pack(">HH", 20, 4), struct.pack(">HH", 200, 4))
+    layers, found = read(pcap(enumerate([is_udp, has_no_address]), link=252))
+    assert payloads(found) == []
+    assert layers.passed_over == {"not TCP": 2}
+
+
+WIRELESS_WITHOUT_IP = {
+    "encrypted IEEE 802.11 frame": handmade_links.wireless(V4, flags=0x41),
+    "aggregate of IEEE 802.11 frames": handmade_links.wireless(V4, 0x88, 1, b"\x80\0"),
+    "not IP": handmade_links.wireless(V4, 0x80),
+    "malformed": handmade_links.wireless(V4)[:20],
+}
+
+
+@pytest.mark.parametrize("reason", WIRELESS_WITHOUT_IP)
+def test_wireless_frames_without_a_segment(reason: str) -> None:
+    layers, found = read(pcap([(1, WIRELESS_WITHOUT_IP[reason])], link=105))
+    assert payloads(found) == []
+    assert layers.passed_over == {reason: 1}
+    parts = [handmade_links.wireless(V4, 0x48, 1), handmade_links.wireless(V4, part=1)]
+    assert read(pcap(enumerate(parts), link=105))[0].passed_over == {"not IP": 2}
+
+
+@pytest.mark.parametrize(
+    ("packet", "link", "unread"),
+    [
+        (FRAME, 149, {149: 1}),
+        (handmade_links.pktap(FRAME, 147), 149, {147: 1}),
+        (handmade_links.pktap(FRAME, 1 << 30), 258, {65535: 1}),
+        (handmade_links.ppi(FRAME, 1000), 192, {1000: 1}),
+        (FRAME, 10000, {10000: 1}),
+    ],
+)
+def test_unread_links_inside_others(packet: bytes, link: int, unread: dict[int, int]) -> None:
+    assert read(pcap([(1, packet)], link=link))[0].unread_links == unread
+
+
+def test_links_in_each_other_without_end_are_malformed() -> None:
+    for wrap, link in ((handmade_links.pktap, 258), (handmade_links.ppi, 192)):
+        packet = FRAME
+        for _ in range(40):
+            packet = wrap(packet, link)
+        assert read(pcap([(1, packet)], link=link))[0].passed_over == {"malformed": 1}
+
+
+def test_tunnels_on_chosen_ports() -> None:
+    cases = {
+        "vxlan": vxlan(FRAME, 5),
+        "geneve": geneve(FRAME, 5),
+        "vxlan-gpe": handmade_links.vxlan_gpe(FRAME, 3, 5),
+        "vxlan_gpe": handmade_links.vxlan_gpe(FRAME, 3, 5),
+        "gtp": handmade_links.gtp(V4),
+        "mpls": mpls(V4),
+    }
+    for name, payload in cases.items():
+        data = pcap([(1, in_udp(payload, 10800)), (2, in_udp(payload, 10801))])
+        assert payloads(read(data)[1]) == []
+        one_port = read(data, decode_as=[f"udp.port==10800,{name}"])[1]
+        assert payloads(one_port) == [PAYLOAD], name
+        assert len(payloads(read(data, decode_as=[f"udp.port == 10800-10801, {name}"])[1])) == 2
+    usual = pcap([(1, in_udp(vxlan(FRAME, 5), 4789))])
+    assert payloads(read(usual, decode_as=["udp.port==4789,gtp"])[1]) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("vxlan", "takes udp.port==PORT,PROTOCOL"),
+        ("udp.port==x,vxlan", "takes udp.port==PORT,PROTOCOL"),
+        ("tcp.port==9092,kafka", "Kafka on a TCP port: --port N"),
+        ("sctp.port==1,vxlan", "not sctp.port"),
+        ("udp.port==1,vxlann", "not 'vxlann'"),
+        ("udp.port==0,vxlan", "ports from 1 to 65535"),
+        ("udp.port==65536,vxlan", "ports from 1 to 65535"),
+        ("udp.port==9-8,vxlan", "ports from 1 to 65535"),
+    ],
+)
+def test_invalid_rules_of_tunnels(rule: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Layers(decode_as=[rule])
 
 
 def test_a_network_has_one_number_in_any_order() -> None:
@@ -412,14 +544,14 @@ def columns_of(layers: Layers, segments: Segments) -> list[tuple[object, ...]]:
 @st.composite
 def hostile(draw: st.DrawFn) -> bytes:
     """Return a capture with some damaged packets."""
-    seeds = [packet for packet, _ in WRAPPED + LINKS] + fragments_v4() + fragments_v6()
+    seeds = [packet for packet, _ in WRAPPED + LINKS] + PDUS + fragments_v4() + fragments_v6()
     packets = []
     for _ in range(draw(st.integers(1, 5))):
         packet = bytearray(draw(st.sampled_from(seeds)))
         for _ in range(draw(st.integers(0, 4))):
             packet[draw(st.integers(0, len(packet) - 1))] = draw(st.integers(0, 255))
         packets.append(bytes(packet[: draw(st.integers(0, len(packet)))]))
-    link = draw(st.sampled_from([0, 1, 12, 101, 108, 113, 228, 229, 276]))
+    link = draw(st.sampled_from([*LINK_LAYERS, 147, 1 << 25]))
     return pcap(enumerate(packets), link=link)
 
 
