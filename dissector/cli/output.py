@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,17 +120,18 @@ def open_atomic(output: str | None) -> Iterator[BinaryIO]:
         with _open_binary(output) as file:
             yield file
         return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Others may write to the folder too: no link with a name that they guess is followed.
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with interrupt.removed_on_exit(part):
         try:
-            file = part.open("wb")
+            file = part.open("xb")
         except OSError as error:
             error.filename = output
             raise
         with file:
+            if path.exists():
+                part.chmod(stat.S_IMODE(path.stat().st_mode))
             yield file
-        if path.exists():
-            part.chmod(stat.S_IMODE(path.stat().st_mode))
         part.replace(path)
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -134,16 +135,29 @@ def open_session(
 
 def remove_stale_folders() -> None:
     """
-    Remove the folders of sessions that were killed, except their logs.
+    Remove the folders of this user's sessions that were killed, except their logs.
 
-    The name of a folder has the number of its process.
+    The name of a folder has the number of its process. Others may write to the temporary folder
+    too: links, and folders of other users, are left alone.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
         process = folder.name.removeprefix(PREFIX).partition("-")[0]
         if process.isdecimal() and not _is_alive(int(process)):
-            for inner in folder.iterdir():
-                if inner.is_dir():
-                    shutil.rmtree(inner, ignore_errors=True)
+            with suppress(OSError):
+                _remove_inner_folders(folder)
+
+
+def _remove_inner_folders(folder: Path) -> None:
+    """Remove the folders in a folder of this user; the opened folder can't become a link."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(opened).st_uid != os.geteuid():
+            return
+        for name in os.listdir(opened):
+            if stat.S_ISDIR(os.lstat(name, dir_fd=opened).st_mode):
+                shutil.rmtree(name, ignore_errors=True, dir_fd=opened)
+    finally:
+        os.close(opened)
 
 
 def _is_alive(process: int) -> bool:

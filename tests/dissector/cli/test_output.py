@@ -14,6 +14,7 @@ import pytest
 from dissector.cli.output import (
     OutputClosed,
     check_parquet,
+    open_atomic,
     open_text,
     prefetch_first,
     terminal_width,
@@ -129,3 +130,22 @@ def test_parquet_is_refused_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     check_parquet("csv", None)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     check_parquet("parquet", None)
+
+
+def test_an_unfinished_output_replaces_no_file_and_has_the_mode_of_its_last_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, victim = tmp_path / "out", tmp_path / "victim"
+    victim.write_bytes(b"dear")
+    out.touch(0o600)
+    with open_atomic(str(out)) as file:
+        (part,) = tmp_path.glob(".*.part")
+        assert part.stat().st_mode & 0o777 == 0o600
+        file.write(b"rows")
+    assert (out.read_bytes(), list(tmp_path.glob(".*.part"))) == (b"rows", [])
+
+    monkeypatch.setattr("secrets.token_hex", lambda size: "guessed")
+    (tmp_path / ".out.guessed.part").symlink_to(victim)
+    with pytest.raises(FileExistsError), open_atomic(str(out)):
+        pass
+    assert victim.read_bytes() == b"dear"

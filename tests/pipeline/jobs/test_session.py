@@ -97,6 +97,32 @@ def test_files_of_a_killed_session_are_deleted_except_its_log(
     assert (alive / "spill").exists()
 
 
+def test_planted_links_and_folders_of_others_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    victim = tmp_path / "victim"
+    (victim / "documents").mkdir(parents=True)
+    prefix = f"kafkashark-spark-{ended.pid}"
+    (tmp_path / f"{prefix}-link").symlink_to(victim)
+    (tmp_path / f"{prefix}-file").touch()
+    own = tmp_path / f"{prefix}-own"
+    (own / "spill").mkdir(parents=True)
+    (own / "link").symlink_to(victim)
+    remove_stale_folders()
+    assert not (own / "spill").exists()
+    assert (own / "link").is_symlink()
+    assert (victim / "documents").is_dir()
+
+    (own / "spill").mkdir()
+    other = os.geteuid() + 1
+    monkeypatch.setattr("os.geteuid", lambda: other)
+    remove_stale_folders()
+    assert (own / "spill").exists()
+
+
 def _fails(batches: Iterator[Any]) -> Iterator[Any]:
     raise ValueError("no good")
 
