@@ -40,7 +40,7 @@ def browse(
         typer.Option(
             "--address",
             metavar="HOST:PORT",
-            help="Listener address for --web. Every client that can connect can read the capture.",
+            help="Listener address for --web. Browsers need the token in the printed address.",
         ),
     ] = LOOPBACK,
     ports: options.Ports = None,

@@ -1,20 +1,14 @@
-"""Server for web browsers, with a process for each browser."""
+"""`browse --web`: its address, and the command of each browser's screen."""
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
 from importlib.util import find_spec
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from dissector.errors import UsageError
 from dissector.installation import extra_needed
-
-_FOREIGN_LINK = re.compile(r"<link[^>]*https?://[^>]*>")
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -53,17 +47,8 @@ def serve(address: str, words: Sequence[str]) -> None:
     host, port = parse_address(address)
     if find_spec("textual_serve") is None:
         raise UsageError(extra_needed("--web", "browse"))
-    from textual_serve.server import Server
+    from browse.app.screen_server import ScreenServer
 
-    print(f"kafkashark: http://{address} until Ctrl-C", file=sys.stderr)
-    command = shlex.join([sys.executable, "-m", "kafkashark", *words])
-    with TemporaryDirectory() as folder:
-        _write_templates(Path(folder))
-        Server(command, host=host, port=port, title="kafkashark", templates_path=folder).serve()
-
-
-def _write_templates(folder: Path) -> None:
-    """Write the server's pages without external resources such as web fonts."""
-    for page in files("textual_serve").joinpath("templates").iterdir():
-        text = page.read_text(encoding="utf-8")
-        (folder / page.name).write_text(_FOREIGN_LINK.sub("", text), encoding="utf-8")
+    server = ScreenServer(shlex.join([sys.executable, "-m", "kafkashark", *words]), host, port)
+    print(f"kafkashark: {server.access.address} until Ctrl-C", file=sys.stderr)
+    server.serve()

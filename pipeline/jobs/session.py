@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -153,9 +152,9 @@ def _remove_inner_folders(folder: Path) -> None:
     try:
         if os.fstat(opened).st_uid != os.geteuid():
             return
-        for name in os.listdir(opened):
-            if stat.S_ISDIR(os.lstat(name, dir_fd=opened).st_mode):
-                shutil.rmtree(name, ignore_errors=True, dir_fd=opened)
+        for inner in list(os.scandir(opened)):
+            if inner.is_dir(follow_symlinks=False):
+                shutil.rmtree(inner.name, ignore_errors=True, dir_fd=opened)
     finally:
         os.close(opened)
 
