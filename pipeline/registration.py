@@ -16,7 +16,7 @@ def register(spark: SparkSession) -> None:
     Add the data source `kafka-capture` to a Spark session.
 
     Args:
-        spark: The session; it pushes filters down to data sources from now on.
+        spark: The session.
 
     Raises:
         UsageError: Spark is not installed.
@@ -26,5 +26,4 @@ def register(spark: SparkSession) -> None:
     except ModuleNotFoundError as error:
         message = extra_needed("the data source kafka-capture", "spark")
         raise UsageError(f"{message}: {error}") from None
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(KafkaCapture)

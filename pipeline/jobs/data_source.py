@@ -13,32 +13,14 @@ across ranges once more. For repeated queries write tables with a job.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    InputPartition,
-    IsNotNull,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    Not,
-    StringContains,
-    StringEndsWith,
-    StringStartsWith,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -76,18 +58,6 @@ OPTIONS = (
     "schemas",
     "showsecrets",
 )
-
-ARROW_COMPARISONS = {
-    EqualTo: pc.equal,
-    GreaterThan: pc.greater,
-    GreaterThanOrEqual: pc.greater_equal,
-    LessThan: pc.less,
-    LessThanOrEqual: pc.less_equal,
-    StringStartsWith: pc.starts_with,
-    StringEndsWith: pc.ends_with,
-    StringContains: pc.match_substring,
-}
-"""Filters with a value, and the Arrow functions for them; a null passes none of them."""
 
 
 class KafkaCapture(DataSource):
@@ -202,7 +172,14 @@ class CapturePartition(InputPartition):
 
 
 class CaptureReader(DataSourceReader):
-    """Reads a table of captures, without the rows that filters of a query exclude."""
+    """
+    Reads a table of captures.
+
+    It has no state of a query, and so no `pushFilters`: Spark up to 4.3 keeps the last reader that
+    took filters with the table, and uses it for every scan of the DataFrame, whatever that scan's
+    filters. Spark itself filters the rows, in the same time: dissecting takes most of it.
+    Source: `readInfo` of Spark's `PythonDataSourceV2`, set by `PythonScanBuilder.pushFilters`.
+    """
 
     def __init__(
         self, paths: Sequence[str], table: str, options: TableOptions, range_bytes: int
@@ -211,15 +188,6 @@ class CaptureReader(DataSourceReader):
         self._table = table
         self._options = options
         self._range_bytes = range_bytes
-        self._filters: list[Filter] = []
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  (Spark's)
-        """Keep the filters that Arrow supports; Spark applies the others."""
-        for each in filters:
-            if _is_supported(each):
-                self._filters.append(each)
-            else:
-                yield each
 
     def partitions(self) -> Sequence[InputPartition]:
         """Read the headers, and return the tasks."""
@@ -249,11 +217,7 @@ class CaptureReader(DataSourceReader):
                 continue
             if not names_are_read and has_unnamed_topics(table, batch):
                 names, names_are_read = self._names(), True
-            rows = self._finished(batch, names)
-            for each in self._filters:
-                rows = rows.filter(_filter_mask(rows, each))
-            if rows.num_rows:
-                yield rows
+            yield self._finished(batch, names)
 
     def _names(self) -> dict[str, str]:
         """Read all captures for the names of topics, as the commands do if ids are left."""
@@ -275,32 +239,3 @@ def has_unnamed_topics(table: str, batch: pa.RecordBatch) -> bool:
     if "topics" not in batch.schema.names:
         return False
     return bool(pc.any(pc.starts_with(pc.list_flatten(batch.column("topics")), ID_MARK)).as_py())
-
-
-def _is_supported(each: Filter) -> bool:
-    if isinstance(each, Not):
-        return _is_supported(each.child)
-    supported = (*ARROW_COMPARISONS, In, IsNull, IsNotNull)
-    return isinstance(each, supported) and len(each.attribute) == 1
-
-
-def _filter_mask(rows: pa.RecordBatch, each: Any) -> pa.Array:
-    """Return which rows pass a filter: true, false, or null, which does not pass either."""
-    if isinstance(each, Not):
-        return pc.invert(_filter_mask(rows, each.child))
-    column = rows.column(each.attribute[0])
-    match each:
-        case IsNull():
-            return pc.is_null(column)
-        case IsNotNull():
-            return pc.is_valid(column)
-        case In():
-            found = [pc.equal(column, _value(value, column)) for value in each.value]
-            return reduce(pc.or_kleene, found)
-    if isinstance(each, (StringStartsWith, StringEndsWith, StringContains)):
-        return ARROW_COMPARISONS[type(each)](column, each.value)
-    return ARROW_COMPARISONS[type(each)](column, _value(each.value, column))
-
-
-def _value(value: Any, column: pa.Array) -> pa.Scalar:
-    return pa.scalar(value, column.type)

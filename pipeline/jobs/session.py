@@ -38,7 +38,6 @@ LOCAL_MASTER = re.compile(r"local(?:\[(?P<cores>[^],]+)(?:,\s*(?P<tries>\d+))?\]
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.python.filterPushdown.enabled": "true",
     # A partition's value is text, even if an API is known only by its number.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }

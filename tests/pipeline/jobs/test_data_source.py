@@ -1,16 +1,17 @@
-"""The data source gives the rows of the commands, and skips early what a query excludes."""
+"""The data source gives the rows of the commands, whatever was asked of a DataFrame before."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNull, Not, StringContains
 
 from dissector.errors import PipelineError, UsageError
 from pipeline import register
@@ -62,32 +63,6 @@ def test_connections_are_numbered_by_their_first_packets() -> None:
     assert whole == sorted(firsts)
 
 
-@pytest.mark.parametrize(
-    ("filters", "passes"),
-    [
-        ([EqualTo(("api",), "Fetch")], lambda row: row["api"] == "Fetch"),
-        ([In(("api",), ("Fetch", "Produce"))], lambda row: row["api"] in ("Fetch", "Produce")),
-        (
-            [GreaterThan(("latency_ms",), 5.0), Not(StringContains(("client_id",), "bill"))],
-            lambda row: (row["latency_ms"] or 0) > 5 and "bill" not in (row["client_id"] or "bill"),
-        ),
-        ([IsNull(("latency_ms",))], lambda row: row["latency_ms"] is None),
-    ],
-)
-def test_filters_are_pushed_down(filters: list[Filter], passes: Any) -> None:
-    reader = _reader(range_bytes=1 << 20)
-    assert list(reader.pushFilters(filters)) == []
-    rows = _rows(reader)
-    expected = list(filter(passes, _rows(_reader(range_bytes=1 << 20))))
-    assert 0 < len(expected) < len(_rows(_reader(range_bytes=1 << 20)))
-    assert rows == expected
-
-
-def test_filters_on_nested_fields_are_left_to_spark() -> None:
-    nested = EqualTo(("topics", "element"), "x")
-    assert list(_reader().pushFilters([nested, Not(nested)])) == [nested, Not(nested)]
-
-
 def test_options_are_checked() -> None:
     with pytest.raises(UsageError, match="table takes"):
         KafkaCapture({"path": DEMO, "table": "frames"}).schema()
@@ -127,3 +102,44 @@ def test_spark_reads_captures(spark: SparkSession, tmp_path: Path) -> None:
         missing.count()
     with pytest.raises(PySparkException, match="table takes"):
         spark.read.format("kafka-capture").option("table", "x").load(DEMO)
+
+
+QUERIES: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "true": lambda row: True,
+    "api = 'Produce'": lambda row: row["api"] == "Produce",
+    "latency_ms > 100 and client_id not like 'bill%'": lambda row: (
+        (row["latency_ms"] or 0) > 100 and not (row["client_id"] or "bill").startswith("bill")
+    ),
+    "length(api) = 5": lambda row: len(row["api"]) == 5,
+}
+"""Conditions of SQL that Spark can and can't push down, and the same for rows."""
+
+
+@pytest.mark.spark
+def test_queries_of_one_frame_do_not_affect_each_other(spark: SparkSession) -> None:
+    """In every order, with the pushdown of filters switched on and off in between."""
+    register(spark)
+    rows = _rows(_reader(range_bytes=1 << 20))
+    expected = {each: sum(map(passes, rows)) for each, passes in QUERIES.items()}
+    assert 0 < min(expected.values()) < max(expected.values())
+    assert len(set(expected.values())) == len(expected)
+    frame = spark.read.format("kafka-capture").load(DEMO)
+    for pushdown in ("true", "false", "true"):
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", pushdown)
+        for pair in permutations(QUERIES, 2):
+            found = [(each, frame.where(each).count()) for each in pair]
+            assert found == [(each, expected[each]) for each in pair]
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("pushdown", ["true", "false"])
+def test_one_query_may_filter_a_frame_in_two_ways(spark: SparkSession, pushdown: str) -> None:
+    register(spark)
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", pushdown)
+    frame = spark.read.format("kafka-capture").load(DEMO)
+    both = frame.where("api = 'Produce'").unionAll(frame.where("api = 'Fetch'"))
+    counts = Counter(row["api"] for row in _rows(_reader(range_bytes=1 << 20)))
+    found = {row["api"]: row["count"] for row in both.groupBy("api").count().collect()}
+    assert found == {api: counts[api] for api in ("Produce", "Fetch")}
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
