@@ -130,6 +130,9 @@ def conform(
     sasl: security_options.Sasl = "",
     sasl_user: security_options.SaslUser = "",
     sasl_secret: security_options.SaslSecret = None,
+    also: security_options.Also = None,
+    follow_advertised: security_options.FollowAdvertised = False,
+    allow_plaintext_password: security_options.AllowPlaintextPassword = False,
 ) -> int:
     """Report violations of Kafka's protocol in a capture: rule, peer and place.
 
@@ -173,6 +176,10 @@ def conform(
             authority_file=tls_ca,
             certificate_file=tls_certificate,
             key_file=tls_key,
+            also=tuple(also or ()),
+            follow_advertised=follow_advertised,
+            allow_plaintext_password=allow_plaintext_password,
+            tell=security_options.tell,
         )
         outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _print_error)
         return _write_verdict(

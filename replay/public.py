@@ -55,6 +55,9 @@ def replay(
     scale: int = 1,
     stagger_s: float = STAGGER_S,
     latency_limits: Iterable[str] = (),
+    also: Iterable[str] = (),
+    follow_advertised: bool = False,
+    allow_plaintext_password: bool = False,
 ) -> Report:
     """
     Replay a plan at a target and return the report; it blocks, also inside an event loop.
@@ -91,6 +94,11 @@ def replay(
         stagger_s: Delay in seconds between the starts of consecutive copies.
         latency_limits: Limits such as `p99>50ms`: replays at one speed after the other, in place of
             that of `pace`, to find the highest one with latencies within these.
+        also: Other hosts that the target may name as its brokers, `HOST` or `HOST:PORT`. These and
+            the following are attributes of `security` too. Connections to others are logged first.
+        follow_advertised: Whether the target may name any host.
+        allow_plaintext_password: Whether to log in without TLS also at hosts that only the target
+            names.
 
     Raises:
         ReplayError: The embedded broker can't be started.
@@ -102,7 +110,7 @@ def replay(
         check_writable(write_accepted)
     setting = TargetSettings(
         to,
-        security,
+        security.with_hosts(also, follow_advertised, allow_plaintext_password),
         topic_map or {},
         prefix,
         offsets,

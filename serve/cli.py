@@ -14,7 +14,7 @@ import typer
 from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
 from replay.options import reading_options
-from replay.options.security_options import SecurityOptions
+from replay.options.security_options import SecurityOptions, tell
 
 if TYPE_CHECKING:
     from serve.recording.served_recording import Recording
@@ -65,6 +65,9 @@ def serve(
     upstream_sasl: Annotated[str, UPSTREAM.sasl] = "",
     upstream_sasl_user: Annotated[str, UPSTREAM.sasl_user] = "",
     upstream_sasl_secret: Annotated[Path | None, UPSTREAM.sasl_secret, READS] = None,
+    upstream_also: Annotated[list[str] | None, UPSTREAM.also] = None,
+    upstream_follow_advertised: Annotated[bool, UPSTREAM.follow_advertised] = False,
+    upstream_allow_plaintext_password: Annotated[bool, UPSTREAM.allow_plaintext_password] = False,
     record: Annotated[
         str | None,
         typer.Option(
@@ -166,12 +169,17 @@ def serve(
         authority_file=upstream_tls_ca,
         certificate_file=upstream_tls_certificate,
         key_file=upstream_tls_key,
+        also=tuple(upstream_also or ()),
+        follow_advertised=upstream_follow_advertised,
+        allow_plaintext_password=upstream_allow_plaintext_password,
+        option_prefix=UPSTREAM.prefix,
+        tell=tell,
     )
     fallback = chosen_fallback(upstream, security, is_strict=strict)
     found = [Fault.of(*each) for each in faults or ()]
     recording = read_recording(*captures, ports=ports or (), keylogs=keylogs or ())
     for problem in recording.problems:
-        _say(problem)
+        tell(problem)
     report = ServeReport()
     with ServedTraffic(record, keeps_all=judge) as traffic, closing(recording):
         server = CassetteServer(
@@ -183,16 +191,26 @@ def serve(
 
 async def _serve(server: CassetteServer, recording: Recording) -> None:
     """Serve until SIGINT or SIGTERM."""
-    ended = asyncio.Event()
     loop = asyncio.get_running_loop()
+    ended = loop.create_future()
     for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, ended.set)
-    await server.start()
-    for node, address in server.addresses.items():
-        _say(f"broker {node} listens at {address}")
-    _say(f"serving {len(recording):,} captured exchanges; press Ctrl-C to end")
-    await ended.wait()
+        loop.add_signal_handler(each, lambda: ended.done() or ended.set_result(None))
+    starting = loop.create_task(server.start())
+    await asyncio.wait([starting, ended], return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        starting.result()
+        await _announce_and_wait(server, recording, ended)
+    starting.cancel()
     await server.close()
+
+
+async def _announce_and_wait(
+    server: CassetteServer, recording: Recording, ended: asyncio.Future[None]
+) -> None:
+    for node, address in server.addresses.items():
+        tell(f"broker {node} listens at {address}")
+    tell(f"serving {len(recording):,} captured exchanges; press Ctrl-C to end")
+    await ended
 
 
 def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:
@@ -210,7 +228,3 @@ def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:
         has_failed = has_failed or not verdict.passed
     sys.stdout.flush()
     return EXIT_MISSED if has_failed else 0
-
-
-def _say(text: str) -> None:
-    print("kafkashark:", escaped(text), file=sys.stderr, flush=True)

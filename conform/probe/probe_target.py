@@ -12,8 +12,10 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import Facts, collect
+from replay.client.allowed_hosts import AllowedHosts
 from replay.client.auth import Security
-from replay.client.cluster import CoordinatorType, first_coordinator, parse_address
+from replay.client.cluster import CoordinatorType, first_coordinator
+from replay.client.endpoint import parse_address
 
 CLIENT_SOFTWARE = {"client_software_name": "kafkashark", "client_software_version": "conform"}
 """Fields of ApiVersions about the client."""
@@ -123,6 +125,7 @@ class Target:
         self.last_sent = b""
         self._api_versions_version = 3
         self._host_port = parse_address(target)
+        self._hosts = AllowedHosts([target], security)
         self._connections: dict[int | None, RawConnection] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
@@ -135,12 +138,17 @@ class Target:
 
         Raises:
             UsageError: The target is not an address.
-            ReplayError: It can't be reached, or is not a broker.
+            ReplayError: It can't be reached, is not a broker, or names hosts that are not allowed.
         """
         self = cls(target, security, timeout_s, allow_writes)
         await self._negotiate()
         if KEYS["Metadata"] in self.offered:
             await self._refresh_metadata()
+            try:
+                await self._hosts.check(self.nodes.values(), timeout_s)
+            except BaseException:
+                self.close()
+                raise
         return self
 
     def close(self) -> None:
@@ -157,9 +165,9 @@ class Target:
     async def unavailable_reason(self) -> str:
         """Return why the broker can't be used; empty: it responds on a new connection."""
         try:
-            host, port = self._host_port
+            endpoint = await self._hosts.permit(*self._host_port, self.timeout_s)
             connection = await RawConnection.open(
-                host, port, Security(self.security.tls), self.timeout_s
+                endpoint, Security(self.security.tls), self.timeout_s
             )
         except ReplayError as error:
             return f"it {error.what}"
@@ -221,11 +229,12 @@ class Target:
             authenticated: Whether to authenticate where the security has a mechanism.
 
         Raises:
-            ReplayError: It can't be reached.
+            ReplayError: It can't be reached, or its host is not allowed.
         """
         host, port = self._host_port if node is None else self.nodes.get(node, self._host_port)
+        endpoint = await self._hosts.permit(host, port, self.timeout_s)
         security = self.security if authenticated else Security(self.security.tls)
-        connection = await RawConnection.open(host, port, security, self.timeout_s, self.offered)
+        connection = await RawConnection.open(endpoint, security, self.timeout_s, self.offered)
         connection.on_sent, connection.on_end = self._record_sent, self._record_closed
         return connection
 

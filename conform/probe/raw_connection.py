@@ -12,7 +12,8 @@ from conform.probe.raw_exchange import RawExchange, encode_request
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api_name
 from replay.client.auth import Security, authenticate
-from replay.client.transport import FrameProtocol, connect, format_address
+from replay.client.endpoint import Endpoint, connect
+from replay.client.transport import FrameProtocol
 
 _FIRST_CORRELATION_ID = 1
 
@@ -30,8 +31,8 @@ class RawConnection:
         on_end: Called when the peer ends the connection.
     """
 
-    def __init__(self, host: str, port: int, timeout_s: float) -> None:
-        self.address = format_address(host, port)
+    def __init__(self, address: str, timeout_s: float) -> None:
+        self.address = address
         self.versions: dict[int, tuple[int, int]] = {}
         self.end_reason = ""
         self.timeout_s = timeout_s
@@ -44,8 +45,7 @@ class RawConnection:
     @classmethod
     async def open(
         cls,
-        host: str,
-        port: int,
+        endpoint: Endpoint,
         security: Security,
         timeout_s: float,
         versions: Mapping[int, tuple[int, int]] | None = None,
@@ -54,8 +54,7 @@ class RawConnection:
         Connect, and authenticate where the security has a mechanism.
 
         Args:
-            host: Host of the broker.
-            port: Port of the broker.
+            endpoint: The broker, as `AllowedHosts.permit` returns it.
             security: Whether and how to encrypt and to authenticate.
             timeout_s: Timeout of connecting, and later of each response.
             versions: The versions that the broker offers.
@@ -63,10 +62,10 @@ class RawConnection:
         Raises:
             ReplayError: The broker can't be reached or rejects the authentication.
         """
-        connection = cls(host, port, timeout_s)
+        connection = cls(str(endpoint), timeout_s)
         connection.versions = dict(versions or {})
         try:
-            await connect(connection._transport, host, port, security.tls, timeout_s)
+            await connect(connection._transport, endpoint, security.tls, timeout_s)
             if security.mechanism:
                 await authenticate(connection, security)
         except BaseException:

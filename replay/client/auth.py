@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import logging
 import os
 import secrets
 import ssl
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,10 +38,18 @@ Dialogue = Generator[bytes, bytes, None]
 """Yields messages to send, receives the responses; raises ValueError if one can't be trusted."""
 
 
+def _log(text: str) -> None:
+    """Log a warning; without a configuration, Python prints it to stderr."""
+    logging.getLogger("kafkashark").warning(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Security:
     """
-    Whether and how connections to the target are encrypted and authenticated.
+    Whether and how connections to the target are encrypted and authenticated, and to which hosts.
+
+    Without the last attributes, connections go only to the hosts in the target's address. See
+    `replay.client.allowed_hosts`.
 
     Attributes:
         tls: The TLS context; None for plain TCP.
@@ -49,6 +58,12 @@ class Security:
         password: For PLAIN and SCRAM.
         token: For OAUTHBEARER.
         token_file: For OAUTHBEARER; read for each authentication, so that a token may be renewed.
+        also: Other hosts that the target may name, `host` or `host:port`.
+        follow_advertised: Whether it may name any host.
+        allow_plaintext_password: Whether other hosts get passwords and tokens without TLS. This
+            concerns SCRAM too: its messages allow a host to try passwords offline.
+        option_prefix: Of the command-line options for these attributes, in messages.
+        tell: Called with a message about other hosts before the first connection to them.
     """
 
     tls: ssl.SSLContext | None = None
@@ -57,6 +72,11 @@ class Security:
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
     token_file: Path | None = None
+    also: tuple[str, ...] = ()
+    follow_advertised: bool = False
+    allow_plaintext_password: bool = False
+    option_prefix: str = field(default="", repr=False, compare=False)
+    tell: Callable[[str], None] = field(default=_log, repr=False, compare=False)
 
     @classmethod
     def read(
@@ -70,6 +90,7 @@ class Security:
         certificate_file: Path | None = None,
         key_file: Path | None = None,
         environment: Mapping[str, str] = os.environ,
+        **hosts: Any,
     ) -> Security:
         """
         Build the settings from options; secrets come only from a file or the environment.
@@ -84,6 +105,7 @@ class Security:
             certificate_file: PEM: the client certificate.
             key_file: PEM: its private key, if not in the same file.
             environment: The environment variables.
+            hosts: `also` and the attributes after it.
 
         Raises:
             UsageError: The mechanism is unknown, a file can't be read, or a secret is missing.
@@ -91,7 +113,7 @@ class Security:
         tls = tls or authority_file is not None or certificate_file is not None
         context = _context(authority_file, certificate_file, key_file) if tls else None
         if not mechanism:
-            return cls(context)
+            return cls(context, **hosts)
         mechanism = mechanism.upper()
         if mechanism not in MECHANISMS:
             raise UsageError(f"SASL mechanism {mechanism} is not one of {', '.join(MECHANISMS)}")
@@ -100,10 +122,22 @@ class Security:
         if not secret:
             raise UsageError(f"SASL {mechanism} requires a secret, in a file or in ${variable}")
         if mechanism == "OAUTHBEARER":
-            return cls(context, mechanism, token=secret, token_file=secret_file)
+            return cls(context, mechanism, token=secret, token_file=secret_file, **hosts)
         if not username:
             raise UsageError(f"SASL {mechanism} requires a user name")
-        return cls(context, mechanism, username, secret)
+        return cls(context, mechanism, username, secret, **hosts)
+
+    def with_hosts(
+        self, also: Iterable[str], follow_advertised: bool, allow_plaintext_password: bool
+    ) -> Security:
+        """Return these settings with more allowed hosts; see the attributes."""
+        names = (also,) if isinstance(also, str) else tuple(also)
+        return replace(
+            self,
+            also=self.also + names,
+            follow_advertised=self.follow_advertised or follow_advertised,
+            allow_plaintext_password=self.allow_plaintext_password or allow_plaintext_password,
+        )
 
     def dialogue(self) -> Dialogue:
         """Return the dialogue of the mechanism."""

@@ -12,9 +12,10 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from replay.client.auth import Security, authenticate
+from replay.client.endpoint import Endpoint, connect
 from replay.client.in_flight import InFlightRequests, Liveness
 from replay.client.pending_request import Peer, PendingRequest, codecs_of, next_id
-from replay.client.transport import FrameProtocol, connect, format_address
+from replay.client.transport import FrameProtocol
 from replay.client.version_negotiation import negotiate
 
 CLIENT_ID = "kafkashark"
@@ -44,14 +45,13 @@ class BrokerConnection:
 
     def __init__(
         self,
-        host: str,
-        port: int,
+        address: str,
         security: Security,
         timeout_s: float,
         client_id: str,
         liveness: Liveness,
     ) -> None:
-        self.address = format_address(host, port)
+        self.address = address
         self.peer = Peer(self.address, self.drain)
         self.versions: dict[int, tuple[int, int]] = {}
         self.features: dict[str, int] = {}
@@ -70,8 +70,7 @@ class BrokerConnection:
     @classmethod
     async def open(
         cls,
-        host: str,
-        port: int,
+        endpoint: Endpoint,
         security: Security = Security(),  # noqa: B008 (frozen)
         timeout_s: float = TIMEOUT_S,
         client_id: str = CLIENT_ID,
@@ -81,8 +80,7 @@ class BrokerConnection:
         Connect, negotiate API versions and authenticate.
 
         Args:
-            host: The broker's host.
-            port: The broker's port.
+            endpoint: The broker, as `AllowedHosts.permit` returns it.
             security: Encryption and authentication.
             timeout_s: The timeout of each of these steps, and later of each response.
             client_id: The client id of our requests.
@@ -91,9 +89,9 @@ class BrokerConnection:
         Raises:
             ReplayError: The broker can't be reached, refuses us, or does not speak Kafka.
         """
-        connection = cls(host, port, security, timeout_s, client_id, liveness or Liveness())
+        connection = cls(str(endpoint), security, timeout_s, client_id, liveness or Liveness())
         try:
-            await connect(connection._protocol, host, port, security.tls, timeout_s)
+            await connect(connection._protocol, endpoint, security.tls, timeout_s)
             connection.versions, connection.features = await negotiate(
                 connection.address, connection.send
             )

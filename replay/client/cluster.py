@@ -17,15 +17,15 @@ from typing import Any, Self, TypeVar
 
 from construct import Container
 
-from dissector.errors import ReplayError, UsageError
+from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api, api_name
 from dissector.protocol.error_codes import ERRORS
+from replay.client.allowed_hosts import AllowedHosts
 from replay.client.auth import Security
 from replay.client.broker_connection import CLIENT_ID, TIMEOUT_S, BrokerConnection
 from replay.client.broker_metadata import NO_ID, Topology
+from replay.client.endpoint import parse_address
 from replay.client.in_flight import Liveness
-
-DEFAULT_PORT = 9092
 
 _FIRST_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 
@@ -47,8 +47,8 @@ class Cluster(Topology):
     """
     The target cluster, created by `Cluster.connect`.
 
-    It connects to the given addresses and to addresses that the target itself advertises, and to no
-    others.
+    It connects to the hosts of the given addresses, on any port that the target advertises. Other
+    advertised hosts need permission: `AllowedHosts`.
 
     Attributes:
         versions: APIs of the broker reached last by `_reach_any`: key -> (lowest, highest version).
@@ -75,6 +75,7 @@ class Cluster(Topology):
         self._bootstrap = [parse_address(target) for target in targets]
         self.addresses = ",".join(targets)
         self._security = security
+        self._hosts = AllowedHosts(targets, security)
         self.timeout_s = timeout_s
         self.silence: ReplayError | None = None
         self.on_silent: Callable[[ReplayError], None] = lambda _: None
@@ -107,11 +108,13 @@ class Cluster(Topology):
 
         Raises:
             UsageError: An address is invalid.
-            ReplayError: No broker responds.
+            ReplayError: No broker responds, or some brokers are at hosts that are not allowed.
         """
         cluster = cls(targets, security, timeout_s, client_id)
         try:
             await cluster.refresh()
+            advertised = ((each.host, each.port) for each in cluster.brokers.values())
+            await cluster._hosts.check(advertised, timeout_s)
         except ReplayError as error:
             hangs_up = any(
                 connection.failure is not None for connection in cluster.connections.values()
@@ -142,7 +145,8 @@ class Cluster(Topology):
             client_id: The client id of its requests; the cluster's own by default.
 
         Raises:
-            ReplayError: The broker does not exist, or can't be reached.
+            ReplayError: The broker does not exist, is at a host that is not allowed, or can't be
+                reached.
         """
         broker = self.brokers.get(node)
         if broker is None:
@@ -157,8 +161,9 @@ class Cluster(Topology):
             raise ReplayError(self.silence.address, self.silence.what, self.silence.advice)
         timeout_s, pulse, begun_ns = self.timeout_s, self._liveness, time.perf_counter_ns()
         try:
+            endpoint = await self._hosts.permit(host, port, timeout_s)
             return await BrokerConnection.open(
-                host, port, self._security, timeout_s, client_id, pulse
+                endpoint, self._security, timeout_s, client_id, pulse
             )
         except ReplayError as failure:
             took_s = (time.perf_counter_ns() - begun_ns) / 1e9
@@ -350,19 +355,3 @@ def first_coordinator(response: Container) -> Container | None:
     if listed is None:
         return response if "node_id" in response else None
     return listed[0] if listed else None
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """
-    Parse `host:port`, `[host]:port` or `host`.
-
-    Raises:
-        UsageError: The text is not an address.
-    """
-    host, colon, port = text.rpartition(":")
-    if not colon or port.endswith("]"):
-        host, port = text, str(DEFAULT_PORT)
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise UsageError(f"{text!r} is not an address: expected host:port")
-    return host, int(port)

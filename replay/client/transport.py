@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import ssl
 from collections.abc import Callable, Iterable
 from struct import Struct
 from weakref import WeakSet
 
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
-from dissector.errors import ReplayError
 
 _SIZE = Struct(">i")
 
@@ -212,40 +209,3 @@ async def close_listeners(servers: Iterable[asyncio.Server]) -> None:
 def format_address(host: str, port: int) -> str:
     """Format an address as `host:port`, or `[host]:port` for IPv6."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-async def connect(
-    protocol: FrameProtocol, host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float
-) -> None:
-    """
-    Connect to a server.
-
-    Raises:
-        ReplayError: The address can't be reached, does not speak TLS as required, or is not
-            trusted.
-    """
-    try:
-        async with asyncio.timeout(timeout_s):
-            await asyncio.get_running_loop().create_connection(
-                lambda: protocol, host, port, ssl=tls, server_hostname=host if tls else None
-            )
-    except (OSError, TimeoutError) as error:
-        raise ReplayError(format_address(host, port), *_connect_failure(error, timeout_s)) from None
-
-
-def _connect_failure(error: Exception, timeout_s: float) -> tuple[str, str]:
-    """Return the reason of a failed connection, and advice."""
-    match error:
-        case TimeoutError():
-            return f"did not accept the connection in {timeout_s:g} s", "allow more time"
-        case ConnectionRefusedError():
-            return "refused the connection", "is the address right, and is the broker up?"
-        case ssl.SSLCertVerificationError():
-            reason = f"its certificate is not trusted: {error.verify_message}"
-            return reason, "name the file with its authority's certificate"
-        case ssl.SSLError() | ConnectionResetError() | ConnectionAbortedError():
-            cause = getattr(error, "reason", None) or str(error) or "the peer hung up"
-            return f"no TLS connection: {cause}", "perhaps it does not speak TLS"
-        case OSError(errno=int(number)) if number > 0:
-            return f"cannot be reached: {os.strerror(number)}", "is the address right?"
-    return f"cannot be reached: {error}", "is the address right?"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from dissector.file_roles import READS
+from dissector.view.text.escape import escaped
 
 
 class SecurityOptions:
@@ -21,6 +23,7 @@ class SecurityOptions:
 
     def __init__(self, prefix: str = "", cluster: str = "") -> None:
         to, of, at = (f" {word} {cluster}" if cluster else "" for word in ("to", "for", "at"))
+        self.prefix = prefix
         self.tls: Any = typer.Option(f"--{prefix}tls", help=f"Encrypt connections{to}.")
         self.tls_ca: Any = typer.Option(
             metavar="FILE",
@@ -41,6 +44,18 @@ class SecurityOptions:
         self.sasl_secret: Any = typer.Option(
             metavar="FILE", help=f"File with the password or token{of}."
         )
+        self.also: Any = typer.Option(
+            metavar="HOST[:PORT]",
+            help="Another host to connect to, if the cluster names it as a broker. Repeatable.",
+        )
+        self.follow_advertised: Any = typer.Option(
+            f"--{prefix}follow-advertised",
+            help="Connect to all hosts that the cluster names as brokers.",
+        )
+        self.allow_plaintext_password: Any = typer.Option(
+            f"--{prefix}allow-plaintext-password",
+            help="Log in without TLS also at hosts that only the cluster names.",
+        )
 
 
 TARGET = SecurityOptions()
@@ -52,3 +67,12 @@ TlsKey: TypeAlias = Annotated[Path | None, TARGET.tls_key, READS]
 Sasl: TypeAlias = Annotated[str, TARGET.sasl]
 SaslUser: TypeAlias = Annotated[str, TARGET.sasl_user]
 SaslSecret: TypeAlias = Annotated[Path | None, TARGET.sasl_secret, READS]
+Also: TypeAlias = Annotated[list[str] | None, TARGET.also]
+FollowAdvertised: TypeAlias = Annotated[bool, TARGET.follow_advertised]
+AllowPlaintextPassword: TypeAlias = Annotated[bool, TARGET.allow_plaintext_password]
+
+
+def tell(text: str) -> None:
+    """Print a message on stderr; on a terminal, in place of a progress line."""
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{start}kafkashark:", escaped(text), file=sys.stderr, flush=True)

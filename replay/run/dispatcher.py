@@ -181,14 +181,15 @@ class Dispatcher:
         Return the connection to a broker, opened if necessary.
 
         Raises:
-            ReplayError: It can't be reached; raised again without an attempt until the timeout.
+            ReplayError: It can't be reached, or its host is not allowed; raised again without an
+                attempt until the timeout.
         """
         connection = self.open_connection(node)
         if connection is not None:
             return connection
         at, failure = self._failures.get(node, (0.0, None))
         if failure is not None and self._loop.time() < at + self._context.options.timeout_s:
-            raise ReplayError(failure.address, failure.what, failure.advice)
+            raise type(failure)(failure.address, failure.what, failure.advice)
         try:
             self._connections[node] = await self._context.cluster.open(node, self._client_id)
         except ReplayError as error:

@@ -14,6 +14,7 @@ from dissector.errors import DissectorError, ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
+from replay.client.allowed_hosts import HostRefused
 from replay.client.fan_in import merge
 from replay.mapping.learner import learn, learn_unconfirmed
 from replay.model.outcome import Outcome, RequestPart, Verdict
@@ -134,7 +135,7 @@ class Player:
             await self._context.groups.until_joined(sent.step)
             await self._dispatcher.send(sent)
         except (DissectorError, RewriteError) as error:
-            _mark_failed(sent.outcome, error)
+            _mark_failed(sent, error)
 
     def _enqueue(self, sent: StepInFlight) -> None:
         """Queue a step until its response arrives."""
@@ -200,7 +201,7 @@ class Player:
                         with suppress(ReplayError):  # the next request reports it
                             await self._dispatcher.until_processed(sent)
             except (DissectorError, RewriteError) as error:
-                _mark_failed(sent.outcome, error)
+                _mark_failed(sent, error)
             finally:
                 self._context.mark_done(sent.step.number)
             self._template_player.learn_template(sent, self._complete(sent))
@@ -372,7 +373,10 @@ def _mark_stopped(sent: StepInFlight) -> None:
         outcome.waited_ns = time.perf_counter_ns() - begun_ns
 
 
-def _mark_failed(outcome: Outcome, error: Exception) -> None:
+def _mark_failed(sent: StepInFlight, error: Exception) -> None:
     """Record the reason why a step was not sent, or has no response."""
+    outcome = sent.outcome
     outcome.failure = str(error)
-    outcome.is_refused = not isinstance(error, ReplayError)
+    outcome.is_refused = isinstance(error, HostRefused) or not isinstance(error, ReplayError)
+    if isinstance(error, HostRefused):  # only what another broker accepted before was sent
+        outcome.parts, sent.accepted_parts = sent.accepted_parts, []

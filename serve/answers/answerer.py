@@ -54,6 +54,10 @@ class Fallback(Protocol):
 
     name: str
 
+    async def prepare(self) -> None:
+        """Check ahead whether it may be used; raise ReplayError if not."""
+        ...
+
     async def answer(self, request: ClientRequest) -> Container:
         """Return the canonical response to a request; raise ReplayError without one."""
         ...

@@ -29,6 +29,9 @@ class EmbeddedCluster:
         self._client: UpstreamCluster | None = None
         self._starting = asyncio.Lock()
 
+    async def prepare(self) -> None:
+        """Do nothing: the broker starts when it is needed."""
+
     async def answer(self, request: ClientRequest) -> Container:
         """Return the broker's canonical response; see `UpstreamCluster.answer`."""
         async with self._starting:

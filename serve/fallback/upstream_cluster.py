@@ -9,6 +9,7 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
+from replay.client.allowed_hosts import HostRefused
 from replay.client.auth import Security
 from replay.client.broker_connection import BrokerConnection
 from replay.client.cluster import Cluster
@@ -53,6 +54,20 @@ class UpstreamCluster:
         self._connecting = asyncio.Lock()
         self._connections: dict[tuple[int, int], BrokerConnection] = {}
         self._topics = TopicNames()
+
+    async def prepare(self) -> None:
+        """
+        Check the hosts of the cluster ahead; one that can't be reached yet may be so later.
+
+        Raises:
+            HostRefused: The cluster names hosts that are not allowed.
+        """
+        try:
+            await self._connected()
+        except HostRefused:
+            raise
+        except ReplayError:
+            pass  # the first miss tries again, and reports it
 
     async def answer(self, request: ClientRequest) -> Container:
         """

@@ -78,7 +78,10 @@ class CassetteServer:
 
         Raises:
             UsageError: An address is in use, or not of this machine.
+            ReplayError: The fallback may not be used.
         """
+        if self._fallback is not None:
+            await self._fallback.prepare()
         cluster = self._state.recording.cluster
         nodes = sorted(cluster.brokers) or [*range(1, max(1, len(cluster.addresses)) + 1)]
         for index, node in enumerate(nodes):

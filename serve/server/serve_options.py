@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import UsageError
-from replay.client.cluster import parse_address
+from replay.client.endpoint import parse_address
 
 LOOPBACK = "127.0.0.1"
 

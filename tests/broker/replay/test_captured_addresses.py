@@ -1,4 +1,4 @@
-"""Requests go only to the address of the target and its advertised listeners."""
+"""Requests go only to the hosts of the target."""
 
 from __future__ import annotations
 

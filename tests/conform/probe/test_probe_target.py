@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from conform.probe.probe_target import NotJudged, Target, error_names
+from dissector.cli import main as run_command
 from dissector.errors import ReplayError, UsageError
 from dissector.protocol.messages import Message
 from replay.client.auth import Security
 from replay.client.cluster import CoordinatorType
+from tests.replay.support.hostile_target import HostileTarget, hostile
 from tests.replay.support.scripted_broker import (
     HANG_UP,
     Answer,
@@ -121,3 +123,53 @@ def test_a_target_other_than_a_broker_is_an_error() -> None:
         asyncio.run(main())
     with pytest.raises(UsageError):
         asyncio.run(Target.connect("no address:at all", Security(), 1.0, False))
+
+
+def test_a_target_that_names_other_hosts_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def main() -> tuple[int, HostileTarget]:
+        async with hostile() as target:
+            arguments = ["conform", "--target", target.address, "--select", "P01"]
+            return await asyncio.to_thread(run_command, arguments), target
+
+    status, target = asyncio.run(main())
+    far = target.far_address
+    assert status == 2
+    assert capsys.readouterr().err == (
+        f"kafkashark: {target.address}: names hosts that you did not: {far}; "
+        f"add --also {far}, or --follow-advertised\n"
+    )
+    assert not target.brokers[1].connections
+
+
+def test_a_target_may_be_allowed_to_name_other_hosts() -> None:
+    async def main() -> None:
+        async with hostile() as hostile_target:
+            security = Security(also=(hostile_target.far_address,), tell=told.append)
+            target = await Target.connect(hostile_target.address, security, 20.0, False)
+            try:
+                await target.request("Heartbeat", {}, node=2)
+            finally:
+                target.close()
+            assert hostile_target.seen_far == ["Heartbeat"]
+
+    told: list[str] = []
+    asyncio.run(main())
+    assert len(told) == 1
+
+
+def test_no_request_goes_to_a_coordinator_on_another_host() -> None:
+    async def main() -> None:
+        async with hostile(redirects_later=True) as hostile_target:
+            target = await Target.connect(hostile_target.address, Security(), 20.0, False)
+            try:
+                hostile_target.is_redirecting = True
+                node = await target.coordinator(CoordinatorType.GROUP, "g")
+                with pytest.raises(ReplayError, match="the target names this host, you did not"):
+                    await target.request("Heartbeat", {}, node=node)
+            finally:
+                target.close()
+            assert not hostile_target.brokers[1].connections
+
+    asyncio.run(main())

@@ -10,6 +10,7 @@ import pytest
 from conform.probe.raw_connection import RawConnection
 from dissector.errors import ReplayError
 from replay.client.auth import Security
+from replay.client.endpoint import resolve
 from tests.replay.support.scripted_broker import HANG_UP, Answers, scripted
 
 OFFERED = {17: (0, 1), 36: (0, 2)}
@@ -20,9 +21,8 @@ def with_line(
 ) -> None:
     async def main() -> None:
         async with scripted(answers) as broker:
-            line = await RawConnection.open(
-                "127.0.0.1", broker.port, Security(), timeout_s, OFFERED
-            )
+            endpoint = await resolve("127.0.0.1", broker.port, 30.0)
+            line = await RawConnection.open(endpoint, Security(), timeout_s, OFFERED)
             try:
                 await do(line)
             finally:
@@ -86,7 +86,8 @@ def test_a_connection_authenticates() -> None:
     async def main() -> list[str | None]:
         async with scripted({"SaslHandshake": lambda _: {}, "SaslAuthenticate": lambda _: {}}) as b:
             security = Security(mechanism="PLAIN", username="alice", password="made-up")
-            line = await RawConnection.open("127.0.0.1", b.port, security, 30.0, OFFERED)
+            endpoint = await resolve("127.0.0.1", b.port, 30.0)
+            line = await RawConnection.open(endpoint, security, 30.0, OFFERED)
             line.close()
             return [each.api for each in b.requests]
 
@@ -94,5 +95,8 @@ def test_a_connection_authenticates() -> None:
 
 
 def test_no_listener_is_an_error() -> None:
+    async def main() -> None:
+        await RawConnection.open(await resolve("127.0.0.1", 1, 5.0), Security(), 5.0)
+
     with pytest.raises(ReplayError, match="refused"):
-        asyncio.run(RawConnection.open("127.0.0.1", 1, Security(), 5.0))
+        asyncio.run(main())

@@ -13,6 +13,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message, decode_request
 from replay.client.auth import Security
 from replay.client.broker_connection import BrokerConnection
+from replay.client.endpoint import resolve
 from tests.replay.support.scripted_broker import (
     HANG_UP,
     Answer,
@@ -57,7 +58,9 @@ def with_link(
 ) -> None:
     async def main() -> None:
         async with scripted(answers) as broker:
-            link = await BrokerConnection.open("127.0.0.1", broker.port, **options)
+            link = await BrokerConnection.open(
+                await resolve("127.0.0.1", broker.port, 5), **options
+            )
             try:
                 await do(link, broker)
             finally:
@@ -178,7 +181,7 @@ def test_garbage_is_an_error(garbage: bytes, said: str) -> None:
     async def main() -> None:
         async with scripted({"ApiVersions": lambda _: garbage}) as broker:
             with pytest.raises(ReplayError, match=said) as raised:
-                await BrokerConnection.open("127.0.0.1", broker.port)
+                await BrokerConnection.open(await resolve("127.0.0.1", broker.port, 5))
             assert raised.value.address == f"127.0.0.1:{broker.port}"
             assert "\n" not in str(raised.value)
 
@@ -206,7 +209,7 @@ def test_a_closed_port_is_an_error() -> None:
         async with scripted({}) as broker:
             pass
         with pytest.raises(ReplayError, match="refused the connection; is the address right"):
-            await BrokerConnection.open("127.0.0.1", broker.port)
+            await BrokerConnection.open(await resolve("127.0.0.1", broker.port, 5))
 
     asyncio.run(main())
 
@@ -241,7 +244,7 @@ def test_a_broker_that_refuses_all_versions_is_an_error() -> None:
         refusal = {"error_code": 58, "api_keys": [], "throttle_time_ms": 0}
         async with scripted({"ApiVersions": lambda _: refusal}) as broker:
             with pytest.raises(ReplayError, match="ApiVersions failed: SASL_AUTHENTICATION_FAILED"):
-                await BrokerConnection.open("127.0.0.1", broker.port)
+                await BrokerConnection.open(await resolve("127.0.0.1", broker.port, 5))
 
     asyncio.run(main())
 
@@ -270,7 +273,7 @@ def test_tls_with_a_trusted_certificate() -> None:
     async def main() -> None:
         trusted = Security.read(authority_file=CERTIFICATE, environment={})
         async with scripted({"Heartbeat": throttled}, served_tls()) as broker:
-            link = await BrokerConnection.open("127.0.0.1", broker.port, trusted)
+            link = await BrokerConnection.open(await resolve("127.0.0.1", broker.port, 5), trusted)
             assert await link.request(HEARTBEAT, 4, heartbeat_body(1)) is not None
             link.close()
 
@@ -293,7 +296,7 @@ def test_a_failed_tls_handshake_is_an_error(
         async with scripted({}, served_tls() if served else None) as broker:
             with pytest.raises(ReplayError, match=said):
                 await BrokerConnection.open(
-                    host, broker.port, Security.read(**security, environment={})
+                    await resolve(host, broker.port, 5), Security.read(**security, environment={})
                 )
 
     asyncio.run(main())
@@ -366,7 +369,8 @@ def test_a_broker_that_stops_reading_is_an_error() -> None:
             writer.close()
 
         server = await asyncio.start_server(hang, "127.0.0.1", 0, limit=1024)
-        link = await BrokerConnection.open(*server.sockets[0].getsockname()[:2])
+        port = server.sockets[0].getsockname()[1]
+        link = await BrokerConnection.open(await resolve("127.0.0.1", port, 5))
         link.timeout_s = 0.1
         records = {"index": 0, "records": bytes(1 << 24)}
         body = produce([{"name": "t", "partition_data": [records]}])

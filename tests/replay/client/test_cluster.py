@@ -12,7 +12,8 @@ from dissector.errors import ReplayError, UsageError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.client.broker_metadata import NO_ID
-from replay.client.cluster import Cluster, CoordinatorType, parse_address
+from replay.client.cluster import Cluster, CoordinatorType
+from replay.client.endpoint import parse_address
 from replay.client.topic_admin import create_topics
 from tests.replay.support.scripted_broker import (
     HANG_UP,

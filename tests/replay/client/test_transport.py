@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.errors import ReplayError
-from replay.client.transport import FrameProtocol, connect, flush_closing, format_address
+from replay.client.endpoint import connect, resolve
+from replay.client.transport import FrameProtocol, flush_closing, format_address
 
 
 class RecordingTransport(asyncio.Transport):
@@ -164,15 +164,6 @@ def test_drain_ends_when_the_connection_is_lost() -> None:
     asyncio.run(main())
 
 
-def test_an_unknown_host_is_an_error() -> None:
-    async def main() -> None:
-        connection, *_ = new_connection()
-        with pytest.raises(ReplayError, match=r"^no\.such\.host\.invalid:9092: cannot be reached"):
-            await connect(connection, "no.such.host.invalid", 9092, None, 20)
-
-    asyncio.run(main())
-
-
 def test_addresses_are_formatted() -> None:
     assert format_address("a", 1) == "a:1"
     assert format_address("fd00::1", 9092) == "[fd00::1]:9092"
@@ -213,7 +204,7 @@ def test_unsent_data_is_flushed_at_close_until_a_timeout(reads: bool) -> None:
         port = server.sockets[0].getsockname()[1]
         frame = bytes(32 << 20)
         connection = FrameProtocol(lambda _: None, lambda what, advice: None)
-        await connect(connection, "127.0.0.1", port, None, 5)
+        await connect(connection, await resolve("127.0.0.1", port, 5), None, 5)
         reader = await accepted.get()
         connection.send(frame)
         connection.close()

@@ -16,6 +16,7 @@ from dissector.protocol.records import Record, new_batch
 from replay import Plan, replay
 from replay.client.broker_connection import BrokerConnection
 from replay.client.cluster import Cluster
+from replay.client.endpoint import resolve
 from replay.mock.embedded_broker import EmbeddedBroker
 
 DEMO = Path(__file__).parents[3] / "captures/demo.pcap"
@@ -34,7 +35,7 @@ JOINS = {
 def with_link(do: Callable[[BrokerConnection], Awaitable[None]]) -> None:
     async def main(address: str) -> None:
         host, _, port = address.rpartition(":")
-        link = await BrokerConnection.open(host, int(port), timeout_s=20)
+        link = await BrokerConnection.open(await resolve(host, int(port), 20), timeout_s=20)
         try:
             await do(link)
         finally:
@@ -107,9 +108,10 @@ def test_a_request_with_acks_0_before_a_close_is_processed() -> None:
     list_offsets = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [partition]}]}
 
     async def main(port: int) -> None:
-        staying = await BrokerConnection.open("127.0.0.1", port, timeout_s=20)
+        endpoint = await resolve("127.0.0.1", port, 20)
+        staying = await BrokerConnection.open(endpoint, timeout_s=20)
         for _ in range(20):
-            leaving = await BrokerConnection.open("127.0.0.1", port, timeout_s=20)
+            leaving = await BrokerConnection.open(endpoint, timeout_s=20)
             for _ in range(5):
                 await leaving.request(KEYS["Produce"], 7, produce(acks=0), expects_response=False)
             leaving.close()

@@ -15,8 +15,9 @@ from construct import Container
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.client import broker_connection, transport
+from replay.client import broker_connection
 from replay.client.cluster import Cluster
+from replay.client.endpoint import Endpoint
 from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
 from replay.mock.librdkafka_mock import MockCluster
@@ -425,11 +426,11 @@ def test_nothing_is_sent_to_a_captured_address(
 ) -> None:
     connected: list[str] = []
 
-    async def connect(its: Any, host: str, port: int, *further: Any) -> None:
-        connected.append(f"{host}:{port}")
-        await really(its, host, port, *further)
+    async def connect(its: Any, endpoint: Endpoint, *further: Any) -> None:
+        connected.append(str(endpoint))
+        await really(its, endpoint, *further)
 
-    really = transport.connect
+    really = broker_connection.connect
     monkeypatch.setattr(broker_connection, "connect", connect)
     played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: beat(0)})
     assert not played.failures

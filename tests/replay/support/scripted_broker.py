@@ -58,7 +58,9 @@ class Scripted:
 
 
 @contextlib.asynccontextmanager
-async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
+async def scripted(
+    answers: Answers, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[Scripted]:
     """Serve until the block ends; ApiVersions offers all declared versions by default."""
     script = {"ApiVersions": offers(), **answers}
     tasks: list[asyncio.Task[None]] = []
@@ -91,7 +93,7 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.append(asyncio.create_task(serve(reader, writer)))
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(accept, host, 0, ssl=tls)
     broker = Scripted(server.sockets[0].getsockname()[1], server=server, accept=accept)
     try:
         async with asyncio.timeout(PATIENCE_S):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ from serve.fallback.upstream_cluster import UpstreamCluster
 from serve.public import Cassette
 from serve.server.listener_security import tls_context
 from serve.server.serve_options import ServeOptions
+from tests.replay.support.hostile_target import HostileTarget, hostile
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
-from tests.serve.support.serve_process import serving
+from tests.serve.support.serve_process import COMMAND, serving
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
 CERTIFICATE = Path(__file__).parents[2] / "replay/loopback.pem"
@@ -155,6 +157,47 @@ def test_a_command_shows_its_certificate(tmp_path: Path) -> None:
             process.send_signal(signal.SIGINT)
             out, _ = process.communicate(timeout=60)
         assert ("the upstream: " in out) is not bool(options), "refused without a certificate"
+
+
+def test_a_cluster_that_names_other_hosts_is_refused_at_the_start() -> None:
+    async def main() -> tuple[int | None, str, HostileTarget]:
+        async with hostile() as target:
+            process = await asyncio.create_subprocess_exec(
+                *(*COMMAND, str(CAPTURE), "--listen", "127.0.0.1:0", "--upstream", target.address),
+                stderr=asyncio.subprocess.PIPE,
+            )
+            _, err = await process.communicate()
+            return process.returncode, err.decode(), target
+
+    status, err, target = asyncio.run(main())
+    assert status == 2
+    far = target.far_address
+    assert err == (
+        f"kafkashark: {target.address}: names hosts that you did not: {far}; "
+        f"add --upstream-also {far}, or --upstream-follow-advertised\n"
+    )
+    assert not target.brokers[1].connections
+
+
+def test_a_cluster_may_be_allowed_to_name_other_hosts() -> None:
+    told: list[str] = []
+
+    def serve(target: HostileTarget) -> None:
+        security = Security(follow_advertised=True, tell=told.append)
+        with (
+            Cassette(CAPTURE, upstream=target.address, upstream_security=security) as served,
+            RawClient(served.bootstrap) as client,
+        ):
+            client.ask("Heartbeat", 3, group_id="unknown", member_id="m")
+
+    async def main() -> HostileTarget:
+        async with hostile() as target:
+            await asyncio.to_thread(serve, target)
+            return target
+
+    target = asyncio.run(main())
+    assert target.seen_far[-1] == "Heartbeat"
+    assert len(told) == 1
 
 
 def test_options_of_a_cluster_require_one() -> None:
