@@ -189,7 +189,7 @@ def conform(
         raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
     source = options.source(captures, None, ports, max_frame_bytes, jobs, keylogs=keylogs)
     source.reports_unreadable = True
-    verdict = judge_windows(rules, source.capture, source.each_window(), timed=form == "junit")
+    verdict = judge_windows(rules, source.capture, source.each_window())
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
     return _write_verdict(verdict, subject, output_options, source.capture.reading)
 

@@ -2,7 +2,8 @@
 Applies rules to a capture, window by window, and collects the verdict.
 
 The state of a connection is dropped when the connection ends, and the state of the capture is
-bounded, so memory does not grow with the capture.
+bounded, so memory does not grow with the capture. A rule that reaches its budget of time or memory
+is not judged any further (`conform.rule_budgets`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from conform.evidence.batch_summaries import BatchSummaries
+from conform.evidence.bounded_memory import BudgetReached
 from conform.evidence.client_software import record_client_software
 from conform.evidence.observation import (
     BatchObservation,
@@ -26,6 +28,7 @@ from conform.evidence.observation import (
 from conform.evidence.reporter import CurrentObservation, Reporter, observation_text
 from conform.registry.rule import FastCheck, Rule, RuleFunction
 from conform.registry.verdict import Tally, Verdict
+from conform.rule_budgets import RuleBudget, RuleBudgets
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
@@ -41,20 +44,21 @@ class Judge:
 
     Args:
         rules: The rules.
-        timed: Whether to measure the time of each rule.
+        budget: The budget of each rule.
 
     Attributes:
         verdict: The verdict so far.
     """
 
-    def __init__(self, rules: Iterable[Rule], *, timed: bool = False) -> None:
+    def __init__(self, rules: Iterable[Rule], budget: RuleBudget = RuleBudget()) -> None:  # noqa: B008 (frozen)
         chosen = sorted(rules, key=lambda rule: rule.order)
         self.verdict = Verdict(chosen)
-        self._timed = timed
+        self._budgets = RuleBudgets(budget)
         self._current = CurrentObservation()
         self._reporters = {rule.id: Reporter(rule, self.verdict, self._current) for rule in chosen}
         self._by_api: dict[tuple[str, int | None], list[_RuleGroup]] = {}
-        self._capture_state = CaptureState()
+        self._exhausted: dict[type, str] = {}
+        self._capture_state = CaptureState(self._exhausted)
         # Number of exchanges that no rule examines, by API and reason; there may be many.
         self._uncertain: Counter[tuple[int | None, str]] = Counter()
         self._connections: dict[int, ConnectionState] = {}
@@ -75,12 +79,14 @@ class Judge:
         for number in self._connection_numbers(window):
             self._record_losses(reading, number)
         self._record_repeated_ids(table)
+        self._budgets.add_messages(_byte_count(table))
         capture.names.learn(read_topic_names(table))
         summaries = BatchSummaries(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
             read_records = summaries.reader(row)
             self._judge(Observation(exchange, connection, self._capture_state, read_records))
+        self._drop_exhausted_states()
         for number in [n for n in self._connections if reading.streams.connections[n].ended]:
             self._close(self._connections.pop(number), reading.streams.connections[number].ended)
             self._ended_numbers.add(number)
@@ -92,7 +98,7 @@ class Judge:
         self._connections.clear()
         for (key, reason), count in self._uncertain.items():
             for group in self._rule_groups("exchange", key):
-                for _, reporter in group.members:
+                for _, reporter, _ in group.members:
                     reporter.count_unjudged(reason, count)
         self._uncertain.clear()
         return self.verdict
@@ -107,7 +113,7 @@ class Judge:
             state = reading.correlator.state_of(number)
             client = state.client if state and state.client is not None else 0
             connection = self._connections[number] = ConnectionState(
-                number, *reading.client_and_broker(number, client)
+                number, *reading.client_and_broker(number, client), self._exhausted
             )
         connection.gap_reason = connection.gap_reason or gap_reason(reading, number)
         if not connection.incomplete_reason:
@@ -173,24 +179,49 @@ class Judge:
         observation.connection.record(observation)
 
     def _apply(self, groups: list[_RuleGroup], observation: ConnectionObservation) -> None:
-        """Apply rules to one observation."""
+        """Apply rules to one observation, and measure the time of each."""
         self._current.observation = observation
-        for fast_check, members, tallies in groups:
+        begin_ns = perf_counter_ns()
+        for fast_check, members in groups:
             passed = None if fast_check is None else self._fast_check(fast_check, observation)
             if passed is not None:
-                for tally in tallies:
+                for _, _, tally in members:
                     tally.judged += passed
                 continue
-            for call, reporter in members:
+            for call, reporter, tally in members:
                 try:
                     call(observation, reporter)
+                except BudgetReached as error:
+                    self._stop(tally, str(error))
                 except Exception as error:
                     reporter.record_exception(error)
+                end_ns = perf_counter_ns()
+                tally.seconds += (end_ns - begin_ns) / 1e9
+                begin_ns = end_ns
+                if tally.seconds > self._budgets.allowed_s:
+                    self._stop(tally, self._budgets.time_reason(tally))
+
+    def _stop(self, tally: Tally, reason: str) -> None:
+        """Judge a rule no further for a reason; an empty reason has no effect."""
+        if reason and not tally.is_stopped:
+            tally.is_stopped = True
+            tally.unjudged[reason] += 1
+            self._by_api.clear()
+
+    def _drop_exhausted_states(self) -> None:
+        """Free the states that reached their budget; rules that need them are stopped."""
+        states = [self._capture_state, *self._connections.values()]
+        self._exhausted |= self._budgets.exhausted_states(states)
+        for kind in self._exhausted:
+            for each in states:
+                each.drop(kind)
 
     def _fast_check(self, check: FastCheck, observation: ConnectionObservation) -> int | None:
         """Return the result of a fast check; None if it raised an exception."""
         try:
             return check(observation)
+        except BudgetReached:
+            return None
         except Exception as error:
             self.verdict.fault("", error, observation_text(observation))
             return None
@@ -202,12 +233,10 @@ class Judge:
             api = None if key is None else api_name(key)
             groups: dict[FastCheck | None, _RuleGroup] = {}
             for rule in self.verdict.rules:
-                if rule.on == on and (not rule.apis or api in rule.apis):
-                    group = groups.setdefault(rule.fast_check, _RuleGroup(rule.fast_check, [], []))
-                    tally = self.verdict.tallies[rule.id]
-                    call = _with_timing(rule.call, tally) if self._timed else rule.call
-                    group.members.append((call, self._reporters[rule.id]))
-                    group.tallies.append(tally)
+                tally = self.verdict.tallies[rule.id]
+                if rule.on == on and (not rule.apis or api in rule.apis) and not tally.is_stopped:
+                    group = groups.setdefault(rule.fast_check, _RuleGroup(rule.fast_check, []))
+                    group.members.append((rule.call, self._reporters[rule.id], tally))
             found = self._by_api[on, key] = list(groups.values())
         return found
 
@@ -218,24 +247,16 @@ class Judge:
 
 
 class _RuleGroup(NamedTuple):
-    """Rules with the same fast check, or without one: their functions and their counts."""
+    """Rules with the same fast check, or without one: functions, reporters and counts."""
 
     fast_check: FastCheck | None
-    members: list[tuple[RuleFunction, Reporter]]
-    tallies: list[Tally]
+    members: list[tuple[RuleFunction, Reporter, Tally]]
 
 
-def _with_timing(call: RuleFunction, tally: Tally) -> RuleFunction:
-    """Return the function of a rule with its run time added to the counts."""
-
-    def measured(observation: ConnectionObservation, reporter: Reporter) -> None:
-        start_ns = perf_counter_ns()
-        try:
-            call(observation, reporter)
-        finally:
-            tally.seconds += (perf_counter_ns() - start_ns) / 1e9
-
-    return measured
+def _byte_count(table: Exchanges) -> int:
+    """Return the captured bytes of all messages of a table."""
+    sides = (table.request, table.response)
+    return int(sum(np.maximum(side.captured_bytes, 0).sum() for side in sides))
 
 
 def incomplete_reason(reading: Reading, number: int) -> str:

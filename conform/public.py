@@ -85,9 +85,7 @@ def select_rules_by_name(select: str | Iterable[str], ignore: str | Iterable[str
     return select_rules(REGISTRY.values(), *names)
 
 
-def judge_windows(
-    rules: Iterable[Rule], capture: Capture, windows: Iterable[Window], *, timed: bool = False
-) -> Verdict:
+def judge_windows(rules: Iterable[Rule], capture: Capture, windows: Iterable[Window]) -> Verdict:
     """
     Check the windows of a capture against the rules, without those for running brokers.
 
@@ -95,9 +93,8 @@ def judge_windows(
         rules: The rules.
         capture: The capture.
         windows: All its windows, as read.
-        timed: Whether to measure the time of each rule.
     """
-    judge = Judge((rule for rule in rules if rule.on != "live"), timed=timed)
+    judge = Judge(rule for rule in rules if rule.on != "live")
     for window in windows:
         judge.judge_window(capture, window)
     return judge.finish()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import gc
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
@@ -27,16 +30,62 @@ class BoundedDict(OrderedDict[Key, Value], Generic[Key, Value]):
             self.popitem(last=False)
 
 
-class RuleStates:
-    """Holds the state of rules: one instance of each class."""
+class BudgetReached(Exception):
+    """A rule has reached a budget, and is not judged any further; the text says which."""
 
-    def __init__(self) -> None:
+
+class RuleStates:
+    """
+    Holds the state of rules: one instance of each class.
+
+    Args:
+        exhausted: The classes that have reached their budget, with the reason; shared by all
+            connections of a capture.
+    """
+
+    def __init__(self, exhausted: dict[type, str] | None = None) -> None:
         self._states: dict[type, Any] = {}
+        self._exhausted = {} if exhausted is None else exhausted
 
     def state(self, kind: type[State]) -> State:
-        """Return the instance of a class; the first call creates it, without arguments."""
+        """
+        Return the instance of a class; the first call creates it, without arguments.
+
+        Raises:
+            BudgetReached: The instances of the class have reached their budget.
+        """
         found = self._states.get(kind)
         if found is None:
+            if kind in self._exhausted:
+                raise BudgetReached(self._exhausted[kind])
             found = self._states[kind] = kind()
         state: State = found
         return state
+
+    def sizes(self) -> Iterator[tuple[type, int]]:
+        """Yield each class with the size of its instance in bytes."""
+        for kind, state in self._states.items():
+            yield kind, held_bytes(state)
+
+    def drop(self, kind: type) -> None:
+        """Free the memory of the instance of a class."""
+        self._states.pop(kind, None)
+
+
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+
+
+def held_bytes(state: object) -> int:
+    """
+    Return the size in bytes of a state, of its containers and of the values in them.
+
+    A value that is contained twice counts twice. Of objects of other packages, such as exchanges,
+    only the object itself counts: other things refer to them too.
+    """
+    size, waiting = 0, [state]
+    while waiting:
+        each = waiting.pop()
+        size += sys.getsizeof(each)
+        if isinstance(each, _CONTAINERS) or type(each).__module__.startswith("conform."):
+            waiting += [inner for inner in gc.get_referents(each) if not isinstance(inner, type)]
+    return size

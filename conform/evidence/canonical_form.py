@@ -174,15 +174,17 @@ class _FieldReader:
         for each in tagged:
             out[each.name] = each.zero(self.version)
         seen: set[int] = set()
+        highest = -1
         tags_path = f"{path}tags"
         for _ in range(self._read_varint(tags_path)):
             start = self.offset
             tag, size = self._read_varint(tags_path), self._read_varint(tags_path)
-            if seen and tag < max(seen):
-                self._record("E03", tags_path, start, f"tag {tag} comes after tag {max(seen)}")
+            if tag < highest:
+                self._record("E03", tags_path, start, f"tag {tag} comes after tag {highest}")
             if tag in seen:
                 self._record("E05", tags_path, start, f"tag {tag} occurs twice")
             seen.add(tag)
+            highest = max(highest, tag)
             end = self.offset + size
             if end > len(self.data):
                 left_bytes = len(self.data) - self.offset

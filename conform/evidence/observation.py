@@ -53,8 +53,8 @@ class CaptureState(RuleStates):
             have been sent, but is unknown.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, exhausted: dict[type, str] | None = None) -> None:
+        super().__init__(exhausted)
         self.incomplete_reason = ""
         self.is_disordered = False
 
@@ -101,8 +101,10 @@ class ConnectionState(RuleStates):
             expects a response and got none.
     """
 
-    def __init__(self, number: int, client: str, broker: str) -> None:
-        super().__init__()
+    def __init__(
+        self, number: int, client: str, broker: str, exhausted: dict[type, str] | None = None
+    ) -> None:
+        super().__init__(exhausted)
         self.number = number
         self.client = Peer(client)
         self.broker = Peer(broker)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from conform.evidence.observation import ConnectionObservation, Observation, span_of
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
 
 _FRAME_PREFIX_BYTES = 16
 """Length of the prefix that identifies a frame in its file; it contains the correlation id."""
+
+
+_MAX_NUMBERS = 20
+
+
+def numbers_text(numbers: Collection[int]) -> str:
+    """Return the lowest of some numbers as a list, and the number of others."""
+    more = len(numbers) - _MAX_NUMBERS
+    return f"{nsmallest(_MAX_NUMBERS, numbers)}" + f" and {more:,} more" * (more > 0)
 
 
 class CurrentObservation:

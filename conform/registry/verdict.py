@@ -152,13 +152,15 @@ class Tally:
         judged: Number of cases that could be judged.
         broken: Number of violations.
         unjudged: Number of cases that could not be judged, by reason.
-        seconds: Run time of the rule; 0 if it was not measured.
+        seconds: Run time of the rule.
+        is_stopped: Whether the rule reached a budget, and was not judged any further.
     """
 
     judged: int = 0
     broken: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
+    is_stopped: bool = False
 
 
 @dataclass(slots=True)
@@ -259,10 +261,12 @@ class Verdict:
         more = f", {self.uncounted:,} more not grouped" * bool(self.uncounted)
         faults = len({fault.rule for fault in self.faults.values()})
         failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
+        stopped = sum(tally.is_stopped for tally in self.tallies.values())
+        ended = f"; {stopped} rule{'s' * (stopped != 1)} stopped at a budget" * bool(stopped)
         judged = sum(tally.judged for tally in self.tallies.values())
         return (
             f"{counts}{of_baseline}{more}; {self.rules_judged} of {len(self.rules)} rules were "
-            f"judged, {judged:,} times{failed}"
+            f"judged, {judged:,} times{failed}{ended}"
         )
 
     def __repr__(self) -> str:

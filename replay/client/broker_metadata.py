@@ -76,6 +76,12 @@ class Topology:
         leader = known_topic.leaders.get(partition) if known_topic else None
         return leader if leader is not None and leader.node in self.brokers else None
 
+    def led_partitions(self, topic: str) -> list[int]:
+        """Return the numbers of a topic's partitions that have a leader."""
+        known_topic = self.topics.get(topic)
+        numbers = sorted(known_topic.leaders) if known_topic else []
+        return [each for each in numbers if self.leader(topic, each) is not None]
+
     def topic_id(self, name: str) -> UUID | None:
         """Return the id of a topic, or None."""
         known_topic = self.topics.get(name)

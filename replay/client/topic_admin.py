@@ -22,6 +22,9 @@ LATEST, EARLIEST = -1, -2
 
 _FETCH_BYTES = 1 << 20
 
+_MAX_CREATED = 100_000
+"""Partitions of a created topic; a damaged capture may name any partition."""
+
 
 async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
     """
@@ -35,18 +38,21 @@ async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str
         The names of the created topics.
 
     Raises:
-        ReplayError: The target refuses.
+        ReplayError: The target refuses, or a topic would have too many partitions.
     """
     missing = {name: count for name, count in topics.items() if name not in cluster.topics}
     if not missing:
         return []
+    for name, count in missing.items():
+        if count > _MAX_CREATED:
+            reason = f"topic {name!r} is not created: the capture names its partition {count - 1}"
+            raise ReplayError(cluster.addresses, reason, "create the topic, or leave it out")
     await _create(cluster, missing)
     async for _ in cluster.attempts(
         f"created {', '.join(missing)} but their partitions have no leaders"
     ):
         await cluster.refresh(missing)
-        leaders = (cluster.leader(n, p) for n, count in missing.items() for p in range(count))
-        if None not in leaders:
+        if all(len(cluster.led_partitions(n)) >= count for n, count in missing.items()):
             break
     return list(missing)
 

@@ -22,6 +22,8 @@ from replay.plan.read_write_sets import UNKNOWN_OFFSET, Log
 _Ints = NDArray[np.int64]
 _Numbers = NDArray[np.int32]
 
+_MAX_OFFSET = (1 << 63) - 1
+
 _LOOK_BACK = 64
 """
 Number of rows searched for an earlier step: overlapping requests to a partition may be captured in
@@ -39,7 +41,8 @@ class _Rows:
 
     def add(self, log: int, offset: int, exchange: int) -> None:
         self.logs.append(log)
-        self.offsets.append(offset)
+        # The sum of a captured offset and a count may exceed the 64 bits of an offset.
+        self.offsets.append(max(-_MAX_OFFSET - 1, min(offset, _MAX_OFFSET)))
         self.exchanges.append(exchange)
 
 

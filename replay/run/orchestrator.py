@@ -292,7 +292,13 @@ async def _id_map_factory(plan: Plan, settings: TargetSettings, cluster: Cluster
         made.update(await create_topics(cluster, topics))
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     if settings.offsets != "kept":
-        partitions = [(topic, each) for topic, count in topics.items() for each in range(count)]
+        # Counts come from the capture: only partitions that the target has are asked for.
+        partitions = [
+            (name, each)
+            for name, count in topics.items()
+            for each in cluster.led_partitions(name)
+            if each < count
+        ]
         first = await offsets(cluster, partitions, EARLIEST)
         following = await offsets(cluster, partitions, LATEST)
         bounds = {place: (first[place], following[place]) for place in first if place in following}

@@ -22,6 +22,9 @@ _MESSAGE_START = struct.Struct(">qi4xb")
 _LENGTH_END, _MAGIC_AT, _PRODUCER_AT, _HEADER_BYTES = 12, 16, 43, 61
 _MAGIC = 2
 
+_MAX_OFFSET = 1 << 62
+"""Limit of offsets in a log, so that clients can append to it."""
+
 
 class StoredBatch(NamedTuple):
     """
@@ -43,7 +46,7 @@ class StoredBatch(NamedTuple):
 
 
 def split_batches(data: bytes) -> Iterator[StoredBatch]:
-    """Yield the complete batches and messages in a records field."""
+    """Yield the complete batches and messages in a records field, without impossible ones."""
     start, size = 0, len(data)
     while start + _MAGIC_AT < size:
         base, length, magic = _MESSAGE_START.unpack_from(data, start)
@@ -56,6 +59,8 @@ def split_batches(data: bytes) -> Iterator[StoredBatch]:
             yield StoredBatch(base, base, piece)
         elif len(piece) >= _HEADER_BYTES:
             _, _, _, _, attributes, delta = _BATCH_START.unpack_from(piece)
+            if delta < 0:
+                continue
             (producer_id,) = struct.unpack_from(">q", piece, _PRODUCER_AT)
             yield StoredBatch(base, base + delta, piece, producer_id, bool(attributes & CONTROL))
 
@@ -138,7 +143,9 @@ class PartitionLog:
         return self._lasts[-1] + 1 if self._lasts else 0
 
     def add(self, batch: StoredBatch) -> None:
-        """Add a batch, unless its last offset is in the log."""
+        """Add a batch, unless its last offset is in the log, or beyond any log."""
+        if batch.last > _MAX_OFFSET:
+            return
         at = bisect_left(self._lasts, batch.last)
         if at < len(self._lasts) and self._lasts[at] == batch.last:
             return

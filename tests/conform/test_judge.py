@@ -18,6 +18,7 @@ from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
 from conform.report.report_formats import FORMATTERS
 from conform.report.verdict_text import count_text, text_lines
+from conform.rule_budgets import RuleBudget
 from conform.rules import REGISTRY
 from dissector import Capture, Options
 from tests import tcp_captures
@@ -177,9 +178,32 @@ def test_an_exception_in_the_quick_check_leaves_its_rules_to_judge() -> None:
     assert [fault.rule for fault in verdict.faults.values()] == [""]
 
 
-def test_the_time_of_rules_is_measured_on_request() -> None:
-    for timed in (False, True):
-        verdict = Judge(capture_rules(), timed=timed).judge_capture(
-            Capture([CAPTURES / "demo.pcap"])
-        )
-        assert any(tally.seconds for tally in verdict.tallies.values()) is timed
+def test_a_rule_beyond_its_time_is_not_judged_any_further() -> None:
+    calls = []
+    rule = replace(REGISTRY["F01"], call=lambda *_: calls.append(1), fast_check=None, on="exchange")
+    judge = Judge([rule], RuleBudget(seconds=0, seconds_per_mib=0))
+    verdict = judge.judge_capture(Capture([CAPTURES / "demo.pcap"]))
+    assert len(calls) == 1
+    lines = list(text_lines(verdict, "it"))
+    reason = "not judged any further: the rule reached its budget of 0 s of processor time"
+    assert f"  once: {reason} (F01)" in lines
+    assert lines[-1].endswith("; 1 rule stopped at a budget")
+    assert not verdict.faults
+
+
+def test_a_rule_beyond_its_memory_is_not_judged_any_further() -> None:
+    rules = [REGISTRY["M06"], REGISTRY["M07"]]
+    judge = Judge(rules, RuleBudget(state_bytes=8000, bytes_between=1))
+    verdict = judge.judge_capture(Capture([CAPTURES / "demo.pcap"], Options(window_bytes=4096)))
+    assert [each.is_stopped for each in verdict.tallies.values()] == [False, True]
+    (reason,) = verdict.tallies["M07"].unjudged
+    assert reason.endswith(" MiB of memory")
+    assert 0 < verdict.tallies["M07"].judged < verdict.tallies["M06"].judged
+    assert not verdict.faults
+
+
+@pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
+def test_budgets_are_far_above_usual_captures(name: str) -> None:
+    judge = Judge(capture_rules(), RuleBudget(state_bytes=4 << 20, bytes_between=1))
+    verdict = judge.judge_capture(Capture([CAPTURES / name]))
+    assert not any(tally.is_stopped for tally in verdict.tallies.values())

@@ -200,6 +200,10 @@ def check_aborted_transactions_listed(observation: Observation, reporter: Report
 def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
     """Return which aborted transaction of the batches is missing from the list; empty: none."""
     first_offsets: dict[int, int] = {}
+    listed_offsets: dict[int, int] = {}
+    for each in listed:
+        known = listed_offsets.setdefault(each.producer_id, each.first_offset)
+        listed_offsets[each.producer_id] = min(known, each.first_offset)
     for batch in batches:
         if not isinstance(batch, RecordBatch) or not batch.transactional:
             continue
@@ -211,10 +215,7 @@ def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
         kinds = [record.control_type for record in batch.records]
         if first is None or kinds != [_ABORT]:
             continue
-        if not any(
-            transaction.producer_id == producer and transaction.first_offset <= first
-            for transaction in listed
-        ):
+        if listed_offsets.get(producer, first + 1) > first:
             return f"the transaction of producer {producer} from offset {first} on is not listed"
     return ""
 

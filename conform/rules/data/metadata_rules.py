@@ -8,7 +8,7 @@ from construct import Container
 
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
-from conform.evidence.reporter import Reporter
+from conform.evidence.reporter import Reporter, numbers_text
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -118,29 +118,30 @@ def check_listed_brokers(observation: Observation, reporter: Reporter) -> None:
     if not response.topics or not brokers:
         return
     reporter.count_judged()
+    brokers_text = numbers_text(brokers)
     for topic_index, topic in enumerate(response.topics):
         for partition_index, partition in enumerate(topic.partitions):
-            found = _node_fault(partition, brokers, observation.version or 0)
+            found = _node_fault(partition, brokers, brokers_text, observation.version or 0)
             if found:
                 reporter.report_violation(
                     Side.BROKER, found, path=f"topics[{topic_index}].partitions[{partition_index}]"
                 )
 
 
-def _node_fault(partition: Container, brokers: set[int], version: int) -> str:
+def _node_fault(partition: Container, brokers: set[int], brokers_text: str, version: int) -> str:
     """Return the first fault in the nodes of a partition; empty: none."""
     replicas, leader = set(partition.replica_nodes), partition.leader_id
     if leader >= 0 and leader not in brokers:
-        return f"leader {leader} is not one of the brokers {sorted(brokers)}"
+        return f"leader {leader} is not one of the brokers {brokers_text}"
     if partition.error_code:
         return ""
     if leader >= 0 and leader not in replicas:
-        return f"leader {leader} is not one of the replicas {sorted(replicas)}"
+        return f"leader {leader} is not one of the replicas {numbers_text(replicas)}"
     if not set(partition.isr_nodes) <= replicas:
-        return f"some of the in-sync replicas {partition.isr_nodes} are not replicas"
+        return f"some of the in-sync replicas {numbers_text(partition.isr_nodes)} are not replicas"
     unlisted = replicas - brokers
     if version >= _FIRST_WITH_OFFLINE and not unlisted <= set(partition.offline_replicas):
-        return f"replicas {sorted(unlisted)} are neither brokers nor listed as offline"
+        return f"replicas {numbers_text(unlisted)} are neither brokers nor listed as offline"
     return ""
 
 

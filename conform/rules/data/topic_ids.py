@@ -8,7 +8,7 @@ from uuid import UUID
 
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
-from conform.evidence.reporter import Reporter
+from conform.evidence.reporter import Reporter, numbers_text
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.facts import NO_ID
@@ -44,7 +44,8 @@ def check_controller_is_listed(observation: Observation, reporter: Reporter) -> 
     brokers = {each.get("node_id", each.get("broker_id")) for each in response.brokers or ()}
     reporter.count_judged()
     if brokers and response.controller_id >= 0 and response.controller_id not in brokers:
-        found = f"controller {response.controller_id} is not one of the brokers {sorted(brokers)}"
+        listed = numbers_text(brokers)
+        found = f"controller {response.controller_id} is not one of the brokers {listed}"
         reporter.report_violation(Side.BROKER, found, path="controller_id")
 
 
@@ -176,8 +177,7 @@ def check_contiguous_partitions(observation: Observation, reporter: Reporter) ->
         found = ""
         if not numbers:
             found = f"topic {quoted(topic.name or str(topic_id))} has no partitions"
-        elif numbers != set(range(len(numbers))):
-            missing = min(set(range(max(numbers) + 1)) - numbers, default=-1)
+        elif (missing := _lowest_missing(numbers)) < len(numbers):
             found = f"partition {missing} of {max(numbers) + 1} is missing"
         elif len(numbers) < previous_count:
             found = f"{len(numbers)} partitions, after {previous_count}"
@@ -185,6 +185,12 @@ def check_contiguous_partitions(observation: Observation, reporter: Reporter) ->
             reporter.report_violation(Side.BROKER, found, path=f"topics[{index}].partitions")
         if topic_id != NO_ID:
             counts[topic_id] = max(previous_count, len(numbers))
+
+
+def _lowest_missing(numbers: set[int]) -> int:
+    """Return the lowest number from 0 that is missing; their count if they are contiguous."""
+    # Numbers come from the capture: a range up to the highest could take all memory.
+    return next(each for each in range(len(numbers) + 1) if each not in numbers)
 
 
 class _PartitionCounts(BoundedDict[UUID, int]):

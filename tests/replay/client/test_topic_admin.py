@@ -25,6 +25,17 @@ def test_missing_topics_are_created() -> None:
     with_cluster(target, do)
 
 
+def test_no_topic_is_created_for_a_partition_number_of_a_damaged_message() -> None:
+    async def do(cluster: Cluster) -> None:
+        with pytest.raises(ReplayError, match=r"'new' is not created: .* partition 2147483647"):
+            await create_topics(cluster, {"new": 2**31})
+        assert target.created == {}
+
+    target = ScriptedTarget()
+    target.controller = 2
+    with_cluster(target, do)
+
+
 def test_old_brokers_get_an_explicit_replication_factor() -> None:
     async def do(cluster: Cluster) -> None:
         await create_topics(cluster, {"new": 1})
