@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -165,7 +166,8 @@ class Judge:
     def _judge_exchange(self, observation: Observation) -> None:
         exchange, key = observation.exchange, observation.api_key
         if key == API_VERSIONS:
-            record_client_software(observation)
+            with suppress(BudgetReached):
+                record_client_software(observation)
         if reason := observation.connection.uncertain_pairing_reason(observation):
             self._uncertain[key, reason] += 1
             observation.connection.is_disordered |= exchange.status != "answered"
