@@ -42,6 +42,9 @@ from dissector.protocol.messages import foreign_problem
 MIN_BULK_EXCHANGES = 100
 """Minimum of exchanges in a window for compiling and running programs."""
 
+BYTES_PER_EXCHANGE = 1024
+"""So many bytes of messages count as one more exchange: few large ones hold as much work."""
+
 
 class WindowSummary(NamedTuple):
     """Facts of a window by itself, without earlier windows: summaries and topic names."""
@@ -51,8 +54,10 @@ class WindowSummary(NamedTuple):
 
 
 def is_bulk_worthwhile(table: Exchanges) -> bool:
-    """Return whether a window has enough exchanges for bulk extraction to pay."""
-    return len(table) >= MIN_BULK_EXCHANGES
+    """Return whether a window has enough exchanges, or large ones, for bulk extraction to pay."""
+    captured = (frames.captured_bytes.clip(0) for frames in (table.request, table.response))
+    weight = sum(int(each.sum()) for each in captured) // BYTES_PER_EXCHANGE
+    return len(table) + weight >= MIN_BULK_EXCHANGES
 
 
 def read_summaries(table: Exchanges, names: TopicNames) -> ExchangeSummaries:

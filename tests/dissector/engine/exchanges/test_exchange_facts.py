@@ -347,6 +347,14 @@ def test_bulk_extraction_needs_a_minimum_of_exchanges(monkeypatch: pytest.Monkey
     assert not is_bulk_worthwhile(table)
 
 
+def test_few_large_exchanges_are_extracted_in_bulk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 100)
+    for size, is_worthwhile in [(1000, False), (200_000, True)]:
+        topic = {"name": "t", "partition_data": [{"index": 0, "records": bytes(size)}]}
+        table = to_exchange_table([row(UNANSWERED, request(0, 7, 1, topic_data=[topic]))])
+        assert is_bulk_worthwhile(table) is is_worthwhile
+
+
 def test_no_exchanges() -> None:
     assert by_columns(to_exchange_table([])) == []
 
