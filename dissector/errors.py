@@ -19,10 +19,19 @@ SHOWN_FILTER_CHARS = 160
 """Characters of a filter that are shown around the position of the error."""
 
 
+def innermost_error(error: BaseException) -> BaseException:
+    """Return the first error in groups of errors, as of a TaskGroup; else the error itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def bug_location(error: BaseException) -> str:
-    """Return the file and line of an unexpected exception, a bug of ours."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(place.filename).name} line {place.lineno}"
+    """Return the file and line of an unexpected exception, a bug of ours, and its class."""
+    inner = innermost_error(error)
+    frames = traceback.extract_tb(inner.__traceback__)
+    place = f"{Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else "no frame"
+    return f"{type(inner).__name__} in {place}"
 
 
 class DissectorError(Exception):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
-from dissector.errors import bug_location
+from dissector.errors import bug_location, innermost_error
 from dissector.protocol.context import using
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
@@ -47,7 +47,7 @@ def nodes_or_bug(load: Load) -> Sequence[TreeNode]:
     try:
         return load()
     except Exception as error:
-        what = f"{type(error).__name__} in {bug_location(error)}: {error}"
+        what = f"{bug_location(error)}: {innermost_error(error)}"
         return [TreeNode.problem(escaped(f"a bug in kafkashark: {what}"))]
 
 

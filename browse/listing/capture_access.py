@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from browse.rows.freed_memory import trim_memory
 from dissector.cli.options import Source
 from dissector.engine.reading.capture import Window
-from dissector.errors import DissectorError, Problem, bug_location
+from dissector.errors import DissectorError, Problem, bug_location, innermost_error
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,7 @@ class Pass:
         except OSError as error:
             self.failure = f"{error.filename or 'capture'}: {error.strerror or error}"
         except Exception as error:
-            place = bug_location(error)
-            self.failure = f"a bug in kafkashark: {type(error).__name__} in {place}: {error}"
+            self.failure = f"a bug in kafkashark: {bug_location(error)}: {innermost_error(error)}"
         finally:
             trim_memory()
             self.is_done = True

@@ -214,7 +214,7 @@ class Verdict:
     def fault(self, rule: str, error: Exception, where: str) -> None:
         """Record an exception in a rule, which thus did not judge its observation."""
         # Omit the text of the exception, which may contain secrets of the capture.
-        text = f"{type(error).__name__} in {bug_location(error)}"
+        text = bug_location(error)
         self.faults.setdefault((rule, text), Fault(rule, text, where)).count += 1
         if rule:
             self.tallies[rule].unjudged[RULE_FAILED] += 1

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from conform.registry.verdict import Kind, Verdict, finding_key
 from dissector.errors import UsageError
+from dissector.small_files import read_small_text
 from dissector.view.text.escape import escaped
 
 _HEADING = (
@@ -48,11 +49,7 @@ def read_baseline(file: Path) -> set[str]:
     Raises:
         UsageError: The file can't be read, or is not a baseline.
     """
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not text"
-        raise UsageError(f"{file}: {reason}") from error
+    lines = read_small_text(file).splitlines()
     found = set()
     for number, line in enumerate(map(str.strip, lines), 1):
         if line and not line.startswith("#"):

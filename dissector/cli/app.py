@@ -18,7 +18,7 @@ from dissector.cli.parsing import plain_parser
 from dissector.cli.parsing.builtin_commands import COMMANDS, command_function, command_name
 from dissector.cli.parsing.path_options import run_checked
 from dissector.cli.presentation import completion
-from dissector.errors import DissectorError, FilterError, bug_location
+from dissector.errors import DissectorError, FilterError, bug_location, innermost_error
 from dissector.protocol.context import using
 from dissector.view.text.escape import escaped
 
@@ -121,8 +121,7 @@ def _discard_stdout() -> None:
 
 def _report_bug(error: Exception) -> int:
     """Report an unexpected exception and its location in one line."""
-    location = bug_location(error)
-    _print_error(f"a bug in kafkashark: {type(error).__name__} in {location}: {error}")
+    _print_error(f"a bug in kafkashark: {bug_location(error)}: {innermost_error(error)}")
     return EXIT_BUG
 
 

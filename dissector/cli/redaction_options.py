@@ -13,6 +13,7 @@ from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES
 from dissector.redaction.messages.field_role import KEPT, Role
+from dissector.small_files import read_small_file
 
 _MIN_KEY_BYTES = 16
 _OWNER_ONLY = 0o600
@@ -100,7 +101,7 @@ def read_key(name: str | None) -> bytes:
     path = Path(name)
     if not path.is_file():
         raise UsageError(f"{name}: no such key; make one: head -c 32 /dev/urandom > {name}")
-    key = path.read_bytes()
+    key = read_small_file(path, "the key ")
     if len(key) < _MIN_KEY_BYTES:
         raise UsageError(f"{name}: a key has {_MIN_KEY_BYTES} bytes or more, this one {len(key)}")
     return key

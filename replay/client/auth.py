@@ -24,6 +24,7 @@ from construct import Container
 from dissector.errors import ReplayError, UsageError
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from dissector.small_files import read_small_text
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
@@ -261,11 +262,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _secret(file: Path) -> str:
-    try:
-        return file.read_text().strip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise UsageError(f"{file}: the secret cannot be read ({reason})") from None
+    return read_small_text(file, "the secret ").strip("\r\n")
 
 
 def _context(authority: Path | None, certificate: Path | None, key: Path | None) -> ssl.SSLContext:

@@ -57,7 +57,9 @@ def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> b
     """
     live = difference.replayed
     if difference.captured is None and isinstance(live, Mapping):
-        errors = {each.get("error_code") for each in live.get("partitions") or [live]}
+        # In some responses the partitions are numbers.
+        partitions = [each for each in live.get("partitions") or () if isinstance(each, Mapping)]
+        errors = {each.get("error_code") for each in partitions or [live]}
         return errors == {_OUT_OF_RANGE}
     if not difference.is_error or live != _OUT_OF_RANGE or response.schema is None:
         return False

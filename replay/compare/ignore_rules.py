@@ -11,6 +11,7 @@ from typing import Self
 
 from dissector.errors import UsageError
 from dissector.protocol.apis import NAMES
+from dissector.small_files import read_small_text
 
 NO_RESPONSE = ": no answer"
 
@@ -56,11 +57,7 @@ class Noise:
         Raises:
             UsageError: The file can't be read, or a line is not a pattern.
         """
-        try:
-            lines = Path(file).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise UsageError(f"{file}: cannot be read ({reason})") from None
+        lines = read_small_text(file).splitlines()
         found = (line.partition("#")[0].strip() for line in lines)
         return cls([*filter(None, found), *further])
 

@@ -214,7 +214,8 @@ def _request(request: Message, body: Container, version: int) -> bytes:
     key = request.api_key or 0
     body = _converted("request", request, body, request.api_version, version)
     shape = codecs_of(key, version)
-    name = request.frame[_HEADER.size : _HEADER.size + 2 + len((request.client_id or "").encode())]
+    (length,) = struct.unpack_from(">h", request.frame, _HEADER.size)
+    name = request.frame[_HEADER.size : _HEADER.size + 2 + max(length, 0)]
     head = _HEADER.pack(key, version, request.correlation_id) + name
     return head + bytes(shape.request_header - 1) + shape.request.build(body)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import uuid4
 
 from construct import Container
@@ -86,6 +87,8 @@ class KafkaCompat:
             self._assigned[body.group_id] = body.generation_id, parts
         if request.api == "ConsumerGroupHeartbeat":
             return _with_both_or_none(body)
+        if request.api == "Produce":
+            return _with_records(body)
         return _without_instance(body) if request.api == "LeaveGroup" else body
 
     def adapt_response(self, request: Message, response: Container) -> Container | None:
@@ -95,8 +98,16 @@ class KafkaCompat:
         return response if adapter is None else adapter(self, request.body, response)
 
     def adapt_produce(self, request: Container, response: Container) -> Container | None:
-        """Suppress the response where acks = 0."""
-        return response if request.acks else None
+        """Suppress the response where acks = 0; refuse partitions without records."""
+        if not request.acks:
+            return None
+        answered = {_topic_of(each): each.partition_responses for each in response.responses}
+        for topic in request.topic_data:
+            for each in topic.partition_data:
+                if not each.records and _topic_of(topic) in answered:
+                    refused = Container(_REFUSED_PARTITION, index=each.index)
+                    answered[_topic_of(topic)].append(refused)
+        return response
 
     def adapt_metadata(self, request: Container, response: Container) -> Container | None:
         """Refuse illegal topic names, and list all operations as authorized."""
@@ -164,6 +175,33 @@ class KafkaCompat:
             partition.committed_offset, partition.metadata = offset, metadata
             partition.committed_leader_epoch = epoch
         return response
+
+
+_REFUSED_PARTITION = {
+    "error_code": error_code("INVALID_RECORD"),
+    "base_offset": -1,
+    "log_append_time_ms": -1,
+    "log_start_offset": -1,
+    "record_errors": [],
+    "error_message": None,
+}
+"""Source: Kafka, ProduceRequest.validateRecords."""
+
+
+def _topic_of(topic: Container) -> Any:
+    """Return the name or id of a topic, as its version has it."""
+    return topic.get("name") or topic.get("topic_id")
+
+
+def _with_records(body: Container) -> Container:
+    """Return a Produce request without empty partitions, which would crash the process."""
+    if all(each.records for topic in body.topic_data for each in topic.partition_data):
+        return body
+    topics = [
+        Container(topic, partition_data=[each for each in topic.partition_data if each.records])
+        for topic in body.topic_data
+    ]
+    return Container({**body, "topic_data": topics})
 
 
 def _member_id_required(client_id: str | None) -> Container:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from dissector.errors import UsageError
 from dissector.protocol.error_codes import error_name
+from dissector.small_files import read_small_text
 from replay.compare.ignore_rules import field_pattern
 from replay.model.outcome import Difference
 
@@ -97,12 +97,7 @@ class DifferenceBaseline:
         Raises:
             UsageError: The file can't be read.
         """
-        try:
-            lines = Path(file).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise UsageError(f"{file}: cannot be read ({reason})") from None
-        found = (line.strip() for line in lines)
+        found = (line.strip() for line in read_small_text(file).splitlines())
         return cls([line for line in found if line and not line.startswith("#")], upgrade)
 
     def accepted_by(self, api: str, place: DifferenceKey, difference: Difference) -> str:

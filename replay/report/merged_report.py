@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dissector.errors import UsageError
+from dissector.small_files import MAX_FILE_BYTES
 from replay.compare.ignore_rules import Noise
 from replay.compare.log_balance import UnbalancedLog
 from replay.mapping.appended_ranges import Fault
@@ -31,6 +32,11 @@ _LISTS = frozenset({"difference", "equivalent"})
 _FIELDS = ("field", "accepted", "incomplete", "upgrade")
 """The sections of differing fields, by what accepts them."""
 
+
+_WRONG_ROW = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+"""Errors of rows that are not JSON, or have other fields, values or types than ours."""
 
 _SEVERAL_TARGETS = "its parts were played at several targets"
 
@@ -66,12 +72,12 @@ class _Rows:
     def _read(self) -> Iterator[tuple[str, Row]]:
         try:
             with Path(self.file).open(encoding="utf-8") as lines:
-                for line in lines:
+                while line := lines.readline(MAX_FILE_BYTES):
                     row = json.loads(line)
-                    yield row.pop("section"), row
+                    yield str(row.pop("section")), row
         except OSError as error:
             raise UsageError(f"{self.file}: cannot be read ({error.strerror})") from None
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except _WRONG_ROW:
             raise UsageError(f"{self.file}: is not a report of replay as .ndjson") from None
 
 
@@ -216,6 +222,15 @@ def merge_reports(files: Iterable[str | Path], fail_on: Iterable[str] = ()) -> R
     reports = [_Rows(file) for file in files]
     if not reports:
         raise UsageError("--merge needs reports as .ndjson")
+    try:
+        return _merged(reports, fail_on)
+    except _WRONG_ROW as error:
+        names = ", ".join(str(each.file) for each in reports)
+        what = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{names}: a row is not one of a report of replay ({what})") from None
+
+
+def _merged(reports: Sequence[_Rows], fail_on: Iterable[str]) -> Report:
     _check(reports)
     words = list(fail_on) or _common(reports, "fail-on", lambda each: _options(each).get("fail-on"))
     stale = [{row["stale"] for row in each["stale"]} for each in reports]

@@ -53,6 +53,6 @@ def was_not_member(captured: CapturedExchange) -> bool:
 
 def consumer_subscription(topics: Sequence[str]) -> bytes:
     """Encode a consumer's subscription, in its oldest version: ConsumerProtocolSubscription v0."""
-    names = [each.encode() for each in topics]
+    names = [each.encode(errors="surrogateescape") for each in topics]
     listed = b"".join(struct.pack(">h", len(each)) + each for each in names)
     return struct.pack(">hi", 0, len(names)) + listed + struct.pack(">i", -1)

@@ -110,7 +110,7 @@ def addition_for(
     """
     adds_itself = _ADDS_ITSELF.get(name, 0)
     is_left = version < adds_itself and (is_partial or adds_itself <= captured)
-    if not is_left or not body.transactional_id:
+    if not is_left or not body.get("transactional_id"):  # Produce has it from v3 on
         return None
     return _partitions(body) if name == "Produce" else _offsets(body)
 

@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 from dissector.errors import UsageError
+from dissector.small_files import read_small_text
 from replay.client.auth import PASSWORD_VARIABLE
 
 
@@ -49,8 +50,4 @@ def login_password(file: Path | None) -> str:
     """
     if file is None:
         return os.environ.get(PASSWORD_VARIABLE, "")
-    try:
-        return file.read_text().strip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text"
-        raise UsageError(f"{file}: the password cannot be read ({reason})") from None
+    return read_small_text(file, "the password ").strip("\r\n")

@@ -95,7 +95,7 @@ def test_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> N
         ([GOOD, "--select", "F99"], "unknown rule 'F99'"),
         ([GOOD, "-T", "xml"], "-T takes text"),
         (["--explain", "F99"], "unknown rule 'F99'"),
-        ([GOOD, "--baseline", "nowhere"], "nowhere: No such file"),
+        ([GOOD, "--baseline", "nowhere"], "nowhere: cannot be read (No such file"),
         (["nowhere.pcap"], "nowhere.pcap"),
         ([GOOD, "--fail-on", "never"], "--fail-on takes error"),
         ([GOOD, "--baseline", GOOD], f"{GOOD}: is not text"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 
 import pytest
@@ -16,6 +17,8 @@ from dissector.errors import (
     PipelineError,
     Problem,
     UsageError,
+    bug_location,
+    innermost_error,
 )
 
 TEXTS = [
@@ -34,6 +37,23 @@ TEXTS = [
     ),
     (UsageError("no such format"), "no such format"),
 ]
+
+
+def test_the_place_of_a_bug_is_that_of_the_innermost_error() -> None:
+    def fail() -> None:
+        raise KeyError("inner")
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as outer, asyncio.TaskGroup() as inner:
+            outer.create_task(asyncio.sleep(0))
+            inner.create_task(asyncio.to_thread(fail))
+
+    with pytest.raises(ExceptionGroup) as raised:
+        asyncio.run(main())
+    line = fail.__code__.co_firstlineno + 1
+    assert bug_location(raised.value) == f"KeyError in test_errors.py line {line}"
+    assert str(innermost_error(raised.value)) == "'inner'"
+    assert bug_location(ValueError("never raised")) == "ValueError in no frame"
 
 
 @pytest.mark.parametrize(("error", "text"), TEXTS)

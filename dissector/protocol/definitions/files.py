@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dissector.errors import UsageError
+from dissector.small_files import read_small_file
 
 MAX_BYTES = 1 << 20
 """Larger files are not definitions; Kafka's largest has 25 KB."""
@@ -62,10 +63,18 @@ def _in_folder(source: str, folder: Path) -> Iterator[DefinitionFile]:
     for path in sorted(folder.rglob("*.json")):
         inside = path.relative_to(folder).as_posix()
         if "/" not in inside or _IS_DEFINITION.search(inside):
-            content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
-            yield DefinitionFile(source, str(path), content)
+            yield DefinitionFile(source, str(path), _content(path))
     for path in sorted(folder.glob("*.jar")):
-        yield from _in_jar(source, path)
+        if path.is_file():
+            yield from _in_jar(source, path)
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the bytes of a file; None of a device, a pipe, or a larger one."""
+    try:
+        return read_small_file(path, max_bytes=MAX_BYTES) if path.is_file() else None
+    except UsageError:
+        return None
 
 
 def _in_jar(source: str, path: Path) -> Iterator[DefinitionFile]:

@@ -113,3 +113,11 @@ def test_control_records_may_differ_after_synthesised_commits() -> None:
     assert not follows(ids, marker)
     ids.synthesised_commits = 1
     assert follows(ids, marker)
+
+
+@pytest.mark.parametrize("partitions", [[0, 1], [], None])
+def test_partitions_may_be_numbers(partitions: list[int] | None) -> None:
+    ids = IdMap()
+    ids.is_partial = True
+    live = {"topic_id": 1, "partitions": partitions}
+    assert not follows(ids, Difference("assignment.topic_partitions[t]", None, live))

@@ -32,6 +32,9 @@ JOINS = {
 }
 
 
+INVALID_RECORD = 87
+
+
 def with_link(do: Callable[[BrokerConnection], Awaitable[None]]) -> None:
     async def main(address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -49,6 +52,23 @@ def produce(acks: int) -> dict[str, object]:
     data = new_batch([Record(value=b"lamp")]).to_bytes()
     topic = {"name": "orders", "partition_data": [{"index": 0, "records": data}]}
     return {"transactional_id": None, "acks": acks, "timeout_ms": 1000, "topic_data": [topic]}
+
+
+@pytest.mark.parametrize("records", [b"", None])
+@pytest.mark.parametrize("version", [2, 7])
+def test_a_partition_without_records_is_refused(records: bytes | None, version: int) -> None:
+    async def do(link: BrokerConnection) -> None:
+        partitions = [{"index": 0, "records": records}]
+        body = {"acks": 1, "timeout_ms": 1000, "transactional_id": None}
+        body["topic_data"] = [{"name": "orders", "partition_data": partitions}]
+        response = await link.request(KEYS["Produce"], version, body)
+        assert response is not None
+        (topic,) = response.responses
+        (partition,) = topic.partition_responses
+        assert topic.name == "orders"
+        assert (partition.error_code, partition.base_offset) == (INVALID_RECORD, -1)
+
+    with_link(do)
 
 
 def test_brokers_listen_at_their_advertised_addresses() -> None:

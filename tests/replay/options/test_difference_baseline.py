@@ -108,5 +108,5 @@ def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         DifferenceBaseline.read(tmp_path / "nowhere")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="not UTF-8"):
+    with pytest.raises(UsageError, match="is not text"):
         DifferenceBaseline.read(tmp_path / "binary")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,34 @@ def saved(folder: Path, name: str, report: Report) -> Path:
     file = folder / f"{name}.ndjson"
     write_report(report, file)
     return file
+
+
+@pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000])
+def test_deeply_nested_json_is_an_error(tmp_path: Path, deep: str) -> None:
+    file = tmp_path / "deep.ndjson"
+    file.write_text(deep)
+    with pytest.raises(UsageError, match=r"deep\.ndjson: is not a report of replay as \.ndjson"):
+        merge_reports([file])
+
+
+def test_rows_with_other_values_are_read_or_refused(tmp_path: Path) -> None:
+    """In the first row of each section, each value is replaced by one of another type."""
+    lines = saved(tmp_path, "a", full()).read_text().splitlines()
+    others = itertools.cycle((None, "x", -1, [], {}, [[]], 1e308))
+    file, seen, refused = tmp_path / "b.ndjson", set(), 0
+    for number, line in enumerate(lines):
+        row = json.loads(line)
+        if row["section"] in seen:
+            continue
+        seen.add(row["section"])
+        for name in row:
+            changed = json.dumps(row | {name: next(others)})
+            file.write_text("\n".join([*lines[:number], changed, *lines[number + 1 :]]))
+            with suppress(UsageError):
+                merge_reports([file])
+                continue
+            refused += 1
+    assert refused
 
 
 def test_a_single_report_merged_is_unchanged(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -49,6 +50,15 @@ def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "A.json").write_bytes(b" " * (MAX_BYTES + 1))
     jar(tmp_path / "z.jar", **{"message/E.json": b" " * (MAX_BYTES + 1)})
     assert [each.content for each in definition_files(str(tmp_path))] == [None, None]
+
+
+def test_devices_and_pipes_in_a_folder_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "A.json").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "B.json")
+    (tmp_path / "C.json").mkdir()
+    (tmp_path / "z.jar").symlink_to("/dev/zero")
+    (tmp_path / "D.json").write_text("{}")
+    assert [each.content for each in definition_files(str(tmp_path))] == [None, None, None, b"{}"]
 
 
 def test_sources_without_definitions_are_errors(tmp_path: Path) -> None:
