@@ -57,6 +57,9 @@ class Packets:
         is_live: Whether the packets come from a pipe, which may deliver more at any time.
         file_bytes: Bytes read so far of all files, as stored (compressed or not).
         tls_secrets: TLS key logs in the files; no output shows their secrets.
+        spans: The undamaged parts of `data`: begin, end, and whether they are pcapng.
+        break_position: The first byte of the (decompressed) file in the window that is damaged, or
+            begins the header of another file in it; None without one.
     """
 
     data: Bytes
@@ -73,6 +76,8 @@ class Packets:
     is_live: bool = False
     file_bytes: int = 0
     tls_secrets: list[bytes] = field(default_factory=list, repr=False)
+    spans: list[tuple[int, int, bool]] = field(default_factory=list)
+    break_position: int | None = None
 
     def __len__(self) -> int:
         return len(self.start)

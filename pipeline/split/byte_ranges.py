@@ -80,12 +80,14 @@ class RangeScan:
         start: Byte at which its first record begins; `UNKNOWN` if none was found.
         end: Byte at which the next range's first record begins, or at which reading failed.
         packets: Number of its packets.
-        damaged: Whether the file can't be read further.
+        damaged: Whether the file is unreadable at `end`, or damaged, or has the header of another
+            file in the range.
         split_fragments: Its IP fragments of datagrams that cross ranges, serialised; see
             `split_fragments`.
         problem: Why reading must stop at `end` from now on, even if more becomes readable; empty:
             no reason.
         latest_ns: The latest time of a segment.
+        reached_end: Whether the range was read up to the end of the file.
     """
 
     number: int
@@ -96,6 +98,12 @@ class RangeScan:
     split_fragments: bytes = b""
     problem: str = ""
     latest_ns: int = 0
+    reached_end: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether reading on, up to the end of the file, would add nothing."""
+        return not self.damaged or bool(self.problem) or self.reached_end
 
 
 def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Range]:
@@ -135,9 +143,10 @@ def _bounds(file: File, range_bytes: int) -> Iterator[tuple[int, int | None]]:
 
 def misplaced(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
     """
-    Return the ranges that did not begin at the end of their predecessor, with proven starts.
+    Return the ranges to read again, with proven starts.
 
-    They must be scanned again; then this function is called again, until it returns none.
+    They did not begin at the end of their predecessor, or are damaged and reach to the end of the
+    file. They must be scanned again; then this function is called again, until it returns none.
 
     Args:
         ranges: All ranges of the collection.
@@ -146,7 +155,11 @@ def misplaced(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[R
     return [
         each
         for each in _chain(ranges, scans)
-        if each.is_read and scans[each.number].start != each.start
+        if each.is_read
+        and (
+            scans[each.number].start != each.start
+            or (each.end is None and not scans[each.number].is_whole)
+        )
     ]
 
 
@@ -173,13 +186,15 @@ def _chain(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> Iterator[
                 placed = _without_predecessor(each, scan)
             else:
                 placed = replace(each, start=start, proven=True)
+            if scan.damaged and not scan.problem and placed.start == scan.start:
+                placed = replace(placed, end=None)
             yield placed
             if placed.is_empty:
                 start = placed.start
             elif placed.problem or scan.problem:
                 start = None
             else:
-                # Bytes after damage are not read.
+                # The range with the damage includes the rest of the file.
                 start = BEYOND if scan.damaged else scan.end
 
 

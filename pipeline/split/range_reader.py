@@ -36,7 +36,14 @@ class RangeReader:
         self._range = byte_range
         self._window_bytes = window_bytes
         start = byte_range.start if byte_range.proven else UNKNOWN
-        self.scan = RangeScan(byte_range.number, start, byte_range.end or 0, 0, damaged=False)
+        self.scan = RangeScan(
+            byte_range.number,
+            start,
+            byte_range.end or 0,
+            0,
+            damaged=False,
+            reached_end=byte_range.end is None,
+        )
 
     def windows(self) -> Iterator[Packets]:
         """
@@ -124,16 +131,19 @@ class RangeReader:
                 starts = at + np.cumsum(window.captured + record_bytes)
                 starts -= window.captured + record_bytes
                 count = int(np.searchsorted(starts, end))
-                problems, damaged = _problems_before(window.problems, start - HEADER_BYTES, end)
+                shift = start - HEADER_BYTES
+                problems = _problems_before(window.problems, shift, end)
+                is_broken = window.break_position is not None
+                damaged = is_broken and int(window.break_position or 0) + shift < end
                 is_past_end = count < len(window)
                 at = (
                     int(starts[count]) if is_past_end else at + _records_bytes(window, record_bytes)
                 )
-                self.scan = replace(self.scan, end=at, damaged=damaged)
+                self.scan = replace(self.scan, end=at, damaged=self.scan.damaged or damaged)
                 if count or problems:
                     yield _first_packets(window, count, problems)
-                if is_past_end or at >= end:
-                    return
+                if is_past_end or at >= end or (damaged and byte_range.end is not None):
+                    return  # a damaged range is read again, up to the end of the file
                 del window
 
 
@@ -152,14 +162,13 @@ def _records_bytes(window: Packets, record_bytes: int) -> int:
 
 def _problems_before(
     problems: list[tuple[str, Problem]], shift: int, end: int
-) -> tuple[list[tuple[str, Problem]], bool]:
+) -> list[tuple[str, Problem]]:
     """Return the problems before the end of the range, with their positions in the file."""
     placed = [
         (name, replace(each, position=None if each.position is None else each.position + shift))
         for name, each in problems
     ]
-    before = [each for each in placed if each[1].position is None or each[1].position < end]
-    return before, bool(before)
+    return [each for each in placed if each[1].position is None or each[1].position < end]
 
 
 def _first_packets(window: Packets, count: int, problems: list[tuple[str, Problem]]) -> Packets:

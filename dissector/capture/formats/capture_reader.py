@@ -12,16 +12,10 @@ import numpy as np
 from dissector.capture.columns import Bytes, Packets
 from dissector.capture.formats.byte_source import ByteSource, StopSignal
 from dissector.capture.formats.inputs import Inputs
-from dissector.capture.formats.packet_rows import (
-    CAPTURED,
-    ORIGINAL,
-    START,
-    TIME,
-    FormatReader,
-    PacketRows,
-)
-from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
-from dissector.capture.formats.pcapng import MAGIC, PcapngReader
+from dissector.capture.formats.packet_rows import CAPTURED, ORIGINAL, START, TIME, PacketRows
+from dissector.capture.formats.pcap import HEADER_BYTES, is_pcap
+from dissector.capture.formats.pcapng import MAGIC
+from dissector.capture.formats.record_reader import RecordReader, reader_of
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import CaptureError, Problem
 
@@ -78,9 +72,8 @@ def read_packets(
         inputs: Streams to read in place of files of some names.
 
     Yields:
-        Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Damage
-        ends the reading of its file at the last complete packet before it, and is reported in
-        `problems`.
+        Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Behind
+        damage reading goes on at the next packet; the lost bytes are reported in `problems`.
 
     Raises:
         CaptureError: A file can't be opened or is not a capture. Files on disk are checked before
@@ -169,14 +162,13 @@ def _read_head(source: ByteSource) -> bytes:
     return head[:filled].tobytes()
 
 
-def _detect_format(source: ByteSource, head: bytes) -> tuple[FormatReader, int]:
+def _detect_format(source: ByteSource, head: bytes) -> tuple[RecordReader, int]:
     """Return the reader of a file that starts with `head`, and the number of consumed bytes."""
-    if head.startswith(MAGIC):
-        return PcapngReader(), 0
-    if is_pcap(head):
-        if len(head) < HEADER_BYTES:
-            raise CaptureError(source.name, "pcap file cut off in its header", len(head))
-        return PcapReader(head), HEADER_BYTES
+    if is_pcap(head) and len(head) < HEADER_BYTES:
+        raise CaptureError(source.name, "pcap file cut off in its header", len(head))
+    found = reader_of(head)
+    if found is not None:
+        return RecordReader(found[0]), found[1]
     description = _describe_content(head)
     if source.compression is not None:
         description = f"{description} inside {source.compression}"
@@ -217,13 +209,15 @@ def _windows(
     carry = carry[read:]
     base = read
     rows = PacketRows(buffers)
-    while not source.ended and not reader.stopped:
+    is_done = False
+    while not is_done:
         window = _allocate_window(carry, reader.needed_bytes, next(sizes), buffers)
         filled, used = _fill(window, len(carry), source, reader, base, rows)
-        carry = window[used:filled].tobytes() if not reader.stopped else b""
+        is_done = source.ended
+        if is_done:
+            used = _finish(window[:filled], used, source, reader, base, rows)
+        carry = window[used:filled].tobytes()
         base += used
-        if source.ended:
-            _report_end(source, base, len(carry), rows)
         is_idle = source.is_live and not source.ended and filled == used
         if used or rows.problems or is_idle:
             packets = _packets(window[:filled], first, rows, number, source.name)
@@ -251,7 +245,7 @@ def _fill(
     window: Bytes,
     filled: int,
     source: ByteSource,
-    reader: FormatReader,
+    reader: RecordReader,
     base: int,
     rows: PacketRows,
 ) -> tuple[int, int]:
@@ -265,20 +259,24 @@ def _fill(
     filled += source.fill(window[filled:end])
     rows.start_window(len(window) if filled == end else filled)
     used = reader.scan(window[:filled], 0, base, rows)
-    while filled == end < len(window) and not reader.stopped:
+    while filled == end < len(window):
         end = min(filled + _READ_BYTES, len(window))
         filled += source.fill(window[filled:end], has_data=True)
         used = reader.scan(window[:filled], used, base, rows)
     return filled, used
 
 
-def _report_end(source: ByteSource, position: int, left: int, rows: PacketRows) -> None:
+def _finish(
+    window: Bytes, used: int, source: ByteSource, reader: RecordReader, base: int, rows: PacketRows
+) -> int:
+    """Read what is left at the end of the file; return the end of what is read or reported."""
     if source.stopped:
-        return
+        return used
     if source.problem is not None:
         rows.problems.append(Problem(source.problem.what, position=source.position))
-    if left:
-        rows.report(f"cut off: {left:,} bytes of an incomplete packet", position)
+    used = reader.scan(window, used, base, rows, is_last=True)
+    rows.report_more_lost()
+    return used
 
 
 def _packets(window: Bytes, first: int, rows: PacketRows, number: int, name: str) -> Packets:
@@ -294,4 +292,6 @@ def _packets(window: Bytes, first: int, rows: PacketRows, number: int, name: str
         file=np.full(count, number, dtype=np.int32),
         problems=[(name, each) for each in rows.problems],
         tls_secrets=rows.tls_secrets,
+        spans=rows.spans,
+        break_position=rows.break_position,
     )

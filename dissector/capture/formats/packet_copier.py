@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Bytes, Int64s, Packets
+from dissector.capture.columns import Bytes, Int32s, Int64s, Packets
 from dissector.capture.formats.capture_reader import read_file_head
 from dissector.capture.formats.packet_copy_kernel import (
     AT,
@@ -65,7 +65,8 @@ class PacketCopier:
         self._paths = paths
         self._file = file
         self._path_index = -1
-        self._is_pcapng = False
+        self._is_own_section = False
+        self._links: dict[int, int] = {}
         self._order = "<"
         self._interfaces: list[Interface] = []
 
@@ -74,14 +75,25 @@ class PacketCopier:
         while self._path_index < packets.path_index:
             self._start_file(self._path_index + 1)
         self.copied += int(keep.sum())
-        columns = (packets.time_ns, packets.start, packets.captured, packets.original, keep)
-        table = PacketTable._make(np.ascontiguousarray(each) for each in columns)
-        if self._is_pcapng:
-            self._copy_blocks(packets.data, table)
-        elif keep.any():
-            room = int(packets.captured[keep].sum()) + ENHANCED_EXTRA_BYTES * int(keep.sum())
-            out = np.empty(room, np.uint8)
-            self._file.write(out[: write_packets(packets.data, table, out)].data)
+        for begin, end, is_pcapng in packets.spans:
+            rows = slice(*np.searchsorted(packets.start, (begin, end)).tolist())
+            columns = (packets.time_ns, packets.start, packets.captured, packets.original, keep)
+            table = PacketTable._make(np.ascontiguousarray(each[rows]) for each in columns)
+            if is_pcapng:
+                self._copy_blocks(packets.data[:end], table, begin)
+            elif keep[rows].any():
+                self._write_packets(packets.data, table, packets.link[rows], keep[rows])
+
+    def _write_packets(
+        self, data: Bytes, table: PacketTable, links: Int32s, keep: NDArray[np.bool_]
+    ) -> None:
+        """Write packets of pcap, each link type as an interface."""
+        numbers = np.zeros(len(keep), np.int64)
+        for link in np.unique(links[keep]).tolist():
+            numbers[links == link] = self._start_interface(link)
+        room = int(np.asarray(table.captured)[keep].sum()) + ENHANCED_EXTRA_BYTES * int(keep.sum())
+        out = np.empty(room, np.uint8)
+        self._file.write(out[: write_packets(data, table, numbers, out)].data)
 
     def finish(self) -> None:
         """Write the sections of captures without packets."""
@@ -90,18 +102,33 @@ class PacketCopier:
 
     def _start_file(self, index: int) -> None:
         self._path_index = index
+        self._links = {}
         head = read_file_head(self._paths[index])
-        self._is_pcapng = head.startswith(MAGIC)
-        if not self._is_pcapng:
-            link, snap_bytes = file_header(head)
-            section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
-            interface = struct.pack("<HHI", link, 0, snap_bytes) + _TIME_RESOLUTION_NS
-            self._file.write(_block("<", SECTION, section))
-            self._file.write(_block("<", INTERFACE, interface))
+        self._is_own_section = False
+        if not head.startswith(MAGIC):
+            self._start_section()
+            self._start_interface(*file_header(head))
 
-    def _copy_blocks(self, data: Bytes, table: PacketTable) -> None:
+    def _start_section(self) -> None:
+        self._file.write(_block("<", SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+        self._links = {}
+        self._is_own_section = True
+
+    def _start_interface(self, link: int, snap_bytes: int = 0) -> int:
+        """Describe an interface of a link type, unless there is one; return its number."""
+        if not self._is_own_section:
+            self._start_section()  # the packets of a pcap file that was joined to a pcapng file
+        if link not in self._links:
+            self._links[link] = len(self._links)
+            interface = struct.pack("<HHI", link, 0, snap_bytes) + _TIME_RESOLUTION_NS
+            self._file.write(_block("<", INTERFACE, interface))
+        return self._links[link]
+
+    def _copy_blocks(self, data: Bytes, table: PacketTable, begin: int) -> None:
+        self._is_own_section = False
         state = np.zeros(3, np.int64)
-        out = np.empty(len(data), np.uint8)
+        state[AT] = begin
+        out = np.empty(len(data) - begin, np.uint8)
         while True:
             state[FILLED] = 0
             copy_blocks(data, int(self._order == ">"), table, out, state)

@@ -41,8 +41,8 @@ def put_u32(out: U8, at: int, value: int) -> None:
 
 
 @Kernel
-def write_packets(data: U8, packets: PacketTable, out: U8) -> int:
-    """Write packets as enhanced packet blocks of interface 0 in ns; return the number of bytes."""
+def write_packets(data: U8, packets: PacketTable, interface: I64, out: U8) -> int:
+    """Write packets as enhanced packet blocks of their interfaces in ns; return their bytes."""
     at = 0
     for i in range(len(packets.start)):
         if not packets.keep[i]:
@@ -52,7 +52,7 @@ def write_packets(data: U8, packets: PacketTable, out: U8) -> int:
         length = ENHANCED_HEAD_BYTES + padded + 4
         put_u32(out, at, ENHANCED)
         put_u32(out, at + 4, length)
-        put_u32(out, at + 8, 0)
+        put_u32(out, at + 8, interface[i])
         put_u32(out, at + 12, packets.time_ns[i] >> 32)
         put_u32(out, at + 16, packets.time_ns[i])
         put_u32(out, at + 20, captured)

@@ -30,6 +30,9 @@ _BYTES_A_STEP = 100
 
 _MIN_ROWS = 16
 
+_MAX_LOST_PLACES = 10
+"""Damaged places of a file that are reported one by one."""
+
 
 class PacketColumns(NamedTuple):
     """The columns of `PacketRows`, for kernels."""
@@ -48,7 +51,10 @@ class PacketRows:
         expected_packets: Approximate number of packets in this window.
         count: Number of columns that are filled.
         problems: Damage found in the window.
+        spans: The undamaged parts of the window: begin, end, and whether they are pcapng.
         tls_secrets: TLS key logs found in the window.
+        break_position: The first byte of the file in the window that is damaged or begins another
+            file's header; None without one.
     """
 
     numbers: Int64s
@@ -57,6 +63,7 @@ class PacketRows:
     def __init__(self, buffers: BufferPool) -> None:
         self._buffers = buffers
         self._reported: set[str] = set()
+        self._lost_places = self._lost_bytes = 0
         self.problems: list[Problem] = []
         self.tls_secrets: list[bytes] = []
         self.start_window(0)
@@ -67,6 +74,8 @@ class PacketRows:
         self.expected_packets = window_bytes // _BYTES_A_STEP
         self.count = 0
         self.problems = []
+        self.spans: list[tuple[int, int, bool]] = []
+        self.break_position: int | None = None
         self.tls_secrets = []
 
     def columns(self) -> PacketColumns:
@@ -92,6 +101,34 @@ class PacketRows:
         self.links[self.count] = link
         self.count += 1
 
+    def add_span(self, begin: int, end: int, is_pcapng: bool) -> None:
+        """Record an undamaged part of the window."""
+        if self.spans and self.spans[-1][1:] == (begin, is_pcapng):
+            begin = self.spans.pop()[0]
+        if end > begin:
+            self.spans.append((begin, end, is_pcapng))
+
+    def add_break(self, position: int) -> None:
+        """Record that damage, or another file, begins at a byte of the file."""
+        if self.break_position is None:
+            self.break_position = position
+
+    def report_lost(self, why: str, begin: int, end: int) -> None:
+        """Report bytes of the file without packets; of many places all but the first in a sum."""
+        if self._lost_places < _MAX_LOST_PLACES:
+            text = f"{why}: lost {end - begin:,} bytes"
+            self.problems.append(Problem(text, position=begin))
+        else:
+            self._lost_bytes += end - begin
+        self._lost_places += 1
+
+    def report_more_lost(self) -> None:
+        """Report the places that `report_lost` has only counted, at the end of the file."""
+        more = self._lost_places - _MAX_LOST_PLACES
+        if more > 0:
+            text = f"{more:,} more damaged place{'s' * (more > 1)}: lost {self._lost_bytes:,} bytes"
+            self.problems.append(Problem(text))
+
     def report(self, text: str, position: int) -> None:
         """Report damage at a byte of the file; the same text is reported once per file."""
         if text not in self._reported:
@@ -104,17 +141,34 @@ class FormatReader(Protocol):
     Reader of one capture format, from windows of the file.
 
     Attributes:
+        is_pcapng: Whether the format is pcapng.
         needed_bytes: Bytes that the next record needs, once `scan` has returned.
-        stopped: Whether the file is too damaged to be read further.
+        damage: Why the record at which `scan` has stopped is not valid; empty if it may be.
+        at_new_file: Whether `scan` has stopped at the header of another file.
     """
 
+    is_pcapng: bool
     needed_bytes: int
-    stopped: bool
+    damage: str
+    at_new_file: bool
 
-    def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
+    @property
+    def form(self) -> Int64s:
+        """The form of records, for the search of the next one; see `start_search`."""
+
+    def scan(
+        self, window: Bytes, at: int, base: int, rows: PacketRows, *, is_last: bool = False
+    ) -> int:
         """
         Read the complete records from `at` on in `window`, which starts at byte `base` of the file.
 
+        Args:
+            window: Bytes of the file.
+            at: Where the records begin.
+            base: Position of the window in the file.
+            rows: Receives the packets.
+            is_last: Whether the file ends with the window.
+
         Returns:
-            Offset in the window of the first incomplete record.
+            Offset in the window of the first record that is incomplete, or not valid.
         """

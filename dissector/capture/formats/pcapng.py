@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dissector.capture.columns import Bytes
+from dissector.capture.columns import Bytes, Int64s
 from dissector.capture.formats.packet_rows import (
     CAPTURED,
     MAX_RECORD_BYTES,
@@ -24,6 +24,7 @@ from dissector.capture.formats.packet_rows import (
     PacketColumns,
     PacketRows,
 )
+from dissector.capture.formats.start_search import FILE, FORM, begins_file
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
 from dissector.kernel.arrays import I64, U8, I64Table
@@ -36,6 +37,7 @@ SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _SECRETS, _TLS_KEY_LOG = 10, 0x544C534B
 BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 BLOCK_MIN_BYTES = 12
+_MAX_KNOWN_BLOCK = 11
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000
 
@@ -79,19 +81,30 @@ class PcapngReader:
     other blocks are read here.
     """
 
+    is_pcapng = True
+
     def __init__(self) -> None:
         self._order = "<"
         self._interfaces: list[Interface] = []
         self._clocks = np.zeros((1, _CLOCK_COLUMNS), np.int64)
         self._time_ns = 0
         self.needed_bytes = BLOCK_MIN_BYTES
-        self.stopped = False
+        self.damage = ""
+        self.at_new_file = False
 
-    def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
+    @property
+    def form(self) -> Int64s:
+        """The form of blocks in the present section; see `start_search`."""
+        return np.array([1, self._order == ">"] + [0] * (FORM - 2), np.int64)
+
+    def scan(
+        self, window: Bytes, at: int, base: int, rows: PacketRows, *, is_last: bool = False
+    ) -> int:
         """Read the complete blocks in the window; see `FormatReader.scan`."""
         self.needed_bytes = BLOCK_MIN_BYTES
+        self.damage, self.at_new_file = "", False
         state = np.zeros(3, np.int64)
-        while not self.stopped:
+        while True:
             state[:] = at, rows.count, self._time_ns
             status = _scan(
                 window,
@@ -105,39 +118,58 @@ class PcapngReader:
             if status == _FULL:
                 rows.grow()
                 continue
-            length = self._read_any_block(window.data, at, base, rows)
+            length = self._read_any_block(window.data, at, base, rows, is_last)
             if not length:
                 break
             at += length
         return at
 
-    def _read_any_block(self, window: memoryview, at: int, base: int, rows: PacketRows) -> int:
-        """Read a block of any type; return its length, 0 if it is incomplete or reading stops."""
+    def _read_any_block(
+        self, window: memoryview, at: int, base: int, rows: PacketRows, is_last: bool
+    ) -> int:
+        """Read a block of any type; return its length, 0 if it is incomplete or not valid."""
         if at + BLOCK_MIN_BYTES > len(window):
             return 0
         if window[at : at + 4] == MAGIC:
-            self._start_section(window, at, base, rows)
+            self._start_section(window, at)
+        elif begins_file(window, at, 1) == FILE:
+            self.at_new_file = True
         kind, length = struct.unpack_from(f"{self._order}II", window, at)
-        if not BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES:
-            rows.report(f"invalid block length {length:,}: reading stops", base + at)
-            self.stopped = True
-        if self.stopped:
+        if not (BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES or self.damage or self.at_new_file):
+            self.damage = f"invalid block length {length:,}"
+        if self.damage or self.at_new_file:
             return 0
         length += -length % 4
         if at + length > len(window):
             self.needed_bytes = length
             return 0
-        self._read_block(kind, window[: at + length - 4], at + 8, base, rows)
         (trailing_length,) = struct.unpack_from(f"{self._order}I", window, at + length - 4)
         if trailing_length + -trailing_length % 4 != length:
+            following = at + length
+            if not is_last and following + 2 * BLOCK_MIN_BYTES > len(window):
+                self.needed_bytes = length + 2 * BLOCK_MIN_BYTES
+                return 0
+            if not self._is_next_block(window, following):
+                self.damage = "the two lengths of a block differ"
+                return 0
             rows.report("the two lengths of a block differ", base + at)
+        self._read_block(kind, window[: at + length - 4], at + 8, base, rows)
         return int(length)
 
-    def _start_section(self, window: memoryview, at: int, base: int, rows: PacketRows) -> None:
+    def _is_next_block(self, window: memoryview, at: int) -> bool:
+        """Return whether a block may begin here, as a check of the length before it."""
+        if at + BLOCK_MIN_BYTES > len(window):
+            return True
+        if window[at : at + 4] == MAGIC or begins_file(window, at, 1) == FILE:
+            return True
+        kind, length = struct.unpack_from(f"{self._order}II", window, at)
+        is_known = 0 < kind <= _MAX_KNOWN_BLOCK or kind >> 28
+        return bool(is_known) and BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES and not length % 4
+
+    def _start_section(self, window: memoryview, at: int) -> None:
         order = BYTE_ORDERS.get(bytes(window[at + 8 : at + 12]))
         if order is None:
-            rows.report("section header with an invalid byte-order magic: reading stops", base + at)
-            self.stopped = True
+            self.damage = "section header with an invalid byte-order magic"
         else:
             self._order = order
             self._interfaces = []

@@ -82,7 +82,9 @@ def test_a_record_longer_than_ranges_leaves_empty_ones() -> None:
 def test_ranges_behind_damage_are_not_read() -> None:
     ranges = ranges_of(Collection((File("a", 900, 0, True), File("b", 900, 1, True))), 300)
     found = {
-        each.number: RangeScan(each.number, each.start, each.end or 900, 7, each.number == 1)
+        each.number: RangeScan(
+            each.number, each.start, each.end or 900, 7, each.number == 1, reached_end=True
+        )
         for each in ranges
     }
     placed = placed_ranges(ranges, found)

@@ -9,8 +9,10 @@ import struct
 import numpy as np
 import pytest
 
+from dissector.capture.formats.pcap import PcapReader
+from dissector.capture.formats.start_search import find_start
 from pipeline.split.byte_ranges import UNKNOWN, Range
-from pipeline.split.record_sync import CHAIN, find_record_chain, sync_to_record
+from pipeline.split.record_sync import CHAIN, sync_to_record
 
 FORMS = {
     "<us": ("<", 0xA1B2C3D4, 999_999, b""),
@@ -65,13 +67,13 @@ def test_a_capture_inside_a_packet_gives_a_wrong_guess() -> None:
     file, starts = capture("<us", [60, len(inner), 60])
     at = starts[1] + 16
     file = file[:at] + inner + file[at + len(inner) :]
-    assert guess(file, starts[1] + 1) == at + inner_starts[0]
+    assert guess(file, starts[1] + 1) == at
+    assert guess(file, at + 1) == at + inner_starts[0]
 
 
 def test_python_and_compiled_kernels_agree() -> None:
     file, starts = capture("<us", [200] * 20, seed=3)
     data = np.frombuffer(file, np.uint8)
     for at in (24, 25, starts[7] + 3, starts[-1] + 1):
-        arguments = 0, 16, 1_000_000, 262144, len(file) - at, 1
-        found = find_record_chain(data[at:], *arguments)
-        assert found == find_record_chain.uncompiled(data[at:], *arguments)
+        arguments = data[at:], 0, PcapReader(file[:24]).form, CHAIN, 1
+        assert find_start(*arguments) == find_start.uncompiled(*arguments)

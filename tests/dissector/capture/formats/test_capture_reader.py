@@ -152,18 +152,18 @@ def test_pcapng_continues_after_a_bad_block(bad: bytes, what: str) -> None:
         ),
     ],
 )
-def test_pcapng_stops_at_inconsistent_lengths(bad: bytes, what: str) -> None:
-    windows = read(section() + interface() + enhanced(b"good", 5) + bad + enhanced(b"lost", 6))
-    assert [data for _, data, _, _ in rows(windows)] == [b"good"]
-    assert problems(windows) == [f"-: at byte 84: {what}: reading stops"]
+def test_pcapng_goes_on_behind_inconsistent_lengths(bad: bytes, what: str) -> None:
+    windows = read(section() + interface() + enhanced(b"good", 5) + bad + enhanced(b"next", 6))
+    assert [data for _, data, _, _ in rows(windows)] == [b"good", b"next"]
+    assert problems(windows) == [f"-: at byte 84: {what}: lost {len(bad)} bytes"]
 
 
-def test_pcap_stops_at_an_impossible_record() -> None:
+def test_an_impossible_record_without_another_behind_it() -> None:
     data = pcap(PACKETS[:1]) + struct.pack("<IIII", 0, 0, 1 << 30, 1 << 30) + bytes(100)
     windows = read(data)
     assert len(rows(windows)) == 1
     assert problems(windows) == [
-        "-: at byte 60: invalid packet length 1,073,741,824: reading stops"
+        "-: at byte 60: invalid packet length 1,073,741,824: lost 116 bytes"
     ]
 
 
@@ -267,8 +267,8 @@ def test_python_and_compiled_kernels_agree(whole: bytes) -> None:
 
 
 def test_more_packets_than_initial_room() -> None:
-    empty = pcap([(i, b"") for i in range(1000)])
-    assert [time for time, _, _, _ in rows(read(empty))] == list(range(1000))
+    empty = pcap([(i, b"") for i in range(1, 1001)])
+    assert [time for time, _, _, _ in rows(read(empty))] == list(range(1, 1001))
     blocks = section() + interface(options=[(9, b"\x09")]) + block(3, bytes(4)) * 300
     blocks += b"".join(enhanced(b"", i) + block(3, bytes(4)) for i in range(300))
     times = [time for time, _, _, _ in rows(read(blocks))]
