@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from dissector.cli.options import MAX_FRAME, KeyLogs, MaxFrame, Ports, Schemas, 
 from dissector.errors import UsageError
 from dissector.file_roles import Reads, Writes
 from dissector.installation import extra_needed
+from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
     from pipeline.tables.table_builder import TableOptions
@@ -27,6 +29,8 @@ others.
 ALL_FIELDS = "all"
 
 _READS_ALL = Reads(folder_files=("*",))
+MAX_REPORTED = 10
+"""Captures named on stderr, if they could not be read; the table `problems` has all."""
 
 
 def pipeline(
@@ -101,7 +105,7 @@ def pipeline(
     keylogs: KeyLogs = None,
     schemas: Schemas = None,
     show_secrets: ShowSecrets = False,
-) -> None:
+) -> int:
     """Make tables of captures with Spark. All files together are one capture."""
     if out is None:
         raise UsageError("missing --out DIR")
@@ -124,7 +128,7 @@ def pipeline(
         idle_ns = idle_minutes * MINUTE_NS
         stream = Watch(watch, out, options, parts=parts, idle_ns=idle_ns)
         _watch(stream, master, settings, once)
-        return
+        return 0
     # Check before starting Java, which takes seconds.
     check_request(request)
     summaries = summaries and "exchanges" in options.tables
@@ -138,8 +142,20 @@ def pipeline(
         if summaries:
             progress.set_stage("making summaries")
             make_summaries(spark, out)
-    for table, rows in made.items():
+    for table, rows in made.rows.items():
         print(f"{table:12}{rows:>14,} rows")
+    return report_unread(made.unread)
+
+
+def report_unread(unread: Mapping[str, str]) -> int:
+    """Report captures that are not in the tables on stderr; return the exit status."""
+    reasons = list(unread.values())
+    if len(reasons) > MAX_REPORTED:
+        rest = len(reasons) - MAX_REPORTED
+        reasons[MAX_REPORTED:] = [f"and {rest:,} more captures could not be read"]
+    for reason in reasons:
+        print("kafkashark:", escaped(reason), file=sys.stderr)
+    return 2 if reasons else 0
 
 
 def _watch(watch: Watch, master: str | None, settings: dict[str, str], once: bool) -> None:

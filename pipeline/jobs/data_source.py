@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from dissector.capture.columns import Int64s
 from dissector.engine.reading.segment_source import FileNames
-from dissector.errors import UsageError
+from dissector.errors import PipelineError, UsageError
 from dissector.protocol.definitions.schemas import Schemas
 from pipeline.jobs.local_job import plan_ranges
 from pipeline.jobs.worker import freeze_garbage
@@ -34,7 +33,8 @@ from pipeline.split.byte_ranges import RANGE_BYTES, Range, ranges_of
 from pipeline.split.collection import find_captures
 from pipeline.split.connection_keys import part_of
 from pipeline.split.segment_sources import RangeSource
-from pipeline.tables.dissect_task import dissect_range, dissect_shards
+from pipeline.storage.filesystems import absolute
+from pipeline.tables.dissect_task import UNREAD, dissect_range, dissect_shards
 from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.shared_facts import ID_MARK, has_doubts, merge_facts
@@ -185,13 +185,17 @@ class CaptureReader(DataSourceReader):
         self, paths: Sequence[str], table: str, options: TableOptions, range_bytes: int
     ) -> None:
         self._paths = paths
+        self._absolute_paths = [absolute(path) for path in paths]
         self._table = table
         self._options = options
         self._range_bytes = range_bytes
 
-    def partitions(self) -> Sequence[InputPartition]:
+    def partitions(self) -> Sequence[CapturePartition]:
         """Read the headers, and return the tasks."""
-        plan = plan_ranges(ranges_of(find_captures(self._paths), self._range_bytes))
+        return self._partitions_of(self._paths)
+
+    def _partitions_of(self, paths: Sequence[str]) -> list[CapturePartition]:
+        plan = plan_ranges(ranges_of(find_captures(paths), self._range_bytes))
         if self._table == EVENTS:
             return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
         partitions = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]
@@ -205,12 +209,19 @@ class CaptureReader(DataSourceReader):
         return partitions
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task."""
+        """
+        Yield the rows of one task.
+
+        Raises:
+            PipelineError: This worker can't read a file that the driver has read.
+        """
         assert isinstance(partition, CapturePartition)
         freeze_garbage()
         names: dict[str, str] = {}
         names_are_read = False
         for table, batch in partition.batches(self._options):
+            if table == UNREAD and not partition.ranges[0].problem:
+                raise PipelineError(batch.column("reason")[0].as_py())
             if table == FACTS and not names_are_read and has_doubts(batch):
                 names, names_are_read = self._names(), True
             if table != self._table:
@@ -222,7 +233,7 @@ class CaptureReader(DataSourceReader):
     def _names(self) -> dict[str, str]:
         """Read all captures for the names of topics, as the commands do if ids are left."""
         exchanges_only = replace(self._options, tables=frozenset(("exchanges",)))
-        partitions = cast(Sequence[CapturePartition], self.partitions())
+        partitions = self._partitions_of(self._absolute_paths)
         batches = (each for partition in partitions for each in partition.batches(exchanges_only))
         return merge_facts(batch for table, batch in batches if table == FACTS)
 

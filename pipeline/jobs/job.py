@@ -8,14 +8,15 @@ connections that begin in each, the names of topics, and the number of rows writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import isqrt
 from typing import TypeAlias
 
+import pyarrow as pa
 from pyspark import RDD, Broadcast, SparkContext
 from pyspark.sql import SparkSession
 
@@ -45,7 +46,8 @@ from pipeline.split.collection import find_captures
 from pipeline.split.connection_index import index_reassembled
 from pipeline.split.split_fragments import add_reassembled
 from pipeline.storage.atomic_files import has_files, join_path, remove_folder
-from pipeline.storage.filesystems import expand_paths
+from pipeline.storage.filesystems import absolute, expand_paths
+from pipeline.storage.shared_folder import leave_mark
 from pipeline.storage.task_attempts import MAX_ATTEMPTS_SETTING
 from pipeline.tables.shared_facts import merge_facts
 from pipeline.tables.table_builder import TableOptions
@@ -88,9 +90,24 @@ class Request:
     overwrite: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """
+    The result of a job.
+
+    Attributes:
+        rows: Number of rows of each table.
+        unread: Captures of which no packet could be read, with the reasons; without files of other
+            formats that were found in a folder or by a pattern.
+    """
+
+    rows: dict[str, int]
+    unread: dict[str, str]
+
+
 def make_tables(
     spark: SparkSession, request: Request, on_progress: ProgressCallback = lambda text: None
-) -> dict[str, int]:
+) -> Made:
     """
     Make the tables of a collection, as Parquet.
 
@@ -98,9 +115,6 @@ def make_tables(
         spark: A session.
         request: The captures, the output and the options.
         on_progress: Called with the name of each stage.
-
-    Returns:
-        Number of rows of each table.
 
     Raises:
         UsageError: No captures exist, or tables exist already.
@@ -111,17 +125,21 @@ def make_tables(
     collection = find_captures(request.captures)
     clear_tables(request.out)
     ranges = ranges_of(collection, request.range_bytes)
-    work = join_path(request.out, WORK)
-    job = Job(ranges, request.options, work, request.out)
+    out = absolute(request.out)
+    work = join_path(out, WORK)
     size = sum(each.size for each in collection.files)
     try:
+        job = Job(ranges, request.options, work, out, leave_mark(work))
         with (
             _exposed_attempts(spark.sparkContext),
             _Run(spark.sparkContext, job, on_progress) as run,
         ):
-            return run.rows(request.parts, size)
+            rows = run.rows(request.parts, size)
     finally:
         remove_folder(work)
+    # A folder may hold other files.
+    expected = {each.path for each in collection.files if each.is_capture} | {*request.captures}
+    return Made(rows, {path: reason for path, reason in run.unread.items() if path in expected})
 
 
 @contextmanager
@@ -154,6 +172,23 @@ def clear_tables(out: str) -> None:
         remove_folder(join_path(out, table))
 
 
+def unread_files(ranges: Iterable[Range], reasons: Mapping[int, str]) -> dict[str, str]:
+    """
+    Return the files without a readable packet, with the reasons.
+
+    Args:
+        ranges: All ranges of the collection, with their proven starts.
+        reasons: The reasons by the numbers of ranges.
+    """
+    found = {}
+    read = (each for each in ranges if not each.is_empty)
+    for path, of_file in groupby(read, lambda each: each.path):
+        said = [reasons.get(each.number, "") for each in of_file]
+        if all(said):
+            found[path] = said[0]
+    return found
+
+
 class _Run:
     """A job that runs."""
 
@@ -161,6 +196,8 @@ class _Run:
         self._context = context
         self._job = job
         self._on_progress = on_progress
+        self.unread: dict[str, str] = {}
+        """Files without a readable packet, with the reasons."""
         self._shared: list[Broadcast[Job]] = []
         self._tasks = max(context.defaultParallelism, isqrt(len(job.ranges)))
         """Number of tasks for small results of all ranges."""
@@ -282,7 +319,10 @@ class _Run:
         """Return the numbering of connections by ranges; merge the facts."""
         results = by_range.mapPartitions(stages.count_by_range).collect()
         counts: dict[int, int] = dict(each for each in results if isinstance(each, tuple))
-        facts = [each for each in results if not isinstance(each, tuple)]
+        facts = [each for each in results if isinstance(each, pa.RecordBatch)]
+        outputs = (each for each in results if isinstance(each, TaskOutput))
+        reasons = {each.source: each.unread for each in outputs}
+        self.unread = unread_files(self._job.ranges, reasons)
         self._job = replace(self._job, facts=merge_facts(facts))
         begun = (counts.get(number, 0) for number in range(len(self._job.ranges)))
         return Numbering(list(accumulate(begun, initial=0)))

@@ -24,6 +24,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from dissector.errors import PipelineError, UsageError
+from pipeline.jobs.cluster import require_master, require_worker
 from pipeline.jobs.java_home import find_java
 from pipeline.storage.filesystems import is_uri
 from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING
@@ -100,15 +101,17 @@ def open_session(
 
     Raises:
         UsageError: No suitable Java exists, or a setting is invalid.
-        PipelineError: Spark does not start, or the work fails.
+        PipelineError: Spark does not start, no worker takes a task (`cluster`), or the work fails.
     """
     overrides = dict(settings or {})
     if _is_submitted():
         with spark_errors(), _session(_conf(master, overrides)) as spark:
             spark.sparkContext.setLogLevel("ERROR")
+            _require_cluster(spark)
             yield spark
         return
     conf = _conf(master or LOCAL, overrides)
+    require_master(conf.get("spark.master", "") or "")
     remove_stale_folders()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     if conf.get("spark.master", "").startswith("local"):
@@ -122,6 +125,7 @@ def open_session(
             spark_errors(log),
             _session(conf, java) as spark,
         ):
+            _require_cluster(spark)
             yield spark
     except PipelineError:
         raise
@@ -129,6 +133,11 @@ def open_session(
         shutil.rmtree(folder)
         raise
     shutil.rmtree(folder)
+
+
+def _require_cluster(spark: SparkSession) -> None:
+    if not spark.sparkContext.master.startswith("local"):
+        require_worker(spark.sparkContext)
 
 
 def remove_stale_folders() -> None:
@@ -197,6 +206,10 @@ def spark_errors(log: Path | None = None) -> Iterator[None]:
         if "JAVA_GATEWAY_EXITED" in text and log is not None:
             text = log.read_text(errors="replace")
         raise PipelineError(error_summary(text), "" if log is None else str(log)) from None
+    except PipelineError as error:
+        if error.log or log is None:
+            raise
+        raise PipelineError(error.what, str(log)) from None
 
 
 def _root_cause_text(error: Any) -> str:

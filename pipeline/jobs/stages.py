@@ -37,7 +37,8 @@ from pipeline.split.task_spill import (
     read_shards,
 )
 from pipeline.storage.parquet_store import TableWriter
-from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
+from pipeline.storage.shared_folder import require_mark
+from pipeline.tables.dissect_task import SHARDS, UNREAD, dissect_range, dissect_shards
 from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
@@ -70,12 +71,14 @@ class TaskOutput:
         tables: The tables that have rows.
         first_packets: The first packets of its connections.
         numbers: The numbers of its connections, once assigned.
+        unread: Why no packet of its range could be read; empty if any was.
     """
 
     source: int
     tables: Sequence[str]
     first_packets: Int64s
     numbers: Int64s | None = None
+    unread: str = ""
 
 
 TaskResult: TypeAlias = TaskOutput | pa.RecordBatch
@@ -97,6 +100,7 @@ class Job:
         options: Tables to make, and options of dissection.
         work: The folder for outputs of tasks.
         out: The folder of the tables.
+        mark: The driver's mark in the folder of the outputs; see `shared_folder`.
         parts: Number of parts for connections across ranges; 0 if there are none.
         facts: The facts of all parts.
         name: Prefix of the names of the files that are written.
@@ -106,6 +110,7 @@ class Job:
     options: TableOptions
     work: str
     out: str
+    mark: str
     parts: int = 0
     facts: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
@@ -125,16 +130,21 @@ class Job:
         """The first packets of ranges."""
         return np.array([each.first_packet for each in self.ranges], np.int64)
 
+    def _begin_task(self) -> None:
+        """Prepare the first task of a process for the outputs of this job."""
+        freeze_garbage()
+        require_mark(self.mark, self.out)
+
     def index(self, number: int) -> RangeIndex:
         """Read the packet headers of a range."""
-        freeze_garbage()
+        self._begin_task()
         return indexing.index_range(self.ranges[number], self.options.window_bytes)
 
     def dissect(
         self, number: int, crossing_keys: Iterable[tuple[int, RangeKeys]]
     ) -> Iterator[TaskReport]:
         """Dissect a range; `crossing_keys` are the keys that are in other ranges too."""
-        freeze_garbage()
+        self._begin_task()
         keys = [np.zeros(0, np.int64), *(each.keys for _, each in crossing_keys)]
         crossing = np.sort(np.concatenate(keys))
         byte_range = self.ranges[number]
@@ -166,19 +176,21 @@ class Job:
     def _write_output(self, source: int, batches: Iterable[Batch]) -> Iterator[Any]:
         """Write a task's batches to its output; yield reports."""
         first_packets: list[Any] = [np.zeros(0, np.int64)]
-        tables = set()
+        tables, unread = set(), ""
         with TaskOutputWriter(self.work, source) as output:
             for table, batch in batches:
                 if table == SHARDS:
                     yield output.write_shard(batch)
                 elif table == FACTS:
                     yield batch
+                elif table == UNREAD:
+                    unread = batch.column("reason")[0].as_py()
                 elif table == FIRST_PACKETS:
                     first_packets.append(batch.column("connection").to_numpy())
                 else:
                     tables.add(table)
                     output.write_rows(table, batch)
-        yield TaskOutput(source, sorted(tables), np.concatenate(first_packets))
+        yield TaskOutput(source, sorted(tables), np.concatenate(first_packets), unread=unread)
 
     def by_range(self, result: TaskResult) -> Iterator[tuple[int, TaskResult]]:
         """Yield a task's output by the range in which connections begin; facts with range 0."""
@@ -195,7 +207,7 @@ class Job:
 
     def find_events(self) -> Iterator[Written]:
         """Write the table of events, made by one task."""
-        freeze_garbage()
+        self._begin_task()
         with TableWriter(self.out, f"{self.name}events") as writer:
             for table, batch in find_events(self.ranges, self.options):
                 writer.add(table, batch)
@@ -278,13 +290,15 @@ def carried_bytes(crossing: tuple[int, RangeKeys]) -> int:
 
 def count_by_range(
     results: Iterable[tuple[int, TaskResult]],
-) -> Iterator[tuple[int, int] | pa.RecordBatch]:
-    """Yield the number of connections that begin in each range, and facts."""
+) -> Iterator[tuple[int, int] | TaskResult]:
+    """Yield the number of connections that begin in each range, facts, and unread ranges."""
     freeze_garbage()
     counts = Counter[int]()
     for range_number, result in results:
         if isinstance(result, TaskOutput):
             counts[range_number] += len(result.first_packets)
+            if result.unread:
+                yield result
         else:
             yield result
     yield from counts.items()

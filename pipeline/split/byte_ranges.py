@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 
 from dissector.capture.formats.pcap import HEADER_BYTES
 from dissector.errors import Problem
 from pipeline.split.collection import Collection, File
+from pipeline.storage.filesystems import working_folder
 
 RANGE_BYTES = 128 << 20
 
@@ -36,7 +38,7 @@ class Range:
 
     Attributes:
         number: Its position in the collection.
-        path: The file.
+        path: The file, as given.
         start: The first byte to read; 0: the whole file is read, with its header.
         end: Records that begin before this byte belong to the range; None: up to the file's end.
         proven: Whether a record is known to begin at `start`.
@@ -46,6 +48,7 @@ class Range:
         reassembled: The segments of datagrams that its fragments complete, as a serialised shard;
             see `split_fragments`.
         clock_ns: The latest time of a segment before it, once that is known.
+        folder: The driver's working folder, if the path is relative: workers have others.
     """
 
     number: int
@@ -58,6 +61,12 @@ class Range:
     packets: int | None = None
     reassembled: bytes = b""
     clock_ns: int = 0
+    folder: str = ""
+
+    @property
+    def location(self) -> str:
+        """The file, for any process."""
+        return str(Path(self.folder, self.path)) if self.folder else self.path
 
     @property
     def is_empty(self) -> bool:
@@ -110,9 +119,10 @@ def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Ra
     """Divide a collection into ranges of about this many bytes."""
     ranges: list[Range] = []
     for file in collection.files:
+        folder = working_folder(file.path)
         for start, end in _bounds(file, max(range_bytes, HEADER_BYTES)):
             proven = start <= HEADER_BYTES
-            each = Range(len(ranges), file.path, start, end, proven)
+            each = Range(len(ranges), file.path, start, end, proven, folder=folder)
             ranges.append(unreadable(each, Problem(file.problem)) if file.problem else each)
     return ranges
 

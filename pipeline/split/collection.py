@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.formats.capture_reader import NOT_A_CAPTURE, read_packets
 from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, ReadError, UsageError
 from pipeline.storage.filesystems import ReadablePrefix, expand_paths, open_file, size_of
@@ -41,6 +41,11 @@ class File:
     first_ns: int | None = None
     divisible: bool = False
     problem: str = ""
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether it is not known to be a file of another format."""
+        return not self.problem.startswith(NOT_A_CAPTURE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from socket import gethostname
 from typing import BinaryIO
 
 import numpy as np
@@ -30,6 +31,7 @@ class RangeReader:
 
     Attributes:
         scan: Result of reading the range, after all windows were yielded.
+        unread: Why none of its packets could be read, with the name of the file; empty if any was.
     """
 
     def __init__(self, byte_range: Range, window_bytes: int = WINDOW_BYTES) -> None:
@@ -44,6 +46,7 @@ class RangeReader:
             damaged=False,
             reached_end=byte_range.end is None,
         )
+        self.unread = ""
 
     def windows(self) -> Iterator[Packets]:
         """
@@ -68,6 +71,9 @@ class RangeReader:
                 stop = UNKNOWN if error.position is None else error.position
                 self.scan = replace(self.scan, problem=error.what, end=stop)
             self.scan = replace(self.scan, damaged=True)
+            if not self.scan.packets:
+                where = "" if byte_range.problem else f" (on {gethostname()})"
+                self.unread = f"{CaptureError(byte_range.path, error.what, error.position)}{where}"
             yield _problem_window(
                 byte_range, self.scan.packets, Problem(error.what, position=error.position)
             )
@@ -90,7 +96,7 @@ class RangeReader:
 
     def _whole(self) -> Iterator[Packets]:
         each = self._range
-        with open_file(each.path) as file:
+        with open_file(each.location) as file:
             yield from self._readable_windows(file)
 
     def _readable_windows(self, file: BinaryIO) -> Iterator[Packets]:
@@ -113,7 +119,7 @@ class RangeReader:
     def _section(self) -> Iterator[Packets]:
         """Yield the records that begin in the range."""
         byte_range = self._range
-        with open_file(byte_range.path) as file:
+        with open_file(byte_range.location) as file:
             header = file.read(HEADER_BYTES)
             if len(header) < HEADER_BYTES or not is_pcap(header):
                 raise CaptureError(byte_range.path, "has changed while it was read")
@@ -126,7 +132,7 @@ class RangeReader:
         record_bytes = PcapReader(header).needed_bytes
         at = start
         end = 1 << 62 if byte_range.end is None else byte_range.end
-        with FileSection(byte_range.path, header, start, byte_range.end) as section:
+        with FileSection(byte_range.location, header, start, byte_range.end) as section:
             for window in self._readable_windows(section):  # type: ignore[arg-type]
                 starts = at + np.cumsum(window.captured + record_bytes)
                 starts -= window.captured + record_bytes

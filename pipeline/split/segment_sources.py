@@ -51,6 +51,11 @@ class RangeSource(FileNames):
         """Number of incomplete datagrams dropped for new ones."""
         return self._layers.evicted
 
+    @property
+    def unread(self) -> str:
+        """As in `RangeReader`, after the range was read."""
+        return self._reader.unread
+
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the range."""
         for packets in self._reader.windows():

@@ -46,6 +46,16 @@ def is_uri(path: str) -> bool:
     return "://" in path
 
 
+def working_folder(path: str) -> str:
+    """Return the folder that a relative path begins in; empty for other paths and for URIs."""
+    return "" if is_uri(path) or Path(path).is_absolute() else str(Path.cwd())
+
+
+def absolute(path: str) -> str:
+    """Return a path that means the same in every process."""
+    return str(Path(path).absolute()) if working_folder(path) else path
+
+
 def open_file(path: str) -> BinaryIO:
     """
     Open a file for reading, with random access.

@@ -16,6 +16,9 @@ from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
 SHARDS = "shards"
 """The table of shards, in addition to `SCHEMAS`."""
 
+UNREAD = "unread"
+"""The table of one row, if none of the packets of a range could be read: the reason."""
+
 
 def dissect_range(
     byte_range: Range, crossing: Int64s, parts: int, options: TableOptions
@@ -38,6 +41,8 @@ def dissect_range(
         del window
     yield from tables.connections()
     yield first_packet_rows(tables.reading.streams.connections)
+    if source.unread:
+        yield UNREAD, pa.RecordBatch.from_pydict({"reason": [source.unread]})
     for shard in source.packer.finish():
         yield SHARDS, shard
 

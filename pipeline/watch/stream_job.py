@@ -38,8 +38,9 @@ from pipeline.storage.atomic_files import (
     join_path,
     remove_folder,
 )
-from pipeline.storage.filesystems import open_file
+from pipeline.storage.filesystems import absolute, open_file
 from pipeline.storage.parquet_store import TableWriter
+from pipeline.storage.shared_folder import require_mark
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.watch.batch_facts import BatchFacts
@@ -121,7 +122,8 @@ class Watch:
         if not (has_magic(self.folder) or is_folder(self.folder)):
             raise UsageError(f"--watch {self.folder}: no such folder")
         remove_folder(self._settings.work)  # left by a watch that was killed
-        watch = replace(self, parts=self._fixed_parts(spark.sparkContext.defaultParallelism))
+        parts = self._fixed_parts(spark.sparkContext.defaultParallelism)
+        watch = replace(self, out=absolute(self.out), parts=parts)
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)
         spark.conf.set("spark.sql.shuffle.partitions", str(watch.parts))
@@ -134,11 +136,14 @@ class Watch:
         )
         return trigger.start()
 
+    @property
+    def _settings_file(self) -> str:
+        return join_path(self.out, CHECKPOINT, SETTINGS_FILE)
+
     def _fixed_parts(self, cores: int) -> int:
         """Return the number of parts, fixed by the checkpoint."""
-        folder = join_path(self.out, CHECKPOINT)
-        path = join_path(folder, SETTINGS_FILE)
-        if has_files(folder):
+        path = self._settings_file
+        if has_files(join_path(self.out, CHECKPOINT)):
             with open_file(path) as file:
                 stored = int(json.loads(file.read())["parts"])
             if self.parts not in (0, stored):
@@ -176,6 +181,7 @@ class Watch:
     def divide(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write the shards of files, and rows of their problems."""
         freeze_garbage()
+        require_mark(self._settings_file, self.out)
         settings = self._settings
         for batch in tasks:
             for path in batch.column("path").to_pylist():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dissector.cli import main
-from pipeline.cli import FIELDS, TABLES
+from pipeline.cli import FIELDS, MAX_REPORTED, TABLES, report_unread
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.pipeline.s3_store import BUCKET, bucket
 
@@ -143,3 +143,27 @@ def test_impossible_summaries_are_refused_before_the_job(tmp_path: Path) -> None
         f"kafkashark: Spark can't read {out}, which summaries need: "
         "--no-summaries makes only the tables\n"
     )
+
+
+def test_captures_that_could_not_be_read_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_unread({}) == 0
+    assert capsys.readouterr().err == ""
+    assert report_unread({str(each): f"{each}.pcap: no such file" for each in range(12)}) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "kafkashark: 0.pcap: no such file"
+    assert lines[MAX_REPORTED:] == ["kafkashark: and 2 more captures could not be read"]
+
+
+@pytest.mark.spark
+def test_a_capture_that_could_not_be_read_is_status_2(tmp_path: Path) -> None:
+    """The others are in the tables; other files in a folder are no captures."""
+    (tmp_path / "notes.txt").write_text("no capture at all")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes.txt").write_text("no capture at all")
+    (tmp_path / "folder" / "a.pcap").symlink_to(DENIED)
+    words = ["--out", "out", "--overwrite", "--tables", "exchanges"]
+    ran = run(["folder", *words], tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    again = run(["folder", "notes.txt", *words], tmp_path)
+    assert (again.returncode, again.stdout) == (2, ran.stdout)
+    assert again.stderr == "kafkashark: notes.txt: not a capture: text\n"

@@ -14,6 +14,7 @@ from pipeline.jobs.stages import Job, RangeKeys, TaskOutput, TaskReport
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.split.task_spill import BlockLocation
+from pipeline.storage.shared_folder import leave_mark
 from pipeline.tables.table_builder import TableOptions
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.tcp_captures import START_NS, Wire
@@ -41,7 +42,7 @@ def _capture(path: Path, megabytes: int) -> str:
 def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     """Run the tasks of a job; return the peak memory, the number of parcels, and their bytes."""
     plan = plan_ranges(ranges_of(Collection.of([path]), RANGE_BYTES))
-    job = Job(plan.ranges, WANTED, work, work)
+    job = Job(plan.ranges, WANTED, work, work, leave_mark(work))
     keys = RangeKeys(0, plan.crossing, plan.crossing)
     reports: list[TaskReport] = []
     for each in plan.ranges:

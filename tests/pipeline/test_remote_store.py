@@ -64,7 +64,7 @@ def test_tables_are_written_to_the_store(
     assert [each.path for each in Collection.of([f"s3a://{BUCKET}/in/0*"]).files] == uris[:1]
     store.objects["out/exchanges/old.parquet"] = b"what was there is replaced"
     request = Request([f"s3a://{BUCKET}/in/"], f"s3://{BUCKET}/out", WANTED, overwrite=True)
-    counts = make_tables(spark, request)
+    counts = make_tables(spark, request).rows
     found = {table: _rows(store, table) for table in expected}
     for table, rows in expected.items():
         for row in rows:

@@ -25,6 +25,9 @@ How much of a file is in memory at a time: enough to make the cost per window ne
 enough to fit the processor's caches.
 """
 
+NOT_A_CAPTURE = "not a capture"
+"""Beginning of the error of a file of another format."""
+
 _READ_BYTES = 1 << 20
 """Bytes read before they are scanned, while they are in the processor's cache."""
 
@@ -174,7 +177,7 @@ def _detect_format(source: ByteSource, head: bytes) -> tuple[RecordReader, int]:
         description = f"{description} inside {source.compression}"
     if source.problem is not None:
         description = f"{description}, and {source.problem.what}"
-    raise CaptureError(source.name, f"not a capture: {description}")
+    raise CaptureError(source.name, f"{NOT_A_CAPTURE}: {description}")
 
 
 def _describe_content(head: bytes) -> str:

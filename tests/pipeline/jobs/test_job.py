@@ -37,7 +37,7 @@ def job_tables(
 ) -> dict[str, pa.Table]:
     """Return the tables written by a job."""
     request = Request(files, str(out), ALL, range_bytes, parts, overwrite=True)
-    counts = make_tables(spark, request)
+    counts = make_tables(spark, request).rows
     found = {}
     for table, schema in SCHEMAS.items():
         rows = read(spark, str(out), table).select(*schema.names)
@@ -170,7 +170,7 @@ def test_rows_and_payload_do_not_reach_the_driver(spark: SparkSession, tmp_path:
         with pytest.MonkeyPatch.context() as patch:
             counting = TransferCounts(spark, patch)
             request = Request(files, str(tmp_path / str(rounds)), FEW, parts=2)
-            counts = make_tables(spark, request)
+            counts = make_tables(spark, request).rows
         assert counts["exchanges"] == rounds
         size = sum(Path(file).stat().st_size for file in files)
         found.append((counting.rows, counting.shuffled_bytes(), size))
@@ -183,7 +183,7 @@ def test_rows_and_payload_do_not_reach_the_driver(spark: SparkSession, tmp_path:
 def test_tables_are_replaced_only_on_request(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out"
     captures = [str(CAPTURES / "kafka4-denied.pcap")]
-    counts = make_tables(spark, Request(captures, str(out), FEW))
+    counts = make_tables(spark, Request(captures, str(out), FEW)).rows
     assert counts == {"exchanges": read(spark, str(out), "exchanges").count()}
     with pytest.raises(UsageError, match="--overwrite"):
         make_tables(spark, Request(captures, str(out), FEW))

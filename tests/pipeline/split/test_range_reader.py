@@ -8,14 +8,17 @@ import os
 from bisect import bisect
 from dataclasses import replace
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
 
+from dissector.errors import Problem
 from pipeline.jobs.local_job import dissect, plan_ranges
-from pipeline.split.byte_ranges import START_UNKNOWN, Range, ranges_of
+from pipeline.split.byte_ranges import START_UNKNOWN, Range, ranges_of, unreadable
 from pipeline.split.collection import Collection
 from pipeline.split.connection_index import index_range
+from pipeline.split.range_reader import RangeReader
 from pipeline.storage.filesystems import MIN_READ_BYTES, ReadablePrefix, open_file
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
@@ -187,3 +190,34 @@ def test_no_packet_found_behind_the_error_is_a_problem(
     problems = positions_of(got["problems"])
     assert ("input/output error", bad) in problems
     assert (START_UNKNOWN, range_bytes) in problems
+
+
+def test_a_relative_path_means_the_file_of_the_driver(
+    capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranges are read by processes in other folders."""
+    path, packets, _ = capture
+    monkeypatch.chdir(tmp_path)
+    for range_bytes in (RANGE_BYTES, 1 << 30):
+        ranges = ranges_of(Collection.of([Path(path).name]), range_bytes)
+        (tmp_path / "other").mkdir(exist_ok=True)
+        with monkeypatch.context() as patch:
+            patch.chdir(tmp_path / "other")
+            scans = [index_range(each).scan for each in ranges]
+        assert sum(each.packets for each in scans) == len(packets)
+        assert {each.path for each in ranges} == {"a.pcap"}
+
+
+def test_a_range_without_a_readable_packet_tells_why(
+    capture: tuple[str, list[Packet], list[int]],
+) -> None:
+    path = capture[0]
+    (whole,) = ranges_of(Collection.of([path]))
+    for each, reason in (
+        (whole, ""),
+        (replace(whole, path=f"{path}.none"), f"{path}.none: no such file (on {gethostname()})"),
+        (unreadable(whole, Problem("not a capture: text")), f"{path}: not a capture: text"),
+    ):
+        reader = RangeReader(each)
+        assert bool([len(window) for window in reader.windows() if len(window)]) == (not reason)
+        assert reader.unread == reason
