@@ -101,7 +101,7 @@ class Capture(UnfilteredCapture):
         """Read the capture, exchange by exchange, in the order of their ends."""
         chosen = self._selection
         for window in self.windows():
-            yield from chosen.exchanges(window)
+            yield from map(Exchange.for_programs, chosen.exchanges(window))
 
     def parts(self) -> Iterator[Any]:
         """Yield the rows of `pairs` that pass, window by window, in columns where possible."""

@@ -94,6 +94,7 @@ class Exchange:
         self.is_token = bool(table.token[row])
         self._summaries = summaries
         self._schemas = current()
+        self._is_for_programs = False
 
     def __repr__(self) -> str:
         version = "" if self.api_version is None else f" v{self.api_version}"
@@ -114,6 +115,28 @@ class Exchange:
     @cached_property
     def request(self) -> Message | None:
         """The decoded request; None for an orphan."""
+        return self._prepared(self._decoded_request())
+
+    @cached_property
+    def response(self) -> Message | None:
+        """The decoded response; None without one. An orphan has only a decoded header."""
+        return self._prepared(self._decoded_response())
+
+    def for_programs(self) -> Exchange:
+        """Decode bodies as `BodyFields` from now on, and return this exchange."""
+        self._is_for_programs = True
+        for message in (self.__dict__.get("request"), self.__dict__.get("response")):
+            self._prepared(message)
+        return self
+
+    def _prepared(self, message: Message | None) -> Message | None:
+        if message is not None and self._is_for_programs:
+            from dissector.engine.exchanges.body_fields import wrap_body
+
+            wrap_body(message, self._names)
+        return message
+
+    def _decoded_request(self) -> Message | None:
         frame = self._table.frame(self._table.request, self._row)
         if frame is None:
             return None
@@ -122,9 +145,7 @@ class Exchange:
         with using(self._schemas):
             return decode_request(frame, self.request_bytes, self._broken_off(BROKEN_REQUEST))
 
-    @cached_property
-    def response(self) -> Message | None:
-        """The decoded response; None without one. An orphan has only a decoded header."""
+    def _decoded_response(self) -> Message | None:
         frame = self._table.frame(self._table.response, self._row)
         if frame is None:
             return None
@@ -143,7 +164,7 @@ class Exchange:
     def kept(self) -> Exchange:
         """Return a copy with its own bytes, which outlives the window."""
         with using(self._schemas):
-            return Exchange(
+            kept = Exchange(
                 self._table.detached(self._row),
                 0,
                 capture=self.capture,
@@ -152,6 +173,7 @@ class Exchange:
                 names=self._names,
                 packets=self._packets,
             )
+            return kept.for_programs() if self._is_for_programs else kept
 
     @property
     def messages(self) -> list[Message]:

@@ -176,7 +176,9 @@ class Fields(Emitted):
         fields = out.name("fields")
         out.prepare(f"{fields} = {value}")
         kind = f"{fields}.__class__"
-        out.prepare(f"if {kind} is not Container and {kind} is not dict: raise CodecFallback")
+        is_other = f"{kind} is not Container and {kind} is not dict"
+        is_other += f" and not isinstance({fields}, Container)"
+        out.prepare(f"if {is_other}: raise CodecFallback")
         for member in self.members:
             found = f"{fields}[{member.name!r}]"
             if member.default is not ...:
