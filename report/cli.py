@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -80,6 +81,9 @@ def report(
     page = html_page(figures)
     with open_atomic(output) as file:
         file.write(page.encode("utf-8"))
+    for section, bug in figures.sections.bugs.items():
+        line = f"kafkashark: a bug in kafkashark: report: section {section}: {bug}"
+        print(f"{line}; the other sections are complete", file=sys.stderr)
 
 
 def _limit(option: str, text: str | None, default: int) -> int | None:

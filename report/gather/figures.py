@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, columns_of
 from dissector.engine.tables.column_types import Columns, Integers, row_count
 from dissector.engine.tables.exchange_table import NONE
+from dissector.errors import DissectorError
 from dissector.protocol.context import using
 from dissector.summary.sections import NAMED
 from dissector.summary.upgrade_check import (
@@ -32,6 +33,7 @@ from dissector.summary.version_offers import VersionOffers
 from report.gather.covered_part import Part
 from report.gather.event_digest import EventDigest
 from report.gather.extreme_exchanges import ExtremeExchanges, latency_ns, total_bytes
+from report.gather.sections import Sections
 from report.gather.time_bins import TimeBins
 from timeline.timeline import Timeline
 
@@ -81,6 +83,7 @@ class Figures:
         slowest: Exchanges with the longest latencies.
         largest: Exchanges with the most bytes.
         events: The events.
+        sections: Sections that are incomplete, and why.
         followed: Part of the capture covered by events.
         judged: Part of the capture covered by conformance.
         exchanges: Number of exchanges.
@@ -98,6 +101,7 @@ class Figures:
         default_factory=lambda: ExtremeExchanges(MOST_EXTREME, total_bytes)
     )
     events: EventDigest = field(default_factory=EventDigest)
+    sections: Sections = field(default_factory=Sections)
     exchanges: int = 0
     begin_ns: int = 0
     end_ns: int = 0
@@ -111,6 +115,7 @@ class Figures:
         self._late = LateNames(self.capture.names)
         rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
         self._judge = Judge(rules)
+        self._has_read_error = False
 
     @property
     def capture(self) -> Capture:
@@ -143,7 +148,10 @@ class Figures:
         return self._all_rows("uses")
 
     def _all_rows(self, section: str) -> list[dict[str, Any]]:
-        return self._statistics.first_rows(section, sys.maxsize)[0]
+        def rows() -> list[dict[str, Any]]:
+            return self._statistics.first_rows(section, sys.maxsize)[0]
+
+        return self.sections.run("totals", rows, [])
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -171,25 +179,42 @@ class Figures:
         self.source.observers.append(self._offers.observe)
         source, secrets = self.source, self.wishes.show_secrets
         timeline = Timeline(self.capture, passes=source.passes, show_secrets=secrets)
-        for event in timeline.events(self._followed_windows()):
-            # Requests open at the end of the part may be completed later.
-            if not (self.followed.is_cut and event.event == "left open"):
-                self.events.add(event)
+        windows = self._followed_windows()
+        try:
+            for event in timeline.events(windows):
+                # Requests open at the end of the part may be completed later.
+                if not (self.followed.is_cut and event.event == "left open"):
+                    self.events.add(event)
+        except Exception as error:
+            if self._has_read_error or isinstance(error, DissectorError):
+                raise
+            self.sections.fail("events", error)
+            for _ in windows:  # the other sections need the rest of the capture
+                pass
 
     def _followed_windows(self) -> Iterator[Window]:
         """Read all windows; yield those for trackers."""
+        self._has_read_error = True  # unless the exception is raised outside
         for window in self.source.each_window(gleaning=True):
+            self.sections.read_bytes += len(window.exchanges.data)
             self._add_columns(window)
             judged = self.judged.take(window, whole=False)
             if judged is not None and len(judged.exchanges):
-                with using(self.capture.options.schemas):
-                    self._judge.judge_window(self.capture, judged)
+                self.sections.feed("conformance", partial(self._judge_window, judged))
             followed = self.followed.take(window, whole=True)
-            if followed is not None:
-                yield followed
+            if followed is not None and not self.sections.is_stopped("events"):
+                self._has_read_error = False
+                with self.sections.measuring("events"):
+                    yield followed
+                self._has_read_error = True
             del window, judged, followed  # frees their memory before the next window is read
         for columns in self._late.finish():
             self._add(columns)
+        self._has_read_error = False
+
+    def _judge_window(self, window: Window) -> None:
+        with using(self.capture.options.schemas):
+            self._judge.judge_window(self.capture, window)
 
     def _add_columns(self, window: Window) -> None:
         """Add the matching exchanges of a window."""
@@ -202,10 +227,10 @@ class Figures:
     def _add(self, columns: Columns) -> None:
         if not row_count(columns):
             return
-        self._statistics.add(columns)
-        self.bins.add(columns)
-        self.slowest.add(columns)
-        self.largest.add(columns)
+        self.sections.feed("totals", partial(self._statistics.add, columns))
+        self.sections.feed("time", partial(self.bins.add, columns))
+        for extreme in (self.slowest, self.largest):
+            self.sections.feed("exchanges", partial(extreme.add, columns))
         self.exchanges += row_count(columns)
         for name in ("request_time_ns", "response_time_ns"):
             column = columns[name]

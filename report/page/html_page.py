@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -114,11 +114,10 @@ def _content(figures: Figures) -> dict[str, Any]:
     from markupsafe import Markup
 
     safe = SafeText(show_secrets=figures.wishes.show_secrets)
-    maker = TableMaker(safe)
-    of_exchange = partial(exchange_interval, begin_ns=figures.begin_ns)
-    of_event = partial(event_interval, begin_ns=figures.begin_ns)
-    plots = plot_data(figures.bins, figures.begin_ns, safe)
-    verdict, kafka = figures.verdict, kafka_states(figures.reading)
+    kafka = kafka_states(figures.reading)
+    plots = figures.sections.run(
+        "time", lambda: plot_data(figures.bins, figures.begin_ns, safe), {"x": []}
+    )
     return {
         "name": safe.text(first_words([Path(each).name for each in figures.capture.paths])),
         "facts": [(what, safe.text(value)) for what, value in _facts(figures, len(kafka))],
@@ -131,20 +130,32 @@ def _content(figures: Figures) -> dict[str, Any]:
         "plots": Markup(json_for_script(plots)),
         "has_plots": bool(plots["x"]),
         "span": (0, max((figures.end_ns - figures.begin_ns) / 1e9, 1e-6)),
-        "totals": list(totals_tables(figures, maker)),
-        "errors": error_table(figures, maker),
-        "extremes": list(extreme_tables(figures, TableMaker(safe, of_exchange))),
-        "users": user_table(figures, maker),
-        "software": software_table(figures, maker),
-        "events": event_counts(figures, maker),
-        "event_tables": list(event_tables(figures, TableMaker(safe, of_event))),
-        "lanes": list(_lanes(figures, safe)),
         "events_part": _part_text(figures.followed, "--events"),
         "judged_part": _judged_text(figures),
-        "verdict": None if verdict is None else safe.text(str(verdict)),
-        "findings": None if verdict is None else finding_table(verdict, maker),
-        "upgrades": list(upgrade_tables(figures, maker)),
+        **_tables(figures, safe),
+        "notes": figures.sections.notes,  # complete after all others
     }
+
+
+def _tables(figures: Figures, safe: SafeText) -> dict[str, Any]:
+    """Return the tables and lanes; those of a failed section are empty."""
+    maker = TableMaker(safe)
+    of_exchange = TableMaker(safe, partial(exchange_interval, begin_ns=figures.begin_ns))
+    of_event = TableMaker(safe, partial(event_interval, begin_ns=figures.begin_ns))
+    verdict = figures.sections.run("conformance", lambda: figures.verdict, None)
+    parts: list[tuple[str, str, Callable[[], Any]]] = [
+        ("totals", "totals", lambda: list(totals_tables(figures, maker))),
+        ("totals", "errors", lambda: [error_table(figures, maker)]),
+        ("exchanges", "extremes", lambda: list(extreme_tables(figures, of_exchange))),
+        ("use", "users", lambda: [user_table(figures, maker), software_table(figures, maker)]),
+        ("events", "events", lambda: [event_counts(figures, maker)]),
+        ("events", "event_tables", lambda: list(event_tables(figures, of_event))),
+        ("events", "lanes", lambda: list(_lanes(figures, safe))),
+        ("conformance", "findings", lambda: [finding_table(verdict, maker)] if verdict else []),
+        ("upgrade", "upgrades", lambda: list(upgrade_tables(figures, maker))),
+    ]
+    tables = {name: figures.sections.run(section, work, []) for section, name, work in parts}
+    return tables | {"verdict": None if verdict is None else safe.text(str(verdict))}
 
 
 def _facts(figures: Figures, kafka: int) -> Iterator[tuple[str, str]]:
