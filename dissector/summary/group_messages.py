@@ -292,6 +292,11 @@ _READERS: Mapping[int, _Reader] = {
 GROUP_APIS = frozenset(_READERS)
 """Keys of APIs with events."""
 
+OFFSET_APIS = frozenset(
+    key for key, read in _READERS.items() if read in (_commit, _fetch_offsets, _end_transaction)
+)
+"""Keys of APIs that show committed offsets."""
+
 
 def _topic(item: Any) -> Topic:
     """Return the name of a topic, or its id in the versions without a name."""

@@ -17,6 +17,7 @@ from dissector.summary.group_events import (
     Topic,
     TransactionEnded,
 )
+from dissector.summary.transactional_commits import TransactionalCommits
 
 _MAX_FORMER = 1_000
 """Maximum number of kept former members per group."""
@@ -131,16 +132,16 @@ class GroupStates:
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupState] = {}
-        self._in_transaction: dict[str, list[Committed]] = {}
+        self._commits = TransactionalCommits()
 
     def apply(self, event: GroupEvent, coordinator: str) -> None:
         """Apply an event; events must be in the order of the capture."""
+        if isinstance(event, Committed | TransactionEnded):
+            for each in self._commits.settle(event):
+                self._group(each.group_id).offsets.update(each.offsets)
         if isinstance(event, TransactionEnded):
-            for committed in self._in_transaction.pop(event.transactional_id, ()):
-                if event.is_committed:
-                    self.apply(replace(committed, transactional_id=None), "")
             return
-        group = self.groups.setdefault(event.group_id, GroupState(event.group_id))
+        group = self._group(event.group_id)
         group.coordinator = coordinator or group.coordinator
         match event:
             case Joining():
@@ -150,11 +151,9 @@ class GroupStates:
                 group.apply_generation(event)
             case Left():
                 group.remove(event.members)
-            case Committed():
-                if event.transactional_id is not None:
-                    self._in_transaction.setdefault(event.transactional_id, []).append(event)
-                else:
-                    group.offsets.update(event.offsets)
+
+    def _group(self, group_id: str) -> GroupState:
+        return self.groups.setdefault(group_id, GroupState(group_id))
 
     def resolve(self, name: Callable[[Topic], str]) -> None:
         """Replace topic ids by names."""
