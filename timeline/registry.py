@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from timeline.groups.classic_group_tracker import ClassicGroups
 from timeline.groups.epoch_group_tracker import EpochGroups
 from timeline.groups.group_deletions import GroupDeletions
+from timeline.groups.lag_history import GroupLagHistory
 from timeline.trackers.close_tracker import ClosedConnections
 from timeline.trackers.cluster_tracker import ClusterChanges
 from timeline.trackers.connection_tracker import Connections
@@ -16,7 +17,7 @@ from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_tracker import Transactions
 
 _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
-    "group": (ClassicGroups, EpochGroups, GroupDeletions),
+    "group": (ClassicGroups, EpochGroups, GroupDeletions, GroupLagHistory),
     "producer": (Producers,),
     "transaction": (Transactions,),
     "consumer": (Consumers,),

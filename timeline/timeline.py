@@ -178,6 +178,10 @@ class Timeline:
             with using(self._capture.options.schemas):
                 found = fetched_batches(table, tracker.wanted_producers())
                 counts = fetch_counts(table, summaries.errors) if tracker.counts_fetches else []
+            if tracker.follows_lags:
+                name = self._capture.names.name
+                with using(self._capture.options.schemas):
+                    self._order.add(tracker.observe_offsets(table, name, observed_at))
             for row, producer_id, epoch in found:
                 self._order.add(tracker.observe_fetched(observed_at(row), producer_id, epoch))
             for each in counts:

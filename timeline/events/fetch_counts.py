@@ -1,4 +1,4 @@
-"""Counts of Fetch exchanges in a window, by connection and hour: total, empty, lag."""
+"""Counts of Fetch exchanges in a window, by connection and hour: total, empty, positions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ _LAST_OFFSET_DELTA_AT = 23
 """Position of the last offset delta in a batch of magic 2, an int32."""
 
 
-class Lag(NamedTuple):
+class Position(NamedTuple):
     """
-    Distance of a client to the high watermark of a partition, after Fetch responses with records.
+    How far a client has fetched a partition: records behind the high watermark.
+
+    It is no lag of a group, which depends on committed offsets: clients fetch ahead.
 
     Attributes:
         topic: Topic name or id.
         partition: Partition number.
-        last: Lag after the last Fetch.
-        most: Highest lag.
-        most_row: Row of the Fetch with the highest lag.
+        last: Records behind after the last Fetch with records.
+        most: Most records behind.
+        most_row: Row of that Fetch.
     """
 
     topic: str | UUID
@@ -51,7 +53,7 @@ class FetchCounts:
         count: Number of exchanges.
         empty: Number of responses without records.
         empty_ns: Total latency of these (long polls).
-        lags: Lag of partitions with records.
+        positions: Of partitions with records.
     """
 
     hour: int
@@ -60,7 +62,7 @@ class FetchCounts:
     count: int
     empty: int
     empty_ns: int
-    lags: list[Lag]
+    positions: list[Position]
 
 
 def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
@@ -74,7 +76,7 @@ def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
     keys = np.stack((hours, chosen.connection), axis=1)
     groups, inverse = np.unique(keys, axis=0, return_inverse=True)
     group = inverse.ravel()
-    is_full, lags = _read_lags(chosen, rows, group)
+    is_full, positions = _read_positions(chosen, rows, group)
     took_ns = chosen.response.time_ns - chosen.request.time_ns
     found = []
     for number, hour in enumerate(groups[:, 0].tolist()):
@@ -88,15 +90,15 @@ def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
                 len(at),
                 len(empty),
                 int(took_ns[empty].sum()),
-                lags[number],
+                positions[number],
             )
         )
     return found
 
 
-def field_lags(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[Ints, Ints]:
+def records_behind(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[Ints, Ints]:
     """
-    Return the lag after fetched `records` fields: distance of their end to the high watermark.
+    Return how far fetched `records` fields end behind the high watermark.
 
     Args:
         table: The exchanges.
@@ -104,7 +106,7 @@ def field_lags(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[
         found: Batches in the fields.
 
     Returns:
-        Numbers of fields that end in a batch of magic 2, and their lags; NONE if unknown.
+        Numbers of fields that end in a batch of magic 2, and their distances; NONE if unknown.
     """
     is_last = np.append(np.diff(found.field) != 0, True)[: len(found)]
     last = np.flatnonzero(is_last & (found.magic == 2))
@@ -113,23 +115,23 @@ def field_lags(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[
     low = table.int16_at(delta_at + 2) & 0xFFFF
     next_offset = found.column(BASE_OFFSET)[last] + (table.int16_at(delta_at) << 16 | low) + 1
     high_watermark = fields.high_watermark[field]
-    lag = np.where(high_watermark < 0, NONE, np.maximum(0, high_watermark - next_offset))
-    return field, lag
+    behind = np.where(high_watermark < 0, NONE, np.maximum(0, high_watermark - next_offset))
+    return field, behind
 
 
-def _read_lags(
+def _read_positions(
     chosen: Exchanges, rows: Ints, group: Ints
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], dict[int, list[Lag]]]:
-    """Return whether each fetch has records, and the lags of each group."""
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], dict[int, list[Position]]]:
+    """Return whether each fetch has records, and the positions of each connection and hour."""
     is_full = np.zeros(len(rows), np.bool_)
     fields = locate_records(chosen)
     is_full[fields.row] = is_full[fields.undecoded] = True
     found = find_batches(
         chosen.data, chosen.carry_over, fields.start, fields.length, fields.may_be_cut
     )
-    field, lag = field_lags(chosen, fields, found)
-    known: dict[int, dict[tuple[int, int], Lag]] = defaultdict(dict)
-    columns = (group[fields.row[field]], fields.topic[field], fields.partition[field], lag)
+    field, distance = records_behind(chosen, fields, found)
+    known: dict[int, dict[tuple[int, int], Position]] = defaultdict(dict)
+    columns = (group[fields.row[field]], fields.topic[field], fields.partition[field], distance)
     values = zip(*(each.tolist() for each in columns), rows[fields.row[field]], strict=True)
     for number, topic, partition, behind, row in values:
         if behind != NONE:
@@ -137,8 +139,8 @@ def _read_lags(
             most, most_row = behind, int(row)
             if before is not None and before.most >= behind:
                 most, most_row = before.most, before.most_row
-            known[number][topic, partition] = Lag(
+            known[number][topic, partition] = Position(
                 fields.topics[topic], partition, behind, most, most_row
             )
-    lags = defaultdict(list, {number: list(each.values()) for number, each in known.items()})
-    return is_full, lags
+    found = {number: list(each.values()) for number, each in known.items()}
+    return is_full, defaultdict(list, found)

@@ -46,10 +46,14 @@ class ClientHours(ABC, Generic[HourT]):
         self._hours.clear()
 
     def _enter(
-        self, hour: int, first: ObservedExchange, last: ObservedExchange
+        self,
+        hour: int,
+        first: ObservedExchange,
+        last: ObservedExchange,
+        subject: str | None = None,
     ) -> Generator[Event, None, HourT]:
-        """Yield the client's completed hour; return the current one."""
-        client = client_of(first)
+        """Yield the completed hour of a subject, by default the client; return the current one."""
+        client = subject or client_of(first)
         state = self._hours.use(client)
         if state.count and state.hour < hour:
             yield self._event(client, state, first.time_ns, certain=True)

@@ -1,4 +1,4 @@
-"""Fetched data of clients by hour: empty responses, long polls, lag."""
+"""Fetched data of clients by hour: empty responses, long polls, positions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from timeline.events.event import Event
-from timeline.events.fetch_counts import FetchCounts, Lag
+from timeline.events.fetch_counts import FetchCounts, Position
 from timeline.events.words import counted, duration
 from timeline.trackers.client_hours import ClientHours, Hour
 from timeline.trackers.tracker import ObservedAt, Tracker
 
 MAX_PARTITIONS = 10_000
-"""Maximum number of partitions per client with a retained lag."""
+"""Maximum number of partitions per client with a retained position."""
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class FetchHour(Hour):
 
     empty: int = 0
     empty_ns: int = 0
-    lag: dict[tuple[str, int], int] = field(default_factory=dict)
+    behind: dict[tuple[str, int], int] = field(default_factory=dict)
     most: int = -1
     most_packet: int = 0
     most_place: tuple[str, int] = ("", 0)
@@ -40,20 +40,24 @@ class FetchHours(ClientHours[FetchHour]):
         state.count += counts.count
         state.empty += counts.empty
         state.empty_ns += counts.empty_ns
-        for lag in counts.lags:
-            self._add_lag(state, lag, observed_at)
+        for position in counts.positions:
+            self._add_position(state, position, observed_at)
 
-    def _add_lag(self, state: FetchHour, lag: Lag, observed_at: ObservedAt) -> None:
-        """Add the lag of a partition after a Fetch with records."""
-        most = observed_at(lag.most_row)
-        topic = lag.topic if isinstance(lag.topic, str) else most.exchange.known_topic(lag.topic)
-        place = topic or str(lag.topic), lag.partition
-        if place in state.lag or len(state.lag) < MAX_PARTITIONS:
-            state.lag[place] = lag.last
+    def _add_position(self, state: FetchHour, position: Position, observed_at: ObservedAt) -> None:
+        """Add the position in a partition after a Fetch with records."""
+        most = observed_at(position.most_row)
+        topic: str | None
+        if isinstance(position.topic, str):
+            topic = position.topic
+        else:
+            topic = most.exchange.known_topic(position.topic)
+        place = topic or str(position.topic), position.partition
+        if place in state.behind or len(state.behind) < MAX_PARTITIONS:
+            state.behind[place] = position.last
         packet = most.evidence.first_packet
-        if (lag.most, -packet) > (state.most, -state.most_packet):
+        if (position.most, -packet) > (state.most, -state.most_packet):
             state.most_packet = packet
-            state.most, state.most_place = lag.most, place
+            state.most, state.most_place = position.most, place
             state.proof["most"] = most.evidence
 
     def _text(self, state: FetchHour) -> str:
@@ -65,7 +69,7 @@ class FetchHours(ClientHours[FetchHour]):
         if state.most >= 0:
             topic, partition = state.most_place
             text += (
-                f"; lag at most {state.most} ({topic} {partition}), "
-                f"{sum(state.lag.values())} in all partitions at the end"
+                f"; fetch position at most {state.most} records behind ({topic} {partition}), "
+                f"{sum(state.behind.values())} in all partitions at the end"
             )
         return text

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, NamedTuple, TypeAlias
+from uuid import UUID
 
+from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.api import Kind
 from timeline.events.closes import Close
 from timeline.events.connect_attempts import Attempt
@@ -46,6 +48,7 @@ class Tracker:
         sees_unanswered: Whether all unanswered requests are observed.
         counts_fetches: Whether counts of Fetch are observed.
         counts_produces: Whether counts of Produce are observed.
+        follows_lags: Whether changes of the lag of groups are observed.
         sees_closes: Whether ends of connections are observed.
         selections: Further observed exchanges.
     """
@@ -56,6 +59,7 @@ class Tracker:
     sees_unanswered: ClassVar[bool] = False
     counts_fetches: ClassVar[bool] = False
     counts_produces: ClassVar[bool] = False
+    follows_lags: ClassVar[bool] = False
     sees_closes: ClassVar[bool] = False
     selections: ClassVar[tuple[Selection, ...]] = ()
 
@@ -83,6 +87,12 @@ class Tracker:
 
     def observe_produces(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Process the counts of Produce on a connection in a window, if `counts_produces`."""
+        yield from ()
+
+    def observe_offsets(
+        self, table: Exchanges, name: Callable[[str | UUID], str], observed_at: ObservedAt
+    ) -> Iterator[Event]:
+        """Process the offsets and high watermarks of a window, if `follows_lags`."""
         yield from ()
 
     def observe_close(self, close: Close) -> Iterator[Event]:

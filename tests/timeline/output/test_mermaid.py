@@ -19,7 +19,7 @@ def test_each_event_is_a_note_below_its_exchanges() -> None:
         "    p1->>p2: JoinGroup (packet 74)",
         "    p2-->>p1: JoinGroup (packet 75)",
     ]
-    assert sum(line.startswith("    Note over") for line in lines) == 7
+    assert sum(line.startswith("    Note over") for line in lines) == 8
     assert sum("(packet 74)" in line for line in lines) == 1
     syntax = r"    (participant p\d+ as .+|p\d+--?>>p\d+: .+|Note over p\d+(,p\d+)?: .+)"
     assert all(re.fullmatch(syntax, line) for line in lines[1:])

@@ -78,6 +78,6 @@ def test_fetches_by_the_hour(version: int) -> None:
     assert (hour.certain, rest.certain) == (True, False)
     assert hour.text.startswith("3 fetches in 8")
     assert "ms, 2 without records, which waited 80" in hour.text
-    assert f"lag at most {100 - 10 - len(RECORDS)} (" in hour.text
+    assert f"fetch position at most {100 - 10 - len(RECORDS)} records behind (" in hour.text
     assert rest.text.startswith("1 fetch in")
     assert {each.api for each in hour.evidence} == {"Fetch"}

@@ -97,11 +97,12 @@ class Trace:
             return
         rows = self._chosen(window)
         exchanges = window_exchanges(self._capture, window, rows, self._tracks, self._mask)
-        if not len(exchanges):
-            return
-        if not self._has_clock:
+        if len(exchanges) and not self._has_clock:
             self._has_clock = True
             self._write(clock_packet(int(exchanges.begin_ns.min())))
+        self._counters.add_group_lags(window, rows)
+        if not len(exchanges):
+            return
         table = exchanges.table
         fields = locate_records(table)
         found = find_batches(
@@ -109,7 +110,7 @@ class Trace:
         )
         self._slices.add(exchanges, self._flows.find(table, fields, found))
         self._counters.add(exchanges, complete_ns)
-        self._counters.add_lags(exchanges, fields, found)
+        self._counters.add_positions(exchanges, fields, found)
 
     def _add_event(self, event: Event) -> None:
         """Write an event to the track of its subject."""

@@ -1,19 +1,19 @@
-"""Counters: requests in flight, bytes, lag, throttle times."""
+"""Counters: requests in flight, bytes, fetch positions, lag of groups, throttle times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from uuid import UUID
 
 import numpy as np
 
 from dissector.engine.fields.field_predicates import matches_any_value
-from dissector.engine.reading.capture import Capture
+from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.records.batch_table import Batches
 from dissector.engine.records.record_locator import RecordFields
 from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, Ints
-from timeline.events.fetch_counts import field_lags
+from dissector.summary.group_lag import GroupLags, Place
+from timeline.events.fetch_counts import records_behind
 from timeline.events.observed_exchange import reliable_body
 from timeline.output.perfetto.packets import counter_packets
 from timeline.output.perfetto.running_sums import RunningSums
@@ -38,6 +38,7 @@ class Counters:
         """Start; `write` receives packets, `mask` masks credentials in names."""
         self._capture, self._tracks, self._write, self._mask = capture, tracks, write, mask
         self._sums = RunningSums(write)
+        self._lags = GroupLags()
         self._throttled_until: dict[int, int] = {}
 
     def add(self, exchanges: WindowExchanges, complete_ns: int) -> None:
@@ -57,10 +58,12 @@ class Counters:
         self._sums.write_before(complete_ns)
         self._add_throttling(exchanges)
 
-    def add_lags(self, exchanges: WindowExchanges, fields: RecordFields, found: Batches) -> None:
-        """Process the records of a window."""
-        field, lag = field_lags(exchanges.table, fields, found)
-        field, lag = field[lag != NONE], lag[lag != NONE]
+    def add_positions(
+        self, exchanges: WindowExchanges, fields: RecordFields, found: Batches
+    ) -> None:
+        """Process the records of a window: how far clients have fetched."""
+        field, behind = records_behind(exchanges.table, fields, found)
+        field, behind = field[behind != NONE], behind[behind != NONE]
         row = fields.row[field]
         place = fields.topic[field] << 32 | fields.partition[field] & 0xFFFFFFFF
         codes, found_places = distinct(place)
@@ -68,10 +71,37 @@ class Counters:
         tracks = []
         for each in lanes.tolist():
             topic, partition = divmod(int(found_places[each & 0xFFFFFFFF]), 2**32)
-            tracks.append(self._lag_track(each >> 32, fields.topics[topic], partition))
+            name = self._capture.names.name(fields.topics[topic])
+            name = f"fetch position {self._mask(name)} {partition}"
+            tracks.append(self._counter(each >> 32, name, "records behind"))
         track = np.array(tracks, np.int64)[keys] if len(keys) else keys
-        shown = track != NONE
-        self._write(counter_packets(track[shown], exchanges.end_ns[row][shown], lag[shown]))
+        self._write_points(track, exchanges.end_ns[row], behind)
+
+    def add_group_lags(self, window: Window, chosen: Ints | None) -> None:
+        """
+        Process the offsets of a window: the lag of groups, as `kafkashark groups` shows it.
+
+        Args:
+            window: The window.
+            chosen: Rows with committed offsets that count; None for all. High watermarks of all
+                Fetch responses count, as a filter of a group passes none.
+        """
+        reading, table, names = self._capture.reading, window.exchanges, self._capture.names
+        assert reading is not None
+        points = self._lags.read(
+            table, lambda row: reading.exchange(table, row, names), names.name, chosen
+        )
+        codes, numbers = distinct(points.place)
+        places = [self._lags.places[each] for each in numbers.tolist()]
+        parts = [
+            self._lag_track(each, f"lag {self._mask(each.topic)} {each.partition}")
+            for each in places
+        ]
+        totals = [self._lag_track(each, "lag") for each in places]
+        known = points.lag != NONE
+        for tracks, values in ((parts, points.lag), (totals, points.total)):
+            track = np.array(tracks, np.int64)[codes] if len(codes) else codes
+            self._write_points(track[known], points.time_ns[known], values[known])
 
     def finish(self) -> None:
         """Write pending values at the end of the capture."""
@@ -84,12 +114,23 @@ class Counters:
         tracks = [self._tracks.counter(each, name, unit) for each in found.tolist()]
         return np.array(tracks, np.int64)[codes] if len(codes) else codes
 
-    def _lag_track(self, client: int, topic: str | UUID, partition: int) -> int:
-        """Return the lag counter of a partition; NONE beyond the limit."""
-        name = f"lag {self._mask(self._capture.names.name(topic))} {partition}"
-        if not self._tracks.has_room(client, name):
+    def _lag_track(self, place: Place, name: str) -> int:
+        """Return a counter below the events of a group; NONE beyond the limit."""
+        groups, group = self._tracks.child(0, "groups"), self._mask(place.group)
+        if not self._tracks.has_room(groups, group):
             return NONE
-        return self._tracks.counter(client, name, "records")
+        return self._counter(self._tracks.child(groups, group), name, "records")
+
+    def _counter(self, parent: int, name: str, unit: str) -> int:
+        """Return a counter; NONE beyond the limit."""
+        if not self._tracks.has_room(parent, name):
+            return NONE
+        return self._tracks.counter(parent, name, unit)
+
+    def _write_points(self, track: Ints, time_ns: Ints, value: Ints) -> None:
+        """Write the points of counters; NONE is no counter."""
+        shown = track != NONE
+        self._write(counter_packets(track[shown], time_ns[shown], value[shown]))
 
     def _add_throttling(self, exchanges: WindowExchanges) -> None:
         """Write the throttle time at its response, and 0 when it has passed (KIP-219)."""

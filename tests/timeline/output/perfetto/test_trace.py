@@ -115,12 +115,12 @@ def test_counters_are_sums_over_exchanges(capture: Path, tmp_path: Path) -> None
             assert trace.counters[f"broker {broker}", f"{side} bytes"][-1][1] == total
 
 
-def test_lag_is_relative_to_the_high_watermark(tmp_path: Path) -> None:
+def test_fetch_positions_are_relative_to_the_high_watermark(tmp_path: Path) -> None:
     trace = trace_of(GROUP, tmp_path)
     shown = {
         (*track, *point)
         for track, points in trace.counters.items()
-        if track[-1].startswith("lag ")
+        if track[-1].startswith("fetch position ")
         for point in points
     }
     wanted = set()
@@ -136,10 +136,24 @@ def test_lag_is_relative_to_the_high_watermark(tmp_path: Path) -> None:
                 ]
                 if own:
                     lag = partition.high_watermark - own[-1]["offset"] - 1
-                    name = f"lag {own[-1]['topic']} {partition.partition_index}"
+                    name = f"fetch position {own[-1]['topic']} {partition.partition_index}"
                     client = f"client {each.client_id} at 127.0.0.1"
                     wanted.add((client, name, each.response_time_ns, lag))
     assert shown == wanted != set()
+
+
+@pytest.mark.parametrize("words", [(), ("-Y", "api == OffsetCommit")])
+def test_the_lag_of_groups_is_that_of_their_offsets(tmp_path: Path, words: tuple[str, ...]) -> None:
+    capture = FOLDER / "demo.pcap"
+    counters = trace_of(capture, tmp_path, *words).counters
+    last = {
+        track[-1]: points[-1][1]
+        for track, points in counters.items()
+        if track[:2] == ("groups", "billing")
+    }
+    partitions = {0: 50, 1: 4, 2: 2}  # as in `kafkashark groups`
+    wanted = {f"lag demo.orders {number}": lag for number, lag in partitions.items()}
+    assert last == {**wanted, "lag": 56}
 
 
 def test_throttle_times_end(tmp_path: Path) -> None:
@@ -223,7 +237,7 @@ def test_the_trace_does_not_depend_on_windows() -> None:
         sums = {
             track: points
             for track, points in trace.counters.items()
-            if not track[-1].startswith("lag")
+            if not track[-1].startswith(("lag", "fetch position"))
         }
         return sorted(slices), sums
 

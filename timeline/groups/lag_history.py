@@ -1,0 +1,147 @@
+"""
+Lag of groups by hour: the highest, the last, by partition, and since when there is one.
+
+It is the lag of `kafkashark groups`: the high watermark less the committed offset. Where a client
+fetches is no lag, as clients fetch ahead of what they have processed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+from uuid import UUID
+
+import numpy as np
+
+from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.summary.group_lag import GroupLags, LagPoints, Place
+from timeline.events.event import Event
+from timeline.events.fetch_counts import HOUR_NS
+from timeline.events.observed_exchange import ObservedExchange
+from timeline.events.states import Fresh, States
+from timeline.events.words import duration, listed
+from timeline.trackers.client_hours import ClientHours, Hour
+from timeline.trackers.tracker import ObservedAt, Tracker
+
+MAX_PARTITIONS = 10_000
+"""Maximum number of partitions per group with a named lag."""
+
+
+@dataclass(slots=True)
+class LagHour(Hour):
+    """The lag of a group within an hour."""
+
+    most: int = -1
+    last: int = 0
+    since_ns: int | None = None
+    until_ns: int = 0
+    lags: dict[Place, int] = field(default_factory=dict)
+
+
+class GroupLagHistory(Tracker):
+    """Follows the lag of all groups with committed offsets."""
+
+    kind: ClassVar[str] = "group"
+    follows_lags: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._lags = GroupLags()
+        self._hours = LagHours(self)
+
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
+        """Ignore single exchanges."""
+        yield from ()
+
+    def observe_offsets(
+        self, table: Exchanges, name: Callable[[str | UUID], str], observed_at: ObservedAt
+    ) -> Iterator[Event]:
+        """Process the changes of lag in a window."""
+        points = self._lags.read(table, lambda row: observed_at(row).exchange, name)
+        yield from self._hours.add(points, self._lags.places, observed_at)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report the hours open at the end of the capture."""
+        yield from self._hours.finish(now_ns)
+
+
+class LagHours(ClientHours[LagHour]):
+    """The current hour of each group, for one tracker."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        super().__init__(tracker, "lag", LagHour)
+        self._since: States[str, int | None] = States(Fresh(type(None)))
+        self._lags: States[str, dict[Place, int]] = States(Fresh(dict))
+
+    def add(
+        self, points: LagPoints, places: list[Place], observed_at: ObservedAt
+    ) -> Iterator[Event]:
+        """Add the changes in a window; yield completed hours."""
+        if not len(points.place):
+            return
+        numbers: dict[str, int] = {}
+        of_place = [numbers.setdefault(each.group, len(numbers)) for each in places]
+        group = np.array(of_place, np.int64)[points.place]
+        keys = np.stack((points.time_ns // HOUR_NS, group), axis=1)
+        names = list(numbers)
+        for hour, number in np.unique(keys, axis=0).tolist():
+            rows = np.flatnonzero((keys[:, 0] == hour) & (group == number))
+            yield from self._add(names[number], hour, rows, points, places, observed_at)
+
+    def _add(
+        self,
+        group: str,
+        hour: int,
+        at: Ints,
+        points: LagPoints,
+        places: list[Place],
+        observed_at: ObservedAt,
+    ) -> Iterator[Event]:
+        """Add the changes of a group within an hour."""
+        first, last = (observed_at(int(points.row[each])) for each in (at[0], at[-1]))
+        state = yield from self._enter(hour, first, last, group)
+        total = points.total[at]
+        state.count += len(at)
+        state.last = int(total[-1])
+        highest = int(total.argmax())
+        if total[highest] > state.most:
+            state.most = int(total[highest])
+            state.proof["most"] = observed_at(int(points.row[at[highest]])).evidence
+        begin = self._begin_of_lag(group, total, points.time_ns[at])
+        state.since_ns = self._since.get(group)
+        if begin is not None:
+            state.proof["since"] = observed_at(int(points.row[at[begin]])).evidence
+        lags = self._lags.use(group)
+        for number, lag in zip(points.place[at].tolist(), points.lag[at].tolist(), strict=True):
+            if places[number] in lags or len(lags) < MAX_PARTITIONS:
+                lags[places[number]] = lag
+
+    def _begin_of_lag(self, group: str, total: Ints, time_ns: Ints) -> int | None:
+        """Follow since when a group has a lag; return which of the changes began it, if any."""
+        zeros = np.flatnonzero(total <= 0)
+        begin = int(zeros[-1]) + 1 if len(zeros) else 0
+        if begin == len(total):
+            self._since.put(group, None)
+            return None
+        if not len(zeros) and self._since.get(group) is not None:
+            return None
+        self._since.put(group, int(time_ns[begin]))
+        return begin
+
+    def _event(self, client: str, state: LagHour, time_ns: int, *, certain: bool) -> Event:
+        """Return the event of an hour, with the lag of each partition then."""
+        state.until_ns = time_ns
+        lags = self._lags.get(client, {})
+        state.lags = {place: lag for place, lag in lags.items() if lag not in (0, NONE)}
+        return super()._event(client, state, time_ns, certain=certain)
+
+    def _text(self, state: LagHour) -> str:
+        text = f"lag at most {state.most} in all partitions, {state.last} at the end"
+        if state.last:
+            ordered = sorted(state.lags.items(), key=lambda each: (-each[1], each[0]))
+            text += (
+                f": {listed(f'{place.topic} {place.partition}: {lag}' for place, lag in ordered)}"
+            )
+        if state.since_ns is not None:
+            text += f"; above 0 for {duration(state.until_ns - state.since_ns)}"
+        return text
