@@ -17,6 +17,7 @@ from timeline.events.event import Event
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import States
 from timeline.events.words import counted, duration, listed, member_name, partitions_text
+from timeline.groups.coordinator_absence import AWAY
 from timeline.groups.epoch_state import (
     JOINS,
     LEAVES,
@@ -34,7 +35,6 @@ CONSUMER, SHARE, STREAMS = 68, 76, 88
 """Keys of ConsumerGroupHeartbeat, ShareGroupHeartbeat and StreamsGroupHeartbeat."""
 
 FENCED = {"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"}
-NOT_NOW = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 
 MAX_MEMBERS = 10_000
 """Maximum number of retained members per group."""
@@ -56,10 +56,12 @@ class EpochGroups(Tracker):
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Process a heartbeat."""
-        if observed.request is None or observed.response is None or observed.error in NOT_NOW:
+        if observed.request is None or observed.response is None:
             return
         group = self._groups.use((observed.request.group_id, observed.broker))
-        if observed.error:
+        if observed.error in AWAY:
+            group.away_ns = observed.end_ns
+        elif observed.error:
             yield from self._refused(group, observed)
         elif observed.request.member_epoch in (LEAVES, LEAVES_STATIC):
             yield from self._leave(group, observed)
@@ -249,7 +251,8 @@ def _cause(group: EpochGroup, rebalance: Rebalance) -> tuple[str, str, bool]:
         text = " and ".join(dict.fromkeys(each.text for each in triggers[:3]))
         return triggers[0].word, text, known
     for member in list(group.members.values()):
-        silent_ns = rebalance.time_ns - member.active_ns
+        # A coordinator that loads the group begins the session timeouts anew.
+        silent_ns = rebalance.time_ns - max(member.active_ns, group.away_ns)
         missed_ns = MISSED_HEARTBEATS * member.interval_ms * 1_000_000
         if member.epoch < rebalance.epoch and 0 < missed_ns < silent_ns:
             del group.members[member.member_id]

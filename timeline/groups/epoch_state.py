@@ -105,6 +105,7 @@ class EpochGroup:
         last_trigger: Trigger of the current epoch.
         rebalance: The current rebalance; None without one.
         since_ns: Time at which the last epoch was reached.
+        away_ns: Last time at which the broker was not, or not yet, the coordinator.
     """
 
     name: str
@@ -115,6 +116,7 @@ class EpochGroup:
     last_trigger: Trigger | None = None
     rebalance: Rebalance | None = None
     since_ns: int | None = None
+    away_ns: int = 0
 
     def assignments(self) -> dict[str, str]:
         """Return the assignment of each member as text."""

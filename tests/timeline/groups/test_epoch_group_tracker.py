@@ -96,6 +96,14 @@ def test_a_silent_member_is_an_uncertain_cause() -> None:
     )
 
 
+def test_a_coordinator_that_was_away_begins_session_timeouts_anew() -> None:
+    beats = joined_pair()
+    beats.scene.wait_ms(5000)
+    beats.beat("a", 2, 0, error=14)
+    beats.beat("a", 2, 3)
+    assert only(events_of(beats.scene, "group"), "rebalance")[-1].cause == "unknown"
+
+
 def test_the_cause_is_unknown_without_an_explaining_request() -> None:
     beats = joined_pair()
     beats.beat("b", 2, 3)
