@@ -98,9 +98,11 @@ def _with_objects(found: Marks, rows: Ints, exchange: Callable[[int], Exchange])
                     place = row, len(topics) - 1, each.partition_index
                     more.append((*place, each.high_watermark))
     columns = np.array(more, np.int64).reshape(-1, 4).T
-    joined = [np.concatenate(pair) for pair in zip(found[:4], columns, strict=True)]
+    known = (found.row, found.topic, found.partition, found.offset)
+    joined = [np.concatenate(pair) for pair in zip(known, columns, strict=True)]
     order = np.argsort(joined[0], kind="stable")
-    return Marks(*(each[order] for each in joined), topics)
+    row, topic, partition, offset = (each[order] for each in joined)
+    return Marks(row, topic, partition, offset, topics)
 
 
 @dataclass(slots=True)

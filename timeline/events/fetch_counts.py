@@ -142,5 +142,5 @@ def _read_positions(
             known[number][topic, partition] = Position(
                 fields.topics[topic], partition, behind, most, most_row
             )
-    found = {number: list(each.values()) for number, each in known.items()}
-    return is_full, defaultdict(list, found)
+    positions = {number: list(each.values()) for number, each in known.items()}
+    return is_full, defaultdict(list, positions)

@@ -63,8 +63,8 @@ def find_cause(before: Generation | None, generation: Generation) -> Cause:
         cause = Cause(begin_ns, "unknown", "no captured request explains it", signal, False)
     else:
         certain = before.is_complete and generation.member_ids is not None
-        proof = (*causes[0].evidence, *signal)
-        cause = causes[0]._replace(evidence=proof, certain=certain)
+        cause = causes[0]
+        cause = cause._replace(evidence=(*cause.evidence, *signal), certain=certain)
     return _after_absence(cause, before, generation)
 
 

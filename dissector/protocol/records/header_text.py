@@ -9,11 +9,11 @@ def header_text(key: str, value: bytes | str | None) -> str:
 
     A value that is not UTF-8 is `{"hex": "..."}`, a null value `null`.
     """
+    if isinstance(value, str):
+        return f"{key}={value}"
     if value is None:
         return f"{key}=null"
-    if isinstance(value, bytes):
-        try:
-            value = value.decode("utf-8")
-        except UnicodeDecodeError:
-            value = f'{{"hex": "{value.hex()}"}}'
-    return f"{key}={value}"
+    try:
+        return f"{key}={value.decode('utf-8')}"
+    except UnicodeDecodeError:
+        return f'{key}={{"hex": "{value.hex()}"}}'
