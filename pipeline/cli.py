@@ -29,6 +29,7 @@ others.
 ALL_FIELDS = "all"
 
 _READS_ALL = Reads(folder_files=("*",))
+
 MAX_REPORTED = 10
 """Captures named on stderr, if they could not be read; the table `problems` has all."""
 
