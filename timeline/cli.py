@@ -85,7 +85,7 @@ def timeline(
         _export_spans(source, otlp, show_secrets)
         return
     passes = None if source.filter is None else source.passes
-    found = Timeline(source.capture, chosen, passes, show_secrets=show_secrets)
+    found = Timeline(source.capture, chosen, passes, show_secrets=show_secrets, live=source.is_live)
     windows = source.each_window(gleaning=True)
     if form == "perfetto":
         with open_atomic(output) as file:
@@ -100,7 +100,9 @@ def timeline(
     events = found.events(windows)
     match form:
         case "text":
-            write_lines(event_lines(events, terminal_width(output)), output)
+            write_lines(
+                event_lines(events, lambda: source.begin_ns, terminal_width(output)), output
+            )
         case "mermaid":
             write_lines(mermaid_lines(events), output)
         case "parquet":

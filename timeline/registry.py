@@ -8,6 +8,7 @@ from timeline.groups.classic_group_tracker import ClassicGroups
 from timeline.groups.epoch_group_tracker import EpochGroups
 from timeline.groups.group_deletions import GroupDeletions
 from timeline.groups.lag_history import GroupLagHistory
+from timeline.trackers.access_tracker import Access
 from timeline.trackers.close_tracker import ClosedConnections
 from timeline.trackers.cluster_tracker import ClusterChanges
 from timeline.trackers.connection_tracker import Connections
@@ -21,7 +22,7 @@ _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
     "producer": (Producers,),
     "transaction": (Transactions,),
     "consumer": (Consumers,),
-    "connection": (Connections, ClosedConnections),
+    "connection": (Connections, Access, ClosedConnections),
     "cluster": (ClusterChanges,),
 }
 

@@ -22,7 +22,7 @@ from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges, Ints
 from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
-from timeline.events.closes import Closes, wait_to_the_end
+from timeline.events.closes import Closes
 from timeline.events.connect_attempts import ConnectAttempts
 from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import KINDS, Event
@@ -31,12 +31,22 @@ from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.produce_counts import produce_counts
+from timeline.events.repeats import Repeats
 from timeline.events.traffic_losses import TrafficLosses
+from timeline.events.waits import Waits
 from timeline.events.words import masked
 from timeline.registry import trackers_of
+from timeline.trackers.login_rounds import login_rows
 from timeline.trackers.tracker import ObservedAt, Selection, Tracker
 
-_STATE = ("_trackers", "_losses", "_order", "_progress", "_numbering", "_closes", "_attempts")
+_STATE = (
+    *("_trackers", "_losses", "_repeats", "_order", "_progress", "_numbering"),
+    *("_closes", "_attempts"),
+)
+
+
+LIVE_NS = 10 * 10**9
+"""Limit of the time for which events of a live capture wait for equal, or for earlier ones."""
 
 
 class Timeline:
@@ -49,6 +59,7 @@ class Timeline:
         passes: Callable[[Exchange], bool] | None = None,
         *,
         show_secrets: bool = False,
+        live: bool = False,
     ) -> None:
         """
         Start a timeline.
@@ -58,6 +69,7 @@ class Timeline:
             kinds: Kinds of events to find.
             passes: Display filter; events without a passing exchange are dropped.
             show_secrets: Show texts with credentials, such as reasons with URLs, instead of masks.
+            live: Yield events soon, though some may be out of order.
         """
         self._capture = capture
         self._passes = passes or _passes_all
@@ -65,7 +77,9 @@ class Timeline:
         self._kinds = tuple(kinds)
         self._trackers = trackers_of(self._kinds)
         self._losses = TrafficLosses()
-        self._order = EventOrder()
+        self._repeats = Repeats(LIVE_NS, LIVE_NS) if live else Repeats()
+        self._order = EventOrder(LIVE_NS) if live else EventOrder()
+        self._is_live = live
         self._progress = CaptureProgress()
         self._numbering = ConnectionNumbering()
         self._closes = Closes()
@@ -80,6 +94,8 @@ class Timeline:
 
     def advance(self, window: Window) -> Iterator[Event]:
         """Process the next window; yield completed events."""
+        assert self._capture.reading is not None
+        self._losses.update(self._capture.reading, window, self._numbering)
         self._observe(window)
         complete_ns = self._complete_ns(window)
         yield from self._released(self._order.ready(complete_ns, self._progress.now_ns))
@@ -88,14 +104,15 @@ class Timeline:
         """Yield the remaining events at the end of the capture, and reset all state."""
         self._observe_attempts(at_end=True)
         for tracker in self._trackers:
-            self._order.add(tracker.finish(self._progress.now_ns))
+            self._add(tracker.finish(self._progress.now_ns))
+        self._order.add(self._repeats.finish())
         yield from self._released(self._order.drain())
         self._trackers, self._closes = trackers_of(self._kinds), Closes()
 
     def retain(self, reading: Reading, stay: Ints) -> None:
         """Prepare for a reading that will retain only some connections, in order."""
         count = len(reading.streams.connections)
-        self._losses.settle(reading, np.setdiff1d(np.arange(count), stay))
+        self._losses.retain(stay)
         self._attempts.retain(stay)
         self._numbering.retain(stay, count)
 
@@ -117,16 +134,13 @@ class Timeline:
         if not len(table):
             self._observe_ends(window)
             return
-        waits = wait_to_the_end(table)
+        waits = Waits(reading, table, self._ending)
         summaries = self._capture.known_of(window)
 
         def observed_at(row: int) -> ObservedExchange:
             exchange = reading.exchange(table, row, self._capture.names, summaries)
             number = self._numbering.of(exchange.connection)
-            ending = ("", "")
-            if waits[row]:
-                ending = self._closes.ending(number, int(table.client[row]))
-            return ObservedExchange(exchange, self._passes, ending, number)
+            return ObservedExchange(exchange, self._passes, waits.of(row), number)
 
         if self._sees_closes:
             self._closes.follow(table, observed_at)
@@ -138,12 +152,19 @@ class Timeline:
         for row in np.flatnonzero(chosen).tolist():
             observed = observed_at(row)
             if observed.exchange.status == "orphan":
-                self._losses.add_orphan(observed.broker, observed.end_ns)
+                self._losses.add_orphan(observed.connection, observed.broker, observed.end_ns)
                 continue
             for tracker, mask in masks:
                 if mask[row]:
-                    self._order.add(tracker.observe(observed))
+                    self._add(tracker.observe(observed))
         self._observe_records(table, summaries, observed_at)
+
+    def _ending(self, position: int, client_side: int) -> tuple[str, str, int]:
+        return self._closes.ending(self._numbering.of(position), client_side)
+
+    def _add(self, events: Iterator[Event]) -> None:
+        """Add events with a passing exchange; equal ones are joined."""
+        self._order.add(self._repeats.add(event for event in events if event.passes))
 
     @property
     def _sees_closes(self) -> list[Tracker]:
@@ -155,7 +176,7 @@ class Timeline:
             return
         for close in self._closes.ended(window.ends, self._numbering):
             for tracker in self._sees_closes:
-                self._order.add(tracker.observe_close(close))
+                self._add(tracker.observe_close(close))
         for broker in self._closes.new_brokers():
             self._attempts.add_broker(broker)
         self._observe_attempts()
@@ -168,7 +189,7 @@ class Timeline:
         now_ns = self._progress.now_ns
         for attempt in self._attempts.failed(reading, self._numbering, now_ns, at_end=at_end):
             for tracker in self._sees_closes:
-                self._order.add(tracker.observe_attempt(attempt))
+                self._add(tracker.observe_attempt(attempt))
 
     def _observe_records(
         self, table: Exchanges, summaries: ExchangeSummaries, observed_at: ObservedAt
@@ -183,12 +204,12 @@ class Timeline:
                 with using(self._capture.options.schemas):
                     self._order.add(tracker.observe_offsets(table, name, observed_at))
             for row, producer_id, epoch in found:
-                self._order.add(tracker.observe_fetched(observed_at(row), producer_id, epoch))
+                self._add(tracker.observe_fetched(observed_at(row), producer_id, epoch))
             for each in counts:
-                self._order.add(tracker.observe_fetches(each, observed_at))
+                self._add(tracker.observe_fetches(each, observed_at))
             if tracker.counts_produces:
                 for produced in produce_counts(table):
-                    self._order.add(tracker.observe_produces(produced, observed_at))
+                    self._add(tracker.observe_produces(produced, observed_at))
 
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries
@@ -202,12 +223,21 @@ class Timeline:
                 is_data = np.isin(table.api_key, list(tracker.data_apis))
                 mask |= is_data & unusual
                 mask |= is_data & self._of_topics(summaries, is_data & unusual, tracker)
+            if tracker.errors:
+                named = [bool(tracker.errors & {*each}) for each in summaries.error_lists]
+                mask |= np.array(named, np.bool_)[summaries.errors]
+            if tracker.follows_logins:
+                mask |= login_rows(table, bool(tracker.open_logins()), self._has_open_login)
             if tracker.sees_unanswered:
                 mask |= table.status == UNANSWERED
             for selection in tracker.selections:
                 mask |= _selected(table, selection)
             masks.append((tracker, mask))
         return masks
+
+    def _has_open_login(self, position: int) -> bool:
+        number = self._numbering.of(position)
+        return any(number in tracker.open_logins() for tracker in self._trackers)
 
     def _of_topics(
         self, summaries: ExchangeSummaries, unusual: NDArray[np.bool_], tracker: Tracker
@@ -225,19 +255,22 @@ class Timeline:
         """Return the time before which no further event can begin."""
         reading = self._capture.reading
         assert reading is not None
-        self._losses.update(reading)
         floor_ns = self._progress.advance(window, reading.packets)
         open_ns = [tracker.open_since_ns() for tracker in self._trackers]
-        return min([floor_ns, *(each for each in open_ns if each is not None)])
+        complete_ns = min([floor_ns, *(each for each in open_ns if each is not None)])
+        self._order.add(
+            self._repeats.expire(self._progress.now_ns if self._is_live else complete_ns)
+        )
+        begin_ns = self._repeats.open_since_ns()
+        return complete_ns if begin_ns is None else min(complete_ns, begin_ns)
 
     def _released(self, events: Iterator[Event]) -> Iterator[Event]:
         """Yield passing events, masked, and marked as uncertain if their traffic is incomplete."""
         for event in events:
-            if event.passes:
-                certain = event.certain and self._losses.covers(event)
-                subject = masked(event.subject, self._show_secrets)
-                text = masked(event.text, self._show_secrets)
-                yield replace(event, certain=certain, subject=subject, text=text)
+            certain = event.certain and self._losses.covers(event)
+            subject = masked(event.subject, self._show_secrets)
+            text = masked(event.text, self._show_secrets)
+            yield replace(event, certain=certain, subject=subject, text=text)
 
 
 def _passes_all(exchange: Exchange) -> bool:

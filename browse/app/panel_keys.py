@@ -129,7 +129,8 @@ class PanelKeys(OutputKeys):
             if exchange is not None:
                 self._go_to_exchange(rows[exchange])
 
-        self.push_screen(ConversationPanel(ends, [parts.row(row) for row in rows]), go)
+        found = [parts.row(row) for row in rows]
+        self.push_screen(ConversationPanel(ends, found, self.session.begin_ns), go)
 
     def action_columns(self) -> None:
         """Ask for the columns of the list, and their order."""

@@ -95,8 +95,8 @@ MODES: tuple[Mode, ...] = (
     ),
     Mode(
         "events",
-        ("time_ns", "end_ns", "kind", "subject", "event", "cause", "text", "certain"),
-        ("time_ns", "kind", "subject", "event", "cause", "certain", "text"),
+        ("time_ns", "end_ns", "kind", "subject", "event", "cause", "count", "text", "certain"),
+        ("time_ns", "kind", "subject", "event", "cause", "count", "certain", "text"),
         None,
         (),
         "time_ns",

@@ -144,7 +144,7 @@ class EventPass(Pass):
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
         if rows:
-            numbers = ("time_ns", "end_ns", *EVIDENCE)
+            numbers = ("time_ns", "end_ns", "count", *EVIDENCE)
             self.parts.append(columns_of_rows(rows, (*_EVENT_NAMES, *EVIDENCE), numbers))
 
 

@@ -61,17 +61,21 @@ def messages_of(rows: Iterable[Mapping[str, Any]]) -> list[ConversationMessage]:
 class ConversationPanel(Panel[int]):
     """The messages of a connection; Enter returns the number of the exchange."""
 
-    def __init__(self, title: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, title: str, rows: Iterable[Mapping[str, Any]], begin_ns: int | None = None
+    ) -> None:
         """
         Create the panel.
 
         Args:
             title: Both endpoints, such as `10.0.0.1:50000 and 10.0.0.2:9092`.
             rows: Exchanges of the connection, as rows of `pairs`.
+            begin_ns: Time of the capture's first packet; by default that of the first message.
         """
         super().__init__(f"Conversation: {title}", "Enter shows the exchange, Esc closes")
         self._messages = messages_of(rows)
-        self._begin_ns = min((message.time_ns for message in self._messages), default=0)
+        first_ns = min((message.time_ns for message in self._messages), default=0)
+        self._begin_ns = first_ns if begin_ns is None else begin_ns
 
     def contents(self) -> Iterable[Widget]:
         """Return the messages."""

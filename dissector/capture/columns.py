@@ -149,7 +149,8 @@ class Chunks:
         kind: DATA, GAP (bytes that were sent and not captured) or END (the connection was closed or
             reset; stray bytes may still follow).
         origin: The array that holds the bytes: IN_WINDOW or IN_CARRY_OVER.
-        start: Their offset there; 0 for GAP and END.
+        start: Their offset there; of GAP, the time of the data before it in its stream (0: none);
+            0 for END.
         length: Number of bytes; of GAP, the number of missing bytes; 0 for END.
         packet: The packet that carried the bytes, or revealed a gap.
         time_ns: Capture time of that packet.

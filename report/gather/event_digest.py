@@ -16,7 +16,7 @@ class EventDigest:
     Counts events, and retains the first events of each name.
 
     Attributes:
-        counts: Number of events by kind, name and cause.
+        counts: Number of events by kind, name and cause, equal ones too.
     """
 
     def __init__(self, most: int = MAX_RETAINED) -> None:
@@ -28,7 +28,7 @@ class EventDigest:
 
     def add(self, event: Event) -> None:
         """Add the next event."""
-        self.counts[event.kind, event.event, event.cause] += 1
+        self.counts[event.kind, event.event, event.cause] += event.count
         self._by_name[event.kind, event.event] += 1
         if self._by_name[event.kind, event.event] <= self._most:
             self._retained[event.kind].append(event)
@@ -38,5 +38,5 @@ class EventDigest:
         return sorted(self._retained[kind], key=lambda each: each.time_ns)
 
     def total(self, kind: str) -> int:
-        """Return the number of events of a kind."""
-        return sum(count for (each, *_), count in self.counts.items() if each == kind)
+        """Return the number of events of a kind; equal ones are one."""
+        return sum(count for (each, _), count in self._by_name.items() if each == kind)

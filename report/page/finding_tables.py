@@ -14,7 +14,7 @@ from report.page.data_table import Table, TableMaker
 from report.page.lanes import css_class
 from report.page.safe_text import time_us
 from timeline.events.event import KINDS, Event
-from timeline.events.words import duration, ranges
+from timeline.events.words import MAX_LISTED, duration, ranges
 
 _TITLES = {
     "group": "Events of groups",
@@ -24,7 +24,7 @@ _TITLES = {
     "connection": "Events of connections",
     "cluster": "Events of the cluster",
 }
-_EVENT = ("time", "lasts", "subject", "event", "cause", "text", "packets", "certain")
+_EVENT = ("time", "lasts", "subject", "event", "cause", "count", "text", "packets", "certain")
 _COUNTED = ("kind", "event", "cause", "events")
 _FINDING = ("severity", "rule", "title", "findings", "side", "found", "where", "expected", "also")
 
@@ -57,12 +57,6 @@ def event_interval(row: Mapping[str, Any], begin_ns: int) -> tuple[float, float]
 
 def _event_row(event: Event) -> dict[str, Any]:
     took_ns = event.end_ns - event.time_ns
-    packets = {
-        packet
-        for each in event.evidence
-        for packet in (each.request_packet, each.response_packet)
-        if packet is not None
-    }
     return {
         "time_ns": event.time_ns,
         "end_ns": event.end_ns,
@@ -71,8 +65,9 @@ def _event_row(event: Event) -> dict[str, Any]:
         "subject": event.subject,
         "event": event.event,
         "cause": event.cause,
+        "count": event.count,
         "text": event.text,
-        "packets": ranges(packets),
+        "packets": ranges(event.packets, MAX_LISTED),
         "certain": event.certain,
         "css_class": css_class(event),
     }

@@ -77,6 +77,7 @@ def css_class(event: Event) -> str:
 
 def _mark(event: Event, begin_ns: int, safe: SafeText) -> Mark:
     cause = f" ({event.cause})" if event.cause else ""
+    cause += f" x {event.count:,}" if event.count > 1 else ""
     return Mark(
         round((event.time_ns - begin_ns) / 1e9, 6),
         round((event.end_ns - begin_ns) / 1e9, 6),

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dissector.capture.tcp.connections import END_REASONS
 from dissector.engine.reading.connection_ends import ConnectionEnds
-from dissector.engine.tables.exchange_table import UNANSWERED, Exchanges
+from dissector.engine.tables.exchange_table import Exchanges
 from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import Evidence
 from timeline.events.observed_exchange import ObservedExchange
@@ -81,20 +80,19 @@ class Closes:
 
     def __init__(self) -> None:
         self._last: States[int, LastExchange | None] = States(Fresh(type(None)), MAX_CONNECTIONS)
-        self._ended: States[int, tuple[str, int]] = States(_open, MAX_CONNECTIONS)
+        self._ended: States[int, tuple[str, int, int]] = States(_open, MAX_CONNECTIONS)
         self._brokers: set[str] = set()
 
     def begin(self, ends: ConnectionEnds, numbering: ConnectionNumbering) -> None:
         """Process the ends of connections in a window, before its exchanges."""
-        for position, how, side in zip(
-            ends.connection.tolist(), ends.how.tolist(), ends.closer.tolist(), strict=True
-        ):
-            self._ended.put(numbering.of(position), (END_REASONS[how], side))
+        columns = (ends.connection, ends.how, ends.closer, ends.time_ns)
+        for position, how, side, time_ns in zip(*(each.tolist() for each in columns), strict=True):
+            self._ended.put(numbering.of(position), (END_REASONS[how], side, time_ns))
 
-    def ending(self, number: int, client_side: int) -> tuple[str, str]:
-        """Return how a connection ended, and the side that closed first; empty if unknown."""
-        how, side = self._ended.get(number, ("", -1))
-        return how, "" if side < 0 else SIDES[side != client_side]
+    def ending(self, number: int, client_side: int) -> tuple[str, str, int]:
+        """Return how a connection ended, who closed it first (empty if unknown), and when."""
+        how, side, time_ns = self._ended.get(number, ("", -1, 0))
+        return how, "" if side < 0 else SIDES[side != client_side], time_ns
 
     def follow(self, table: Exchanges, observed_at: Callable[[int], ObservedExchange]) -> None:
         """Process the exchanges of a window."""
@@ -127,21 +125,5 @@ class Closes:
                 yield Close(number, time_ns, END_REASONS[how], closer, last)
 
 
-def wait_to_the_end(table: Exchanges) -> NDArray[np.bool_]:
-    """
-    Return which unanswered requests of a window waited until the end of their connection.
-
-    For the others a later request was answered, so their response was lost.
-    """
-    waits: NDArray[np.bool_] = table.status == UNANSWERED
-    if waits.any():
-        _, connection = np.unique(table.connection, return_inverse=True)
-        others = np.flatnonzero(~waits)
-        last_other = np.full(len(table), -1)
-        np.maximum.at(last_other, connection[others], others)
-        waits &= np.arange(len(table)) > last_other[connection]
-    return waits
-
-
-def _open(connection: int) -> tuple[str, int]:
-    return "", -1
+def _open(connection: int) -> tuple[str, int, int]:
+    return "", -1, 0

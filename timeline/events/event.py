@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 KINDS = ("group", "producer", "transaction", "consumer", "connection", "cluster")
@@ -58,12 +58,17 @@ class Needs(NamedTuple):
     Traffic that must be captured without loss for an event to be certain.
 
     Attributes:
-        brokers: Addresses of the brokers.
-        since_ns: Begin of the range; its end is that of the event.
+        connections: Numbers of the connections of its evidence.
+        brokers: Addresses of brokers at which other traffic, on any connection, would have shown
+            another cause; empty for events that their evidence alone proves.
+        since_ns: Begin of the time range.
+        end_ns: Its end.
     """
 
+    connections: frozenset[int]
     brokers: frozenset[str]
     since_ns: int
+    end_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,11 @@ class Event:
             it.
         text: Description in a sentence.
         evidence: Exchanges that prove the event, in packet order.
-        certain: Whether the capture proves event and cause.
-        needs: Traffic required for certainty; not a column.
+        certain: Whether the capture proves event and cause; of several equal events, of one.
+        needs: Traffic required for certainty; of several equal events that of each, of which one
+            suffices. Not a column.
+        count: Number of equal events.
+        repeats: Equal events have the same; None: others are never equal. Not a column.
     """
 
     time_ns: int
@@ -94,7 +102,9 @@ class Event:
     text: str
     evidence: tuple[Evidence, ...]
     certain: bool
-    needs: Needs
+    needs: tuple[Needs, ...]
+    count: int = 1
+    repeats: str | None = None
 
     def row(self) -> dict[str, Any]:
         """Return the columns, in order."""
@@ -103,12 +113,31 @@ class Event:
         return row
 
     @property
+    def title(self) -> str:
+        """Name, cause and number: `denied: GROUP_AUTHORIZATION_FAILED x 4`."""
+        cause = f": {self.cause}" if self.cause else ""
+        return f"{self.event}{cause}{f' x {self.count:,}' if self.count > 1 else ''}"
+
+    @property
+    def packets(self) -> set[int]:
+        """The packets of the evidence."""
+        return {
+            packet
+            for each in self.evidence
+            for packet in (each.request_packet, each.response_packet)
+            if packet is not None
+        }
+
+    @property
     def passes(self) -> bool:
         """Whether any exchange of the evidence passes the display filter."""
         return any(each.passes for each in self.evidence)
 
 
-COLUMNS = tuple(each.name for each in fields(Event) if each.name != "needs")
+COLUMNS = (
+    *("time_ns", "end_ns", "kind", "subject", "event", "cause", "count"),
+    *("text", "evidence", "certain"),
+)
 """The columns of events, in order."""
 
 

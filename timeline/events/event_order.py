@@ -16,14 +16,16 @@ from timeline.events.event import Event
 MAX_WAITING = 20_000
 """Limit of events held back; beyond it the first are yielded, possibly out of order."""
 
-HORIZON_NS = 600 * 10**9
-"""Limit of the time an event is held back; a request in flight may never be answered."""
+HORIZON_NS = 3600 * 10**9
+"""Limit of the time an event is held back: the hour of a summary, or of a run of equal events."""
 
 
 class EventOrder:
     """Holds events back until no earlier ones can follow."""
 
-    def __init__(self) -> None:
+    def __init__(self, horizon_ns: int = HORIZON_NS) -> None:
+        """Start; no event waits for longer than `horizon_ns`."""
+        self._horizon_ns = horizon_ns
         self._waiting: list[tuple[int, int, int, Event]] = []
         self._number = 0
 
@@ -41,7 +43,7 @@ class EventOrder:
             before_ns: All events before this time are known.
             now_ns: Newest time in the capture.
         """
-        limit_ns = max(before_ns, now_ns - HORIZON_NS)
+        limit_ns = max(before_ns, now_ns - self._horizon_ns)
         while self._waiting and (
             self._waiting[0][0] < limit_ns or len(self._waiting) > MAX_WAITING
         ):

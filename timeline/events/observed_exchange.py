@@ -12,6 +12,7 @@ from dissector.protocol.error_codes import error_name
 from dissector.protocol.messages import Message
 from dissector.protocol.undeclared_nulls import has_undeclared_null
 from timeline.events.event import Evidence
+from timeline.events.waits import Wait
 
 
 class Mark(NamedTuple):
@@ -42,8 +43,8 @@ class ObservedExchange:
         broker: `address:port` of the broker.
         time_ns: Completion time of the request; for orphans, of the response.
         end_ns: Completion time of the response; without one, of the request.
-        ended: End of the connection before an expected response: `fin`, `rst` or `reused`.
-        closer: Side that closed it first, `client` or `broker`; empty if unknown.
+        wait: The wait for an expected response that is not in the capture; None if there is one.
+        ended: End of the connection before that response: `fin`, `rst` or `reused`.
         connection: Number of the connection, from 0.
     """
 
@@ -51,12 +52,13 @@ class ObservedExchange:
         self,
         exchange: Exchange,
         passes: Callable[[Exchange], bool],
-        ending: tuple[str, str] = ("", ""),
+        wait: Wait | None = None,
         connection: int | None = None,
     ) -> None:
         self.exchange = exchange
         self.connection: int = exchange.connection if connection is None else connection
-        self.ended, self.closer = ending
+        self.wait = wait
+        self.ended = "" if wait is None else wait.ended
         self._passes = passes
         self.api_key = exchange.api_key
         self.client, self.broker = exchange.client, exchange.broker

@@ -56,15 +56,18 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as ranges: `0-2,5`."""
+def ranges(numbers: Iterable[int], most: int | None = None) -> str:
+    """Return numbers as ranges: `0-2,5`; of more than `most` ranges the first ones and the last."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:
             found[-1][1] = number
         else:
             found.append([number, number])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+    texts = [str(low) if low == high else f"{low}-{high}" for low, high in found]
+    if most is not None and len(texts) > most:
+        texts = [*texts[: most - 2], "...", texts[-1]]
+    return ",".join(texts)
 
 
 def partitions_text(partitions: Mapping[str, Iterable[int]]) -> str:

@@ -58,6 +58,7 @@ class ClassicGroups(Tracker):
     """Follows classic groups at their coordinators."""
 
     kind: ClassVar[str] = "group"
+    rests_on_absence: ClassVar[bool] = True
     sees_closes: ClassVar[bool] = True
     apis: ClassVar[frozenset[int]] = frozenset(
         (OFFSET_COMMIT, FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP)
@@ -76,6 +77,8 @@ class ClassicGroups(Tracker):
             return
         group = self._groups.use((observed.request.group_id, observed.broker))
         error = error_of(observed)
+        if error and observed.api_key == OFFSET_COMMIT:
+            yield from self._refused(group, observed, error)
         if is_away(observed, error):
             yield from self._moved_away(group, observed, error)
             return
@@ -84,7 +87,8 @@ class ClassicGroups(Tracker):
         else:
             yield from self._returned(group, observed)
         if error not in EXPECTED:
-            yield from self._refused(group, observed, error)
+            if observed.api_key != OFFSET_COMMIT:
+                yield from self._refused(group, observed, error)
             return
         match observed.api_key:
             case 11:
@@ -301,7 +305,7 @@ class ClassicGroups(Tracker):
         text = f"{what}: {error}"
         if observed.api_key == OFFSET_COMMIT and error in FENCED:
             text += "; its offsets were not committed, so records may be read again"
-        yield self.instant(observed, group.name, event, text, cause=error)
+        yield self.instant(observed, group.name, event, text, cause=error, repeats=name)
 
     def _sought(self, observed: ObservedExchange) -> Iterator[Event]:
         """Process a FindCoordinator, which shows whether the coordinator of a group is there."""

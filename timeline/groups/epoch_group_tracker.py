@@ -49,6 +49,7 @@ class EpochGroups(Tracker):
     """Follows consumer, share and streams groups at their coordinators."""
 
     kind: ClassVar[str] = "group"
+    rests_on_absence: ClassVar[bool] = True
     apis: ClassVar[frozenset[int]] = frozenset((CONSUMER, SHARE, STREAMS))
 
     def __init__(self) -> None:
@@ -214,7 +215,9 @@ class EpochGroups(Tracker):
         name = member.name if member else member_name(request.member_id, request.get("instance_id"))
         text = f"{name} in epoch {request.member_epoch}: {observed.error}"
         if observed.error not in FENCED:
-            yield self.instant(observed, group.name, "refused", text, cause=observed.error)
+            yield self.instant(
+                observed, group.name, "refused", text, cause=observed.error, repeats=name
+            )
             return
         if member is not None:
             silent_ns = observed.time_ns - member.active_ns

@@ -24,6 +24,7 @@ _COLUMNS = {
     "subject": "str",
     "event": "str",
     "cause": "str",
+    "count": "int",
     "text": "str",
     "evidence": "evidence",
     "certain": "bool",

@@ -72,6 +72,7 @@ def _note(event: Event, names: dict[str, str]) -> str:
         for label in (client_name(each.client_id, each.client), each.broker)
     ]
     cause = f" ({event.cause})" if event.cause else ""
+    cause += f" x {event.count:,}" if event.count > 1 else ""
     doubt = "" if event.certain else " uncertain:"
     text = _safe(f"{event.kind} {event.subject}, {event.event}{cause}:{doubt} {event.text}")
     return f"    Note over {_span(ends)}: {text}"

@@ -13,6 +13,9 @@ from timeline.events.states import Fresh, States
 from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_state import client_of
 
+MAX_CONNECTIONS = 1_000
+"""Maximum number of connections of an hour that are checked for losses."""
+
 
 @dataclass(slots=True)
 class Hour:
@@ -23,6 +26,7 @@ class Hour:
     end_ns: int = 0
     count: int = 0
     brokers: set[str] = field(default_factory=set)
+    connections: set[int] = field(default_factory=set)
     proof: dict[str, Evidence] = field(default_factory=dict)
 
 
@@ -38,12 +42,16 @@ class ClientHours(ABC, Generic[HourT]):
         self._name = name
         self._hours: States[str, HourT] = States(Fresh(kind))
 
-    def finish(self, now_ns: int) -> Iterator[Event]:
+    def finish(self) -> Iterator[Event]:
         """Report the hours open at the end of the capture."""
         hours = sorted(self._hours.items(), key=lambda each: (each[1].time_ns, each[0]))
         for client, state in hours:
-            yield self._event(client, state, now_ns, certain=False)
+            yield self._event(client, state, certain=False)
         self._hours.clear()
+
+    def open_since_ns(self) -> int | None:
+        """Return the begin of the oldest hour."""
+        return min((each.time_ns for each in self._hours.values()), default=None)
 
     def _enter(
         self,
@@ -56,7 +64,7 @@ class ClientHours(ABC, Generic[HourT]):
         client = subject or client_of(first)
         state = self._hours.use(client)
         if state.count and state.hour < hour:
-            yield self._event(client, state, first.time_ns, certain=True)
+            yield self._event(client, state, certain=True)
             del self._hours[client]
             state = self._hours.use(client)
         if not state.count:
@@ -66,20 +74,22 @@ class ClientHours(ABC, Generic[HourT]):
         if last.end_ns >= state.end_ns:
             state.end_ns, state.proof["last"] = last.end_ns, last.evidence
         state.brokers.add(first.broker)
+        if len(state.connections) < MAX_CONNECTIONS:
+            state.connections.add(first.connection)
         return state
 
-    def _event(self, client: str, state: HourT, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour; its time is the end, when the counts are complete."""
+    def _event(self, client: str, state: HourT, *, certain: bool) -> Event:
+        """Return the event of an hour, from its first exchange to its last one."""
         return self._tracker.event(
             client,
             self._name,
             self._text(state),
-            time_ns=time_ns,
-            end_ns=time_ns,
+            time_ns=state.time_ns,
+            end_ns=state.end_ns,
             proof=state.proof.values(),
             brokers=state.brokers,
             certain=certain,
-            since_ns=state.time_ns,
+            connections=state.connections,
         )
 
     @abstractmethod

@@ -67,6 +67,7 @@ class ClosedConnections(Tracker):
             proof=[close.last.evidence],
             brokers=[close.broker],
             cause=close.closer,
+            repeats="",
         )
 
     def observe_attempt(self, attempt: Attempt) -> Iterator[Event]:

@@ -1,7 +1,7 @@
 """
-Connections: opened, authenticated, refused, broken off, and storms of them.
+Connections: opened, refused, broken off, with a hanging request, and storms of them.
 
-Source: KIP-35 and KIP-511 (ApiVersions), KIP-43 and KIP-152 (SASL).
+Source: KIP-35 and KIP-511 (ApiVersions); RFC 9293 and RFC 1122 section 4.2.3.5 (TCP).
 """
 
 from __future__ import annotations
@@ -13,31 +13,21 @@ from typing import ClassVar
 from timeline.events.event import Event, Evidence
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
-from timeline.events.words import counted, duration, listed
+from timeline.events.waits import Wait
+from timeline.events.words import counted, duration
+from timeline.trackers.hanging_requests import hanging, waiting_text
 from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 
-API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
+API_VERSIONS = 18
 
 MAX_REQUEST_BYTES = 104_857_600
 """Default of the broker's `socket.request.max.bytes`; larger requests close the connection."""
-
-SCRAM_STEPS = 3
-"""Exchanges of a SCRAM login: the handshake, and two messages of the client."""
 
 STORM, STORM_TIME_NS = 10, 10 * 10**9
 """Number of connections of a client within this time that count as a storm."""
 
 STORM_END_NS = 10 * 10**9
-
-
-@dataclass(slots=True)
-class Login:
-    """A login in progress: mechanism, begin and exchanges."""
-
-    mechanism: str = ""
-    time_ns: int | None = None
-    proof: list[Evidence] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -53,30 +43,20 @@ class Connections(Tracker):
     """Follows connections; the subject of events is a client at a broker."""
 
     kind: ClassVar[str] = "connection"
-    apis: ClassVar[frozenset[int]] = frozenset((API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE))
+    apis: ClassVar[frozenset[int]] = frozenset((API_VERSIONS,))
     sees_unanswered: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._logins: States[int, Login] = States(Fresh(Login))
         self._opened: States[tuple[str, str], Opened] = States(Fresh(Opened))
         self._broken: States[int, bool] = States(Fresh(bool))
         self._known: States[int, bool] = States(Fresh(bool), limit=100_000)
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Process an exchange that opens a connection, authenticates, or stays unanswered."""
-        if observed.ended:
-            yield from self._unanswered(observed)
-        if observed.response is None:
-            return
-        if observed.api_key == API_VERSIONS:
+        """Process an exchange that opens a connection, or stays unanswered."""
+        if observed.wait is not None:
+            yield from self._unanswered(observed, observed.wait)
+        if observed.api_key == API_VERSIONS and observed.response is not None:
             yield from self._versions(observed)  # its request may have an unknown version
-        if observed.request is None:
-            return
-        match observed.api_key:
-            case 17:
-                yield from self._handshake(observed)
-            case 36:
-                yield from self._authenticate(observed)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the storms open at the end of the capture."""
@@ -97,7 +77,12 @@ class Connections(Tracker):
         if observed.error:
             text = f"connection {number}{software}: ApiVersions v{version} refused"
             yield self.instant(
-                observed, _subject(observed), "versions refused", text, cause=observed.error
+                observed,
+                _subject(observed),
+                "versions refused",
+                text,
+                cause=observed.error,
+                repeats=f"{software} {version}",
             )
             return
         if self._known.get(number):
@@ -105,7 +90,7 @@ class Connections(Tracker):
         self._known.put(number, True)
         apis = counted(len(response.api_keys or ()), "API")
         text = f"connection {number}{software}: the broker offers {apis}"
-        yield self.instant(observed, _subject(observed), "connected", text)
+        yield self.instant(observed, _subject(observed), "connected", text, repeats=software)
         yield from self._count(observed)
 
     def _count(self, observed: ObservedExchange) -> Iterator[Event]:
@@ -141,50 +126,10 @@ class Connections(Tracker):
             brokers=[key[1]],
         )
 
-    def _handshake(self, observed: ObservedExchange) -> Iterator[Event]:
-        login = self._logins.use(observed.connection)
-        login.mechanism = observed.request.mechanism or ""
-        login.time_ns = observed.time_ns if login.time_ns is None else login.time_ns
-        keep_proof(login.proof, observed.evidence)
-        if observed.error:
-            offered = listed(observed.response.mechanisms or ())
-            text = f"the broker refuses {login.mechanism}, and offers {offered or 'nothing'}"
-            yield self.instant(
-                observed, _subject(observed), "login failed", text, cause=observed.error
-            )
-
-    def _authenticate(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Process a step of a login."""
-        login = self._logins.use(observed.connection)
-        keep_proof(login.proof, observed.evidence)
-        mechanism = login.mechanism or "SASL"
-        subject = _subject(observed)
-        if observed.error:
-            text = f"{mechanism} on connection {observed.connection}: {observed.error}"
-            event = "login failed"
-        elif login.mechanism.startswith("SCRAM") and len(login.proof) < SCRAM_STEPS:
-            return
-        else:
-            text = f"{mechanism} on connection {observed.connection}"
-            lifetime_ms = observed.response.get("session_lifetime_ms") or 0
-            text += f", for {duration(lifetime_ms * 1_000_000)}" if lifetime_ms else ""
-            event = "logged in"
-        del self._logins[observed.connection]
-        yield self.event(
-            subject,
-            event,
-            text,
-            time_ns=observed.time_ns if login.time_ns is None else login.time_ns,
-            end_ns=observed.end_ns,
-            proof=login.proof,
-            brokers=[observed.broker],
-            cause=observed.error,
-        )
-
-    def _unanswered(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Report the first unanswered request on an ended connection."""
-        number = observed.connection
-        if self._broken.use(number):
+    def _unanswered(self, observed: ObservedExchange, wait: Wait) -> Iterator[Event]:
+        """Report the first unanswered request of a connection."""
+        number, hangs = observed.connection, hanging(observed, wait)
+        if (not wait.ended and not hangs) or self._broken.get(number):
             return
         self._broken.put(number, True)
         message = observed.exchange.request
@@ -200,19 +145,30 @@ class Connections(Tracker):
         elif broken:
             text, cause = f"connection {number} ended within {what}", broken
             text += "; brokers close it on requests above socket.request.max.bytes"
+        elif hangs:
+            text, cause = f"{what} on connection {number} {waiting_text(observed, wait)}", hangs
         else:
-            text, cause = f"connection {number} ended before the answer to {what}", observed.ended
-        event = "broken off" if broken else "unanswered"
-        text += _ending(observed)
-        yield self.instant(observed, _subject(observed), event, text, cause=cause, certain=False)
+            text, cause = f"connection {number} ended before the answer to {what}", wait.ended
+        yield self.event(
+            _subject(observed),
+            "broken off" if broken else "unanswered",
+            text + _ending(wait),
+            time_ns=observed.time_ns,
+            end_ns=max(wait.until_ns, observed.time_ns),
+            proof=[observed.evidence],
+            brokers=[observed.broker],
+            cause=cause,
+            certain=bool(hangs) and not broken,
+            repeats=observed.exchange.api or "",
+        )
 
 
-def _ending(observed: ObservedExchange) -> str:
+def _ending(wait: Wait) -> str:
     """Return the side that ended the connection of an unanswered request, if captured."""
-    if not observed.closer:
+    if not wait.closer:
         return ""
-    how = "closed" if observed.ended == "fin" else "closed or reset"
-    return f"; the {observed.closer} {how} it first"
+    how = "closed" if wait.ended == "fin" else "closed or reset"
+    return f"; the {wait.closer} {how} it first"
 
 
 def _subject(observed: ObservedExchange) -> str:

@@ -82,7 +82,7 @@ class Consumers(Tracker):
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the state at the end of the capture."""
-        yield from self._hours.finish(now_ns)
+        yield from self._hours.finish()
         yield from self._outages.finish()
         yield from self._throttling.finish()
         for place, refused in self._out_of_range.items():
@@ -90,7 +90,8 @@ class Consumers(Tracker):
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest open event."""
-        begins = [self._outages.open_since_ns(), self._throttling.open_since_ns()]
+        parts = (self._hours, self._outages, self._throttling)
+        begins = [each.open_since_ns() for each in parts]
         begins += [refused[0].mark.time_ns for refused in self._out_of_range.values()]
         return min((each for each in begins if each is not None), default=None)
 
@@ -104,16 +105,30 @@ class Consumers(Tracker):
             return
         if observed.error in SESSION_ERRORS:
             text = f"session {observed.request.session_id} at {observed.broker}: {observed.error}"
-            yield self.instant(observed, client, "fetch session lost", text, cause=observed.error)
+            yield self.instant(
+                observed,
+                client,
+                "fetch session lost",
+                text,
+                cause=observed.error,
+                repeats=observed.broker,
+            )
         elif observed.error:
             text = f"Fetch at {observed.broker}: {observed.error}"
-            yield self.instant(observed, client, "refused", text, cause=observed.error)
+            yield self.instant(
+                observed,
+                client,
+                "refused",
+                text,
+                cause=observed.error,
+                repeats=observed.broker,
+            )
         elif observed.request.get("session_epoch") == 0 and response.get("session_id"):
             text = (
                 f"session {response.session_id} at {observed.broker} "
                 f"with {counted(len(offsets), 'partition')}"
             )
-            yield self.instant(observed, client, "fetch session", text)
+            yield self.instant(observed, client, "fetch session", text, repeats=observed.broker)
         for topic in response.responses or ():
             name = observed.topic(topic, "topic")
             for partition in topic.partitions or ():

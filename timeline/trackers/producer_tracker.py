@@ -114,17 +114,19 @@ class Producers(Tracker):
             brokers=[close.broker],
             cause="acks=0",
             certain=False,
+            repeats=close.broker,
         )
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the state at the end of the capture."""
-        yield from self._hours.finish(now_ns)
+        yield from self._hours.finish()
         yield from self._outages.finish()
         yield from self._throttling.finish()
 
     def open_since_ns(self) -> int | None:
-        """Return the begin of the oldest outage, or run of throttled requests."""
-        begins = (self._outages.open_since_ns(), self._throttling.open_since_ns())
+        """Return the begin of the oldest hour, outage, or run of throttled requests."""
+        parts = (self._hours, self._outages, self._throttling)
+        begins = [each.open_since_ns() for each in parts]
         return min((each for each in begins if each is not None), default=None)
 
     def _init(self, observed: ObservedExchange) -> Iterator[Event]:
@@ -180,13 +182,17 @@ class Producers(Tracker):
         if error in TOO_LARGE:
             size = observed.exchange.request_bytes or 0
             text = f"{place}: {error}{words}; the request has {size:,} bytes"
-            yield self.instant(observed, client, "batch too large", text, cause=error)
+            yield self.instant(
+                observed, client, "batch too large", text, cause=error, repeats=place
+            )
         elif error in FENCED:
             yield self._fenced(observed, place, error, batch)
         elif error in SEQUENCE_EVENTS:
             sequence = f" at sequence {batch.sequence}" if batch else ""
             text = f"{place}: {error}{sequence}{words}"
-            yield self.instant(observed, client, SEQUENCE_EVENTS[error], text, cause=error)
+            yield self.instant(
+                observed, client, SEQUENCE_EVENTS[error], text, cause=error, repeats=place
+            )
         else:
             self._outages.fail(observed, topic, partition.index, error)
 
@@ -239,6 +245,7 @@ class Producers(Tracker):
             proof=[*(each.evidence for each in lost), observed.evidence],
             brokers=[first.broker, observed.broker],
             cause=NO_RESPONSE,
+            repeats=f"{batch.topic} {batch.partition}",
         )
 
 

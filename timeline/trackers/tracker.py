@@ -50,7 +50,11 @@ class Tracker:
         counts_produces: Whether counts of Produce are observed.
         follows_lags: Whether changes of the lag of groups are observed.
         sees_closes: Whether ends of connections are observed.
+        errors: Names of errors; all exchanges with one of them are observed.
         selections: Further observed exchanges.
+        rests_on_absence: Whether events of several exchanges rest on the absence of others too: a
+            lost request to the same broker could have been their cause.
+        follows_logins: Whether SASL exchanges, and the first one after them, are observed.
     """
 
     kind: ClassVar[str] = ""
@@ -61,7 +65,10 @@ class Tracker:
     counts_produces: ClassVar[bool] = False
     follows_lags: ClassVar[bool] = False
     sees_closes: ClassVar[bool] = False
+    errors: ClassVar[frozenset[str]] = frozenset()
     selections: ClassVar[tuple[Selection, ...]] = ()
+    rests_on_absence: ClassVar[bool] = False
+    follows_logins: ClassVar[bool] = False
 
     def wanted_topics(self) -> set[str]:
         """Return the topics for which all exchanges of `data_apis` are currently needed."""
@@ -70,6 +77,10 @@ class Tracker:
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Process an exchange; yield completed events."""
         raise NotImplementedError
+
+    def open_logins(self) -> frozenset[int]:
+        """Return the connections with a login in progress, if `follows_logins`."""
+        return frozenset()
 
     def wanted_producers(self) -> set[int]:
         """Return ids of producers with transactional records of interest."""
@@ -124,8 +135,19 @@ class Tracker:
         cause: str = "",
         certain: bool = True,
         since_ns: int | None = None,
+        repeats: str | None = None,
+        connections: Iterable[int] = (),
     ) -> Event:
-        """Return an event of this kind; since `since_ns` the capture must be complete."""
+        """
+        Return an event of this kind; since `since_ns` the capture must be complete.
+
+        Events with the same `repeats`, subject and cause are merged. The event depends on the
+        connections of its proof, and on further `connections`.
+        """
+        proofs = list(proof)
+        needed = frozenset((*connections, *(each.connection for each in proofs)))
+        absence = frozenset(brokers if self.rests_on_absence else ())
+        since_ns = min(time_ns, end_ns) if since_ns is None else since_ns
         return Event(
             min(time_ns, end_ns),
             end_ns,
@@ -134,9 +156,10 @@ class Tracker:
             event,
             cause,
             text,
-            in_packet_order(proof),
+            in_packet_order(proofs),
             certain,
-            Needs(frozenset(brokers), time_ns if since_ns is None else since_ns),
+            (Needs(needed, absence, since_ns, end_ns),),
+            repeats=repeats,
         )
 
     def instant(
@@ -148,6 +171,7 @@ class Tracker:
         *,
         cause: str = "",
         certain: bool = True,
+        repeats: str | None = None,
     ) -> Event:
         """Return an event proved by a single exchange."""
         return self.event(
@@ -157,9 +181,10 @@ class Tracker:
             time_ns=observed.time_ns,
             end_ns=observed.end_ns,
             proof=[observed.evidence],
-            brokers=[observed.broker],
+            brokers=(),
             cause=cause,
             certain=certain,
+            repeats=repeats,
         )
 
 

@@ -52,6 +52,7 @@ class Transactions(Tracker):
     """Follows transactional ids."""
 
     kind: ClassVar[str] = "transaction"
+    rests_on_absence: ClassVar[bool] = True
     apis: ClassVar[frozenset[int]] = frozenset(
         (INIT, ADD_PARTITIONS, ADD_OFFSETS, END, COMMIT_OFFSETS)
     )
@@ -77,7 +78,9 @@ class Transactions(Tracker):
             return
         state = self._ids.use(name)
         error = observed.error or first_error(response)
-        if error in RETRIED or (observed.api_key == PRODUCE and error and error not in OVERDUE):
+        if error in RETRIED and observed.api_key != COMMIT_OFFSETS:
+            return
+        if observed.api_key == PRODUCE and error and error not in OVERDUE:
             return
         version = observed.exchange.api_version or 0
         if observed.api_key == PRODUCE and not error and version < IMPLICIT_PARTITIONS:
@@ -248,10 +251,19 @@ class Transactions(Tracker):
         self, state: TransactionalId, observed: ObservedExchange, error: str
     ) -> Iterator[Event]:
         """Report a refused request, with the producer or the timeout that caused it, if any."""
-        request, client = observed.request, client_of(observed)
+        request = observed.request
+        api, client = observed.exchange.api, client_of(observed)
+        if error not in OVERDUE:
+            text = f"{api} of {client}: {error}"
+            is_commit = observed.api_key == COMMIT_OFFSETS
+            event = "commit refused" if is_commit else "refused"
+            yield self.instant(
+                observed, state.name, event, text, cause=error, repeats=f"{api} {client}"
+            )
+            return
         epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch"))
         in_epoch = "" if epoch is None or epoch < 0 else f" in epoch {epoch}"
-        text = f"{observed.exchange.api} of {client}{in_epoch}: {error}"
+        text = f"{api} of {client}{in_epoch}: {error}"
         own, culprit = state.rivals(client, epoch) if error in OVERDUE else (None, None)
         cause, certain = error, error not in FENCED
         proof, since_ns = [observed.evidence], observed.time_ns

@@ -114,3 +114,20 @@ class ConnectionColumns:
 
     def __len__(self) -> int:
         return len(self.number)
+
+
+@dataclass(slots=True)
+class Deliveries:
+    """
+    How far the data of connections was delivered; each column is [n, 2] for `a` and `b`.
+
+    Attributes:
+        sent: Bytes sent by the side, with missing ones and a FIN.
+        acked: How many of them the other side has acknowledged; -1 if no acknowledgement, or not
+            the begin of the stream, is in the capture.
+        resent: Segments retransmitted since the newest acknowledgement.
+    """
+
+    sent: Int64s
+    acked: Int64s
+    resent: Int64s

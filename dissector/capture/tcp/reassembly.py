@@ -64,7 +64,7 @@ class Streams:
     direction and another network has that direction, with matching acknowledgements, it joins the
     connection: some captures tag only one direction, or number the two differently.
 
-    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 270 bytes for each connection, and two KiB
+    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 290 bytes for each connection, and two KiB
     more while it is materialised.
 
     Attributes:

@@ -1,12 +1,17 @@
-"""Connections that end in a window: time, kind, and side that closed first."""
+"""
+Connections that end in a window, and gaps in their streams.
+
+Of an end: time, kind, and side that closed first; of a gap: the side, and the times around it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 
-from dissector.capture.columns import END, Chunks, Int8s, Int64s
+from dissector.capture.columns import END, GAP, Chunks, Int8s, Int64s
 from dissector.capture.tcp.connections import END_REASONS
 from dissector.capture.tcp.tables.connection_table import ConnectionTable
 
@@ -58,9 +63,55 @@ class ConnectionEnds:
 
     def and_then(self, later: ConnectionEnds) -> ConnectionEnds:
         """Return these ends, and later ones."""
-        if not len(self) or not len(later):
-            return self if len(self) else later
-        names = (each.name for each in fields(self))
-        return ConnectionEnds(
-            *(np.concatenate((getattr(self, name), getattr(later, name))) for name in names)
-        )
+        return _concatenated(self, later)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ConnectionGaps:
+    """
+    Gaps, a row each.
+
+    Attributes:
+        connection: Number of the connection.
+        side: The side that sent the bytes.
+        since_ns: Time of the last data before the gap; 0 without any.
+        until_ns: Time of the packet that revealed it.
+    """
+
+    connection: Int64s
+    side: Int8s
+    since_ns: Int64s
+    until_ns: Int64s
+
+    def __len__(self) -> int:
+        return len(self.connection)
+
+    @classmethod
+    def none(cls) -> ConnectionGaps:
+        """Return no gaps."""
+        no_numbers = np.zeros(0, np.int64)
+        return cls(no_numbers, np.zeros(0, np.int8), no_numbers, no_numbers)
+
+    @classmethod
+    def of(cls, chunks: Chunks) -> ConnectionGaps:
+        """Return the gaps in a window of reassembled bytes."""
+        rows = np.flatnonzero(chunks.kind == GAP)
+        if not len(rows):
+            return cls.none()
+        times = chunks.start[rows], chunks.time_ns[rows]
+        return cls(chunks.connection[rows], chunks.side[rows], *times)
+
+    def and_then(self, later: ConnectionGaps) -> ConnectionGaps:
+        """Return these gaps, and later ones."""
+        return _concatenated(self, later)
+
+
+Rows = TypeVar("Rows", ConnectionEnds, ConnectionGaps)
+
+
+def _concatenated(earlier: Rows, later: Rows) -> Rows:
+    if not len(earlier) or not len(later):
+        return earlier if len(earlier) else later
+    names = (each.name for each in fields(earlier))
+    columns = (np.concatenate((getattr(earlier, name), getattr(later, name))) for name in names)
+    return type(earlier)(*columns)

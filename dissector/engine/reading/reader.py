@@ -26,7 +26,7 @@ from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.packet_columns import PacketColumns, PacketLengths
 from dissector.engine.facts.topic_table import TopicNames
-from dissector.engine.reading.connection_ends import ConnectionEnds
+from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.engine.reading.segment_source import (
     FileProblems,
@@ -112,6 +112,7 @@ class Window:
         summary: The summary of the exchanges, if requested for all windows.
         in_flight: Requests in flight, if requested; their status is WAITING.
         ends: The connections that were closed or reset in it.
+        gaps: Bytes that are missing in its streams.
     """
 
     exchanges: Exchanges
@@ -120,6 +121,7 @@ class Window:
     summary: WindowSummary | None = None
     in_flight: Exchanges | None = None
     ends: ConnectionEnds = field(default_factory=ConnectionEnds.none)
+    gaps: ConnectionGaps = field(default_factory=ConnectionGaps.none)
 
 
 class Reading:
@@ -162,7 +164,7 @@ class Reading:
             decode_as=options.decode_as,
         )
         self._tap = tap
-        self._ends = ConnectionEnds.none()
+        self._ends, self._gaps = ConnectionEnds.none(), ConnectionGaps.none()
         self.streams = Streams()
         self.decryption = TlsDecryption(
             self.streams.connections, options.ports, self.keys, self._secrets_of_files
@@ -278,7 +280,8 @@ class Reading:
 
     def _window(self, exchanges: Exchanges, problems: FileProblems | None = None) -> Window:
         ends, self._ends = self._ends, ConnectionEnds.none()
-        return Window(exchanges, self.low_watermark(), problems or [], ends=ends)
+        gaps, self._gaps = self._gaps, ConnectionGaps.none()
+        return Window(exchanges, self.low_watermark(), problems or [], ends=ends, gaps=gaps)
 
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""
@@ -329,6 +332,7 @@ class Reading:
     def _correlate(self, chunks: Chunks) -> Exchanges:
         """Decrypt and correlate chunks."""
         self._ends = self._ends.and_then(ConnectionEnds.of(chunks, self.streams.connections))
+        self._gaps = self._gaps.and_then(ConnectionGaps.of(chunks))
         return self._correlate_plain(self.decryption.feed(chunks))
 
     def _correlate_plain(self, chunks: Chunks) -> Exchanges:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from report.gather.event_digest import EventDigest
-from timeline.events.event import Event, Needs
+from timeline.events.event import Event
 
 
 def event(number: int, name: str = "joined", kind: str = "group") -> Event:
-    return Event(number, number, kind, "g", name, "", "", (), True, Needs(frozenset(), 0))
+    return Event(number, number, kind, "g", name, "", "", (), True, ())
 
 
 def test_the_first_events_are_kept() -> None:

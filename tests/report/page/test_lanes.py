@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from report.page.lanes import MAX_LANES, lanes
 from report.page.safe_text import SafeText
-from timeline.events.event import Event, Needs
+from timeline.events.event import Event
 
 SECOND = 1_000_000_000
 
 
 def event(subject: str, begin_s: int, end_s: int, name: str, *, certain: bool = True) -> Event:
     times = begin_s * SECOND, end_s * SECOND
-    return Event(*times, "group", subject, name, "why", "text", (), certain, Needs(frozenset(), 0))
+    return Event(*times, "group", subject, name, "why", "text", (), certain, ())
 
 
 def test_short_events_are_drawn_above_long_ones() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from timeline.events.event import MAX_EVIDENCE, Event, Evidence, Needs, in_packet_order
+from timeline.events.event import MAX_EVIDENCE, Event, Evidence, in_packet_order
 from timeline.events.event_order import HORIZON_NS, MAX_WAITING, EventOrder
 
 
@@ -11,9 +11,8 @@ def evidence(packet: int) -> Evidence:
 
 
 def event(time_ns: int) -> Event:
-    needs = Needs(frozenset(), 0)
     proof = (evidence(1),)
-    return Event(time_ns, time_ns, "group", "g", "joined", "", "", proof, True, needs)
+    return Event(time_ns, time_ns, "group", "g", "joined", "", "", proof, True, ())
 
 
 def test_an_event_waits_for_earlier_ones() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.timeline.events_of import corpus_events
-from timeline.events.event import Event, Evidence, Needs
+from timeline.events.event import Event, Evidence
 from timeline.output.mermaid import MAX_EVENTS, mermaid_lines
 
 
@@ -28,8 +28,7 @@ def test_each_event_is_a_note_below_its_exchanges() -> None:
 def hostile(number: int) -> Event:
     proof = Evidence("a.pcap", 0, "h:1", "x;\n#y\x1b[31m", "b:2", number, None, 1, "Fetch")
     text = "a;b#c<script>\n%%{init}%%"
-    needs = Needs(frozenset(), 0)
-    return Event(number, number, "group", "g;\u202e", "joined", "", text, (proof,), True, needs)
+    return Event(number, number, "group", "g;\u202e", "joined", "", text, (proof,), True, ())
 
 
 def test_captured_text_is_escaped() -> None:

@@ -19,14 +19,14 @@ def test_logins_and_their_failures_without_secrets() -> None:
     logins = [each for each in events if each.event == "logged in"]
     assert {each.text.split()[0] for each in logins} == {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}
     failures = only(events, "login failed")
-    assert {each.cause for each in failures} == {"SASL_AUTHENTICATION_FAILED"}
+    assert {each.cause for each in failures} == {"SASL_AUTHENTICATION_FAILED", "client"}
     assert not any(SECRET in each.text for each in events)
 
 
 def test_the_software_of_a_client() -> None:
     first = corpus_events("kafka4-throttled.pcap", "connection")[0]
     assert first.event == "connected"
-    assert first.text == "connection 0, apache-kafka-java 4.3.1: the broker offers 75 APIs"
+    assert first.text.startswith("connection 0, apache-kafka-java 4.3.1: the broker offers 75 APIs")
 
 
 def test_versions_refused_by_the_broker() -> None:

@@ -99,7 +99,7 @@ class Trace:
         exchanges = window_exchanges(self._capture, window, rows, self._tracks, self._mask)
         if len(exchanges) and not self._has_clock:
             self._has_clock = True
-            self._write(clock_packet(int(exchanges.begin_ns.min())))
+            self._begin(reading.source.begin_ns)
         self._counters.add_group_lags(window, rows)
         if not len(exchanges):
             return
@@ -111,6 +111,12 @@ class Trace:
         self._slices.add(exchanges, self._flows.find(table, fields, found))
         self._counters.add(exchanges, complete_ns)
         self._counters.add_positions(exchanges, fields, found)
+
+    def _begin(self, time_ns: int) -> None:
+        """Let the trace begin with the capture, whatever is selected of it."""
+        self._write(clock_packet(time_ns))
+        track = self._tracks.child(0, "capture")
+        self._write(event_packet(INSTANT, track, time_ns, "first packet"))
 
     def _add_event(self, event: Event) -> None:
         """Write an event to the track of its subject."""
@@ -124,12 +130,12 @@ class Trace:
         track = self._tracks.child(parent, f"{subject} #{slot + 1}") if slot else parent
         annotations = {
             "cause": event.cause,
+            "count": str(event.count),
             "text": event.text,
             "certain": "true" if event.certain else "false",
             "packets": ranges(each.first_packet for each in event.evidence),
         }
-        name = f"{event.event}: {event.cause}" if event.cause else event.event
         kind_of_packet = BEGIN if event.end_ns > event.time_ns else INSTANT
-        self._write(event_packet(kind_of_packet, track, event.time_ns, name, annotations))
+        self._write(event_packet(kind_of_packet, track, event.time_ns, event.title, annotations))
         if kind_of_packet == BEGIN:
             self._write(event_packet(END, track, event.end_ns))

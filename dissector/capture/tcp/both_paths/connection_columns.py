@@ -14,12 +14,12 @@ Columns of a connection. Addresses are signed here; `PORTS` is `a`'s * 2^16 + `b
 row of the data waiting behind its holes, 0 without any.
 """
 
-SIDES, SIDE = 10, 8
+SIDES, SIDE = 10, 10
 """First column of side 0, and number of columns of a side."""
 
 COLUMNS = SIDES + 2 * SIDE
 
-NEXT, FIRST, ACKED, ACKED_NS, ACKED_PACKET, PACKETS, BYTES, SIDE_FLAGS = range(8)
+NEXT, FIRST, ACKED, ACKED_NS, ACKED_PACKET, PACKETS, BYTES, DATA_NS, RESENT, SIDE_FLAGS = range(10)
 """Columns of a side: the attributes of `Stream` and `Side` that every stream needs."""
 
 LIVE, ORIENTED, SYN_SEEN = 1, 2, 4

@@ -26,6 +26,7 @@ from dissector.capture.tcp.both_paths.connection_columns import (
     NEXT,
     ORIENTED,
     PORTS,
+    RESENT,
     SIDE,
     SIDE_FLAGS,
     SIDES,
@@ -137,6 +138,7 @@ def acknowledge(
     connections[number, own + ACKED] = acked
     connections[number, own + ACKED_NS] = time_ns
     connections[number, own + ACKED_PACKET] = packet
+    connections[number, own + RESENT] = 0
 
 
 @device_function

@@ -10,6 +10,7 @@ from dissector.capture.tcp.both_paths.chunk_columns import (
 )
 from dissector.capture.tcp.both_paths.connection_columns import (
     BYTES,
+    DATA_NS,
     ENDED,
     LAST_NS,
     LIVE,
@@ -193,3 +194,4 @@ def emit_in_order(
     out.wide[LENGTH, row] = length
     state.connections[number, SIDES + SIDE * side + NEXT] += length
     state.connections[number, SIDES + SIDE * side + BYTES] += length
+    state.connections[number, SIDES + SIDE * side + DATA_NS] = segments.time_ns[i]

@@ -10,6 +10,7 @@ from dissector.capture.tcp.both_paths.connection_columns import (
     GAPS_REMEMBERED,
     LATE_BYTES,
     NEXT,
+    RESENT,
     RETRANSMITTED_BYTES,
     RETRANSMITTED_SEGMENTS,
     SIDE,
@@ -69,3 +70,4 @@ def count_old(state: StateArrays, number: int, side: int, start: int, end: int) 
     if end - start > late:
         state.losses[row, RETRANSMITTED_SEGMENTS] += 1
         state.losses[row, RETRANSMITTED_BYTES] += end - start - late
+        connections[number, own + RESENT] += 1

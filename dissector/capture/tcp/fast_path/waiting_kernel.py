@@ -14,11 +14,13 @@ from dissector.capture.tcp.both_paths.connection_columns import (
     ANCHORED,
     BYTES,
     CUT_BYTES,
+    DATA_NS,
     FINISHED,
     GAP_BYTES,
     GAP_COUNT,
     HAS_ACKED,
     NEXT,
+    RESENT,
     RETRANSMITTED_BYTES,
     RETRANSMITTED_SEGMENTS,
     SIDE,
@@ -181,6 +183,7 @@ def add(
         row = loss_row(state, number, side)
         state.losses[row, RETRANSMITTED_SEGMENTS] += 1
         state.losses[row, RETRANSMITTED_BYTES] += end - seq - added
+        connections[number, own + RESENT] += 1
 
 
 @device_function
@@ -311,6 +314,7 @@ def emit_released(
     cut = end - connections[number, own + NEXT] - captured
     connections[number, own + NEXT] = end
     connections[number, own + BYTES] += captured
+    connections[number, own + DATA_NS] = time_ns
     if captured != 0:
         origin = IN_WINDOW
         if start >= CARRIED:
@@ -326,6 +330,7 @@ def emit_released(
         state.losses[loss_row(state, number, side), CUT_BYTES] += cut
         remember_gap(state, number, side, end - cut, end)
         row = emit_row(state, out, number, side, GAP, packet, time_ns, release)
+        out.wide[CHUNK_START, row] = time_ns
         out.wide[LENGTH, row] = cut
 
 
@@ -349,6 +354,7 @@ def emit_gap(
     remember_gap(state, number, side, start, end)
     connections[number, own + NEXT] = end
     row = emit_row(state, out, number, side, GAP, packet, time_ns, release)
+    out.wide[CHUNK_START, row] = connections[number, own + DATA_NS]
     out.wide[LENGTH, row] = end - start
 
 

@@ -146,10 +146,16 @@ class ChunkBuilder:
         )
 
     def emit_gap(
-        self, reorder: ReorderState, side: int, length: int, packet: int, time_ns: int
+        self,
+        reorder: ReorderState,
+        side: int,
+        length: int,
+        packet: int,
+        time_ns: int,
+        since_ns: int,
     ) -> None:
-        """Emit that bytes are missing."""
-        self._add(reorder, side, GAP, IN_WINDOW, 0, length, packet, time_ns)
+        """Emit that bytes are missing, since the data at `since_ns`."""
+        self._add(reorder, side, GAP, IN_WINDOW, since_ns, length, packet, time_ns)
 
     def emit_end(self, reorder: ReorderState, side: int, time_ns: int) -> None:
         """Emit the end of the connection, caused by the packet that is being processed."""

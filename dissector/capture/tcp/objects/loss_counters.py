@@ -35,22 +35,28 @@ class LossCounters:
         self.side.cut_bytes += end - start
         self._remember(start, end)
 
-    def count_retransmitted(self, number: int) -> None:
-        """Count the repeated bytes of a segment; 0 has no effect."""
+    def count_retransmitted(self, number: int) -> bool:
+        """Count the repeated bytes of a segment; return whether there are any."""
         if number > 0:
             self.side.retransmitted_segments += 1
             self.side.retransmitted_bytes += number
+        return number > 0
 
-    def count_old(self, start: int, end: int, first: int, next_seq: int) -> None:
-        """Count bytes before `next_seq` as late or retransmitted; the stream starts at `first`."""
+    def count_old(self, start: int, end: int, first: int, next_seq: int) -> bool:
+        """
+        Count bytes before `next_seq` as late or retransmitted; the stream starts at `first`.
+
+        Returns:
+            Whether any were retransmitted.
+        """
         if end - start == 1 and end == next_seq:
-            return  # a keep-alive
+            return False  # a keep-alive
         end = min(end, next_seq)
         late = max(min(end, first) - start, 0)
         for gap_start, gap_end in self.gaps or ():
             late += max(min(end, gap_end) - max(start, gap_start), 0)
         self.side.late_bytes += late
-        self.count_retransmitted(end - start - late)
+        return self.count_retransmitted(end - start - late)
 
     def _remember(self, start: int, end: int) -> None:
         if self.gaps is None:

@@ -44,6 +44,8 @@ class Stream:
         acked: The other side's last acknowledgement number; None if none was captured.
         acked_ns: The time of that acknowledgement.
         acked_packet: The packet of that acknowledgement.
+        data_ns: The time of the newest released data.
+        resent: Number of retransmitted segments since that acknowledgement.
         fin: The sequence number of its FIN, if that was captured.
         finished: Whether all bytes before the FIN were released.
         buffer: The out-of-order segments; None without any.
@@ -58,12 +60,14 @@ class Stream:
         "acked_ns",
         "acked_packet",
         "buffer",
+        "data_ns",
         "fin",
         "finished",
         "first",
         "isn",
         "losses",
         "next",
+        "resent",
         "side",
     )
 
@@ -81,6 +85,8 @@ class Stream:
         self._number = number
         self.acked_ns = 0
         self.acked_packet = 0
+        self.data_ns = 0
+        self.resent = 0
         self._fin_ns = 0
         self._fin_packet = 0
 
@@ -151,6 +157,7 @@ class Stream:
         self.acked = number
         self.acked_ns = time_ns
         self.acked_packet = packet
+        self.resent = 0
         if self.buffer is not None:
             self.buffer.cover(number, time_ns)
 
@@ -164,7 +171,8 @@ class Stream:
         if self.next is None and self.buffer is None:
             self._anchor_by_ack(segment)
         if self.next is not None and segment.seq < self.next:
-            self.losses.count_old(segment.seq, segment.end, self.first or 0, self.next)
+            first = self.first or 0
+            self.resent += self.losses.count_old(segment.seq, segment.end, first, self.next)
             if segment.end <= self.next:
                 return 0
             segment = segment.slice(self.next, segment.end)
@@ -280,7 +288,7 @@ class Stream:
         is_covered = self.acked is not None and segment.seq <= self.acked
         added = buffer.add(segment, self.acked_ns if is_covered else NEVER)
         more = sum(each.end - each.seq for each in added)
-        self.losses.count_retransmitted(segment.end - segment.seq - more)
+        self.resent += self.losses.count_retransmitted(segment.end - segment.seq - more)
         for each in added:
             out.keep_bytes(each)
         return more
@@ -300,11 +308,13 @@ class Stream:
     def _emit(self, segment: SegmentBytes, out: ChunkBuilder) -> None:
         out.emit_data(self._reorder, self._number, segment)
         self.side.bytes += segment.captured
+        self.data_ns = segment.time_ns
         self.next = segment.end
         cut = segment.end - segment.seq - segment.captured
         if cut:
             self.losses.count_cut(segment.end - cut, segment.end)
-            out.emit_gap(self._reorder, self._number, cut, segment.packet, segment.time_ns)
+            at = segment.packet, segment.time_ns
+            out.emit_gap(self._reorder, self._number, cut, *at, segment.time_ns)
 
     def _emit_gap_before_front(self, out: ChunkBuilder) -> None:
         buffer = self.buffer
@@ -319,7 +329,7 @@ class Stream:
         self.losses.count_gap(self.next, end)
         length = end - self.next
         self.next = end
-        out.emit_gap(self._reorder, self._number, length, packet, time_ns)
+        out.emit_gap(self._reorder, self._number, length, packet, time_ns, self.data_ns)
 
     def _try_finish(self, now_ns: int, out: ChunkBuilder) -> None:
         """Pass the FIN if all before it is released or is a gap."""

@@ -18,6 +18,7 @@ from dissector.capture.tcp.both_paths.connection_columns import (
     BYTES,
     COLUMNS,
     COUNTERS_AT,
+    DATA_NS,
     ENDED,
     ENDED_AT,
     FINISHED,
@@ -34,6 +35,7 @@ from dissector.capture.tcp.both_paths.connection_columns import (
     ORIENTED,
     PACKETS,
     PORTS,
+    RESENT,
     SIDE,
     SIDE_FLAGS,
     SIDES,
@@ -45,7 +47,13 @@ from dissector.capture.tcp.both_paths.reassembly_limits import MAX_STEPS
 from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
 from dissector.capture.tcp.both_paths.tcp_header import SEQ_MASK
 from dissector.capture.tcp.both_paths.waiting_columns import CONNECTIONS, COUNTS
-from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Endpoint
+from dissector.capture.tcp.connections import (
+    END_REASONS,
+    Connection,
+    ConnectionColumns,
+    Deliveries,
+    Endpoint,
+)
 from dissector.capture.tcp.objects.chunk_builder import ReorderState
 from dissector.capture.tcp.objects.connection_state import FlowKey, LiveConnection
 from dissector.capture.tcp.objects.stream_reassembler import Stream
@@ -160,6 +168,14 @@ class ConnectionTable(Sequence[Connection]):
         sides = self._sides(numbers)
         has_fin = sides[:, :, SIDE_FLAGS] & FINISHED != 0
         return np.where(has_fin, sides[:, :, NEXT] - 1 & SEQ_MASK, -1)
+
+    def deliveries(self, numbers: Int64s) -> Deliveries:
+        """Return how far the streams of connections were delivered."""
+        sides = self._sides(numbers)
+        first, known = sides[:, :, FIRST], ANCHORED | HAS_ACKED
+        has_acked = sides[:, :, SIDE_FLAGS] & known == known
+        acked = np.where(has_acked, sides[:, :, ACKED] - first, -1)
+        return Deliveries(sides[:, :, NEXT] - first, acked, sides[:, :, RESENT])
 
     def _sides(self, numbers: Int64s) -> Int64s:
         """Return the columns of the sides of connections, [n, 2, `SIDE`]."""
@@ -285,6 +301,7 @@ class ConnectionTable(Sequence[Connection]):
             stream.next, stream.first = side[NEXT], side[FIRST]
         if flags & HAS_ACKED:
             stream.acked, stream.acked_ns, stream.acked_packet = side[ACKED : ACKED_PACKET + 1]
+        stream.data_ns, stream.resent = side[DATA_NS], side[RESENT]
         if flags & HAS_ISN:
             stream.isn = side[FIRST] - 1
         if flags & FINISHED:
@@ -321,6 +338,8 @@ class ConnectionTable(Sequence[Connection]):
             stream.acked_packet,
             stream.side.packets,
             stream.side.bytes,
+            stream.data_ns,
+            stream.resent,
             flags,
         )
 

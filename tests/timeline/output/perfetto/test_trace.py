@@ -212,7 +212,7 @@ def test_events_are_slices_of_their_subjects(capture: Path, tmp_path: Path) -> N
         (
             plural[each.kind],
             each.subject,
-            f"{each.event}: {each.cause}" if each.cause else each.event,
+            each.title,
             each.time_ns,
             each.end_ns,
             each.text,

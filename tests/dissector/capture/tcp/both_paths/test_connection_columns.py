@@ -13,7 +13,8 @@ def test_columns_are_consecutive() -> None:
     assert [getattr(connection_columns, name) for name in names] == list(
         range(connection_columns.SIDES)
     )
-    names = ["NEXT", "FIRST", "ACKED", "ACKED_NS", "ACKED_PACKET", "PACKETS", "BYTES", "SIDE_FLAGS"]
+    names = ["NEXT", "FIRST", "ACKED", "ACKED_NS", "ACKED_PACKET", "PACKETS", "BYTES"]
+    names += ["DATA_NS", "RESENT", "SIDE_FLAGS"]
     assert [getattr(connection_columns, name) for name in names] == list(
         range(connection_columns.SIDE)
     )
