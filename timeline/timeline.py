@@ -134,7 +134,7 @@ class Timeline:
         if not len(table):
             self._observe_ends(window)
             return
-        waits = Waits(reading, table, self._ending)
+        waits = Waits(reading, table, self._ending, self._has_gap)
         summaries = self._capture.known_of(window)
 
         def observed_at(row: int) -> ObservedExchange:
@@ -161,6 +161,9 @@ class Timeline:
 
     def _ending(self, position: int, client_side: int) -> tuple[str, str, int]:
         return self._closes.ending(self._numbering.of(position), client_side)
+
+    def _has_gap(self, position: int, since_ns: int, end_ns: int) -> bool:
+        return self._losses.has_gap(self._numbering.of(position), since_ns, end_ns)
 
     def _add(self, events: Iterator[Event]) -> None:
         """Add events with a passing exchange; equal ones are joined."""

@@ -11,6 +11,7 @@ from typing import Any
 import polars
 import pytest
 
+from dissector import open_capture
 from dissector.cli import main
 from tests.corpus import FOLDER
 from timeline.cli import timeline
@@ -100,3 +101,15 @@ def test_events_do_not_depend_on_windows(name: str, capsys: pytest.CaptureFixtur
     path = str(FOLDER / name)
     small = Capture([path], Options(window_bytes=2_000))
     assert [each.row() for each in events_of(small)] == rows(capsys, path)
+
+
+@pytest.mark.parametrize("options", [(), ("--kind", "group"), ("-Y", "api == SyncGroup")])
+def test_relative_times_begin_with_the_capture(
+    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (first, *_) = rows(capsys, CAPTURE, *options, "--kind", "group")
+    assert run(CAPTURE, *options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    begin_ns = next(iter(open_capture(CAPTURE))).request_time_ns
+    shown = next(line for line in lines if f" {first['event']}" in line and " group " in line)
+    assert float(shown.split()[0]) >= (first["time_ns"] - begin_ns) / 1e9 > 0

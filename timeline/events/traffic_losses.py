@@ -91,6 +91,11 @@ class TrafficLosses:
             if position in positions
         }
 
+    def has_gap(self, number: int, since_ns: int, end_ns: int) -> bool:
+        """Return whether bytes of a connection are missing in a time range."""
+        ranges = self._gaps.get(number, ())
+        return any(low <= end_ns and since_ns <= high for low, high in ranges)
+
     def covers(self, event: Event) -> bool:
         """Return whether all traffic required for an event is captured."""
         return any(self._covered(each, event.kind == "group") for each in event.needs)

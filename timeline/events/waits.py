@@ -28,7 +28,7 @@ class Wait(NamedTuple):
         is_acknowledged: Whether the broker's host acknowledged the request; None if the capture
             does not show it.
         resent: Number of its retransmissions, if it was not acknowledged.
-        may_be_answered: Whether the client acknowledged bytes that are not in the capture.
+        has_gap: Whether bytes of the connection are missing meanwhile: the answer may be in them.
     """
 
     until_ns: int
@@ -36,7 +36,7 @@ class Wait(NamedTuple):
     closer: str = ""
     is_acknowledged: bool | None = None
     resent: int = 0
-    may_be_answered: bool = False
+    has_gap: bool = False
 
 
 class Waits:
@@ -47,9 +47,20 @@ class Waits:
         reading: Reading,
         table: Exchanges,
         ending: Callable[[int, int], tuple[str, str, int]],
+        has_gap: Callable[[int, int, int], bool],
     ) -> None:
-        """Find the requests; `ending` returns how, by whom and when a connection was closed."""
+        """
+        Find the requests.
+
+        Args:
+            reading: The pass over the capture.
+            table: The exchanges of the window.
+            ending: Returns how, by whom and when a connection was closed, by its position and the
+                side of the client.
+            has_gap: Returns whether a connection has a gap in a time range.
+        """
         self._reading, self._table, self._ending = reading, table, ending
+        self._has_gap = has_gap
         self._rows = wait_to_the_end(table)
         self._now_ns = 0
         if self._rows.any():
@@ -68,14 +79,14 @@ class Waits:
         end = int(table.request.offset[row] + table.request.size[row])
         if self._reading.decryption.summary_of(position) is not None:
             end = sent  # the offset is that in the plaintext
+        until_ns = end_ns if ended else self._now_ns
         return Wait(
-            end_ns if ended else self._now_ns,
+            until_ns,
             ended,
             closer,
             None if acked < 0 else acked >= end,
             int(states.resent[0, client]),
-            # One number more is that of a FIN.
-            bool(states.acked[0, 1 - client] > states.sent[0, 1 - client] + 1),
+            self._has_gap(position, int(table.request.time_ns[row]), until_ns),
         )
 
 

@@ -28,7 +28,7 @@ NETWORK, BROKER = "network", "broker"
 
 def hanging(observed: ObservedExchange, wait: Wait) -> str:
     """Return the cause of a hanging request, `network` or `broker`; empty if it does not hang."""
-    if wait.is_acknowledged is None or wait.may_be_answered:
+    if wait.is_acknowledged is None or wait.has_gap:
         return ""
     took_ns = wait.until_ns - observed.time_ns
     if not wait.is_acknowledged:

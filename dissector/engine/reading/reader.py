@@ -248,7 +248,7 @@ class Reading:
     def _finish(self) -> Iterator[Window]:
         self.keys.end()
         *windows, last = self.end_connections()
-        yield from (each for each in windows if len(each.exchanges))
+        yield from (each for each in windows if len(each.exchanges) or len(each.gaps))
         yield last
 
     def resume(self, decryption: TlsDecryption) -> None:
