@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from timeline.events.denials import DENIALS
 from timeline.events.event import Event, Evidence
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
@@ -96,7 +97,9 @@ class Outages:
         return min((each.time_ns for each in self._open.values()), default=None)
 
     def fail(self, observed: ObservedExchange, topic: str, partition: int, error: str) -> None:
-        """Add a failure of a partition."""
+        """Add a failure of a partition; denials are events of their own."""
+        if error in DENIALS:
+            return
         outage = self._open.use(Place(client_of(observed), topic, partition))
         if not outage.error:
             outage.error, outage.time_ns, outage.broker = error, observed.time_ns, observed.broker
