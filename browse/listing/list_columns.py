@@ -96,7 +96,7 @@ MODES: tuple[Mode, ...] = (
     Mode(
         "events",
         ("time_ns", "end_ns", "kind", "subject", "event", "cause", "count", "text", "certain"),
-        ("time_ns", "kind", "subject", "event", "cause", "count", "certain", "text"),
+        ("time_ns", "kind", "subject", "event", "count", "cause", "certain", "text"),
         None,
         (),
         "time_ns",

@@ -35,6 +35,7 @@ from timeline.groups.classic_state import (
     Member,
     Sync,
 )
+from timeline.groups.commit_errors import commit_errors
 from timeline.groups.coordinator_absence import AWAY, Absences, is_away
 from timeline.groups.rebalance_cause import find_cause, leave_word
 from timeline.groups.rebalance_event import rebalance_text
@@ -76,9 +77,9 @@ class ClassicGroups(Tracker):
             yield from self._sought(observed)
             return
         group = self._groups.use((observed.request.group_id, observed.broker))
-        error = error_of(observed)
-        if error and observed.api_key == OFFSET_COMMIT:
-            yield from self._refused(group, observed, error)
+        error, is_commit = error_of(observed), observed.api_key == OFFSET_COMMIT
+        for each in commit_errors(observed) if is_commit else ():
+            yield from self._refused(group, observed, each)
         if is_away(observed, error):
             yield from self._moved_away(group, observed, error)
             return
@@ -87,7 +88,7 @@ class ClassicGroups(Tracker):
         else:
             yield from self._returned(group, observed)
         if error not in EXPECTED:
-            if observed.api_key != OFFSET_COMMIT:
+            if not is_commit:
                 yield from self._refused(group, observed, error)
             return
         match observed.api_key:
@@ -363,24 +364,10 @@ class ClassicGroups(Tracker):
             yield self._absent(group, absence, text, former.coordinator)
             return
 
-    def _absent(
-        self, group: ClassicGroup, absence: Absence, text: str, former: str | None = None
-    ) -> Event:
-        return self.event(
-            group.name,
-            absence.word,
-            text,
-            time_ns=absence.time_ns,
-            end_ns=absence.end_ns,
-            proof=absence.evidence,
-            brokers=[group.coordinator, former or group.coordinator],
-            certain=False,
-        )
-
-
-def _requester(newest: Generation | None, observed: ObservedExchange, number: int | None) -> str:
-    """
-    Return the name of the member that sent a request.
+        error, is_commit = error_of(observed), observed.api_key == OFFSET_COMMIT
+        for each in commit_errors(observed) if is_commit else ():
+            yield from self._refused(group, observed, each)
+        if is_away(observed, error):
 
     librdkafka clears its member id when it leaves or is fenced, and still commits in the generation
     of that member.

@@ -9,6 +9,7 @@ from dissector.protocol.embedded.membership.group_members import read_member
 from dissector.protocol.error_codes import error_name
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.groups.classic_state import Assignment, Generation, Member
+from timeline.groups.commit_errors import commit_errors
 
 OFFSET_COMMIT = 8
 GROUP_KEYS = 0
@@ -19,13 +20,7 @@ def error_of(observed: ObservedExchange) -> str:
     """Return the error of a response; for OffsetCommit the first error of a partition."""
     if observed.api_key != OFFSET_COMMIT:
         return observed.error
-    codes = (
-        partition.error_code
-        for topic in observed.response.topics or ()
-        for partition in topic.partitions or ()
-        if partition.error_code
-    )
-    return error_name(code) if (code := next(codes, 0)) else ""
+    return next(iter(commit_errors(observed)), "")
 
 
 def joined_member(observed: ObservedExchange) -> Member:

@@ -33,6 +33,16 @@ def test_requests_and_responses_have_their_sides() -> None:
     play(scene)
 
 
+def test_times_begin_with_the_capture() -> None:
+    async def scene() -> None:
+        begin_ns = ROWS[0]["request_time_ns"] - 1_500_000_000
+        async with opened(ConversationPanel("a and b", ROWS, begin_ns), (120, 24)) as (app, _):
+            first = next(line for line in lines(app) if "──▶" in line)
+            assert "1.500000" in first
+
+    play(scene)
+
+
 def test_an_empty_conversation() -> None:
     async def scene() -> None:
         async with opened(ConversationPanel("nobody", [])) as (app, pilot):

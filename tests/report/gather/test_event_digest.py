@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from report.gather.event_digest import EventDigest
 from timeline.events.event import Event
 
@@ -20,3 +22,11 @@ def test_the_first_events_are_kept() -> None:
     assert digest.total("group") == 4
     assert digest.counts["group", "joined", ""] == 3
     assert digest.retained("cluster") == []
+
+
+def test_equal_events_count_each() -> None:
+    digest = EventDigest()
+    digest.add(replace(event(1, "connected", "connection"), count=1640))
+    digest.add(event(2, "connected", "connection"))
+    assert digest.counts["connection", "connected", ""] == 1641
+    assert digest.total("connection") == 2

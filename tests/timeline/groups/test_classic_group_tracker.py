@@ -315,6 +315,24 @@ def test_refused_commits_report_their_cost() -> None:
     assert "in generation 0, while the group is in 1" in event.text
 
 
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (14, "COORDINATOR_LOAD_IN_PROGRESS"),
+        (15, "COORDINATOR_NOT_AVAILABLE"),
+        (16, "NOT_COORDINATOR"),
+        (27, "REBALANCE_IN_PROGRESS"),
+        (30, "GROUP_AUTHORIZATION_FAILED"),
+    ],
+)
+def test_commits_refused_with_any_error(error: int, name: str) -> None:
+    scene, _, second = pair()
+    for _ in range(3):
+        second.commit(1, error=error)
+    (event,) = only(events_of(scene, "group"), "commit refused")
+    assert (event.cause, event.count, event.certain) == (name, 3, True)
+
+
 def test_an_unknown_member_is_fenced() -> None:
     scene, _, second = pair()
     second.beat(1, UNKNOWN_MEMBER_ID)

@@ -42,6 +42,18 @@ def test_requests_in_flight(depth: int) -> None:
     assert not event.certain  # the capture ends within the hour
 
 
+def test_a_summary_stands_at_its_own_time() -> None:
+    scene = pipelined(1, 3)
+    begin_ns, end_ns = scene.wire.packets[3].time_ns, scene.wire.packets[-1].time_ns
+    scene.wait_ms(60_000)
+    late = scene.connect()
+    late.request(18, 2, 1).response(18, 2, 1)
+    events = events_of(scene)
+    (event,) = (each for each in events if each.event == "produces")
+    assert begin_ns <= event.time_ns < event.end_ns <= end_ns
+    assert [each.event for each in events] == ["produces", "connected"]
+
+
 def test_each_connection_has_its_own_requests_in_flight() -> None:
     scene = Scene()
     connections = [scene.connect() for _ in range(4)]

@@ -10,7 +10,7 @@ from tests.conform.scene import Scene, SceneConnection
 from tests.corpus import FOLDER
 from tests.timeline.events_of import brief, corpus_events, events_of, only
 
-PRODUCE, METADATA, INIT, ADD, END = 0, 3, 22, 24, 26
+PRODUCE, METADATA, INIT, ADD, END, COMMIT_OFFSETS = 0, 3, 22, 24, 26, 28
 INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE = 47, 48
 
 
@@ -203,6 +203,26 @@ def test_fencing_without_a_known_producer_is_uncertain() -> None:
     end(connection, error=INVALID_PRODUCER_EPOCH)
     fenced = brief(only(events_of(scene, "transaction"), "fenced"))
     assert fenced == [("fenced", "INVALID_PRODUCER_EPOCH", False)]
+
+
+@pytest.mark.parametrize(
+    ("error", "name"), [(15, "COORDINATOR_NOT_AVAILABLE"), (22, "ILLEGAL_GENERATION")]
+)
+def test_refused_offsets_of_a_transaction(error: int, name: str) -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection)
+    topics = [{"name": "orders", "partitions": [{"error_code": error}]}]
+    for _ in range(2):
+        exchange(
+            connection,
+            COMMIT_OFFSETS,
+            3,
+            {"transactional_id": "tx", "group_id": "g"},
+            {"topics": topics},
+        )
+    (event,) = only(events_of(scene, "transaction"), "commit refused")
+    assert (event.cause, event.count) == (name, 2)
 
 
 def test_consumers_of_the_records() -> None:

@@ -289,3 +289,13 @@ def test_trace_processor_opens_the_trace(tmp_path: Path) -> None:
         assert count(pairs) > 0
         assert count("select * from counter") > 0
         assert count("select * from stats where severity = 'error' and value > 0") == 0
+
+
+def test_a_trace_begins_with_the_capture(tmp_path: Path) -> None:
+    found = []
+    for words in ((), ("-Y", "api == LeaveGroup")):
+        trace = trace_of(GROUP, tmp_path, *words)
+        (begin,) = trace.below("capture")
+        assert begin.begin_ns <= min(each.begin_ns for each in trace.slices)
+        found.append(begin.begin_ns)
+    assert found[0] == found[1]

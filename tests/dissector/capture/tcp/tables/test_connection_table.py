@@ -37,6 +37,7 @@ def test_state_survives_demotion_and_promotion() -> None:
     first, second = live.streams
     first.open((1 << 32) + 4)
     first.acked, first.acked_ns, first.acked_packet = 7, 8, 9
+    first.data_ns, first.resent = 10, 11
     first.side.packets, second.side.bytes = 5, 6
     second.losses.count_gap(100, 110)
     second.losses.count_old(104, 106, 0, 120)
@@ -54,6 +55,7 @@ def test_state_survives_demotion_and_promotion() -> None:
     one, other = restored.streams
     assert (one.next, one.first, one.isn) == ((1 << 32) + 5, (1 << 32) + 5, (1 << 32) + 4)
     assert (one.acked, one.acked_ns, one.acked_packet, one.fin) == (7, 8, 9, None)
+    assert (one.data_ns, one.resent) == (10, 11)
     assert (other.next, other.first, other.isn, other.acked) == (None, None, None, None)
     assert (one.side, other.side) == (first.side, second.side)
     other.losses.count_old(100, 104, 0, 120)  # the gap is kept
