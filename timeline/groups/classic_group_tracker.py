@@ -364,10 +364,24 @@ class ClassicGroups(Tracker):
             yield self._absent(group, absence, text, former.coordinator)
             return
 
-        error, is_commit = error_of(observed), observed.api_key == OFFSET_COMMIT
-        for each in commit_errors(observed) if is_commit else ():
-            yield from self._refused(group, observed, each)
-        if is_away(observed, error):
+    def _absent(
+        self, group: ClassicGroup, absence: Absence, text: str, former: str | None = None
+    ) -> Event:
+        return self.event(
+            group.name,
+            absence.word,
+            text,
+            time_ns=absence.time_ns,
+            end_ns=absence.end_ns,
+            proof=absence.evidence,
+            brokers=[group.coordinator, former or group.coordinator],
+            certain=False,
+        )
+
+
+def _requester(newest: Generation | None, observed: ObservedExchange, number: int | None) -> str:
+    """
+    Return the name of the member that sent a request.
 
     librdkafka clears its member id when it leaves or is fenced, and still commits in the generation
     of that member.
