@@ -8,6 +8,7 @@ with a throttle time, or without a response.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,10 +20,10 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.reading.capture import Capture, Reading, Window
-from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges, Ints
+from dissector.engine.tables.exchange_table import NONE, ORPHAN, UNANSWERED, Exchanges, Ints
 from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
-from timeline.events.closes import Closes
+from timeline.events.closes import Close, Closes
 from timeline.events.connect_attempts import ConnectAttempts
 from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import KINDS, Event
@@ -132,7 +133,9 @@ class Timeline:
         assert reading is not None
         self._closes.begin(window.ends, self._numbering)
         if not len(table):
-            self._observe_ends(window)
+            for _, close in self._placed_ends(window, np.zeros(0, np.int64)):
+                self._observe_close(close)
+            self._observe_new_brokers()
             return
         waits = Waits(reading, table, self._ending, self._has_gap)
         summaries = self._capture.known_of(window)
@@ -142,14 +145,18 @@ class Timeline:
             number = self._numbering.of(exchange.connection)
             return ObservedExchange(exchange, self._passes, waits.of(row), number)
 
-        if self._sees_closes:
-            self._closes.follow(table, observed_at)
-        self._observe_ends(window)
         with using(self._capture.options.schemas):
             masks = self._masks(table, summaries)
         chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
         chosen |= table.status == ORPHAN
-        for row in np.flatnonzero(chosen).tolist():
+        rows = np.flatnonzero(chosen)
+        if self._sees_closes:
+            self._closes.follow(table, observed_at)
+        closes = self._placed_ends(window, rows)
+        self._observe_new_brokers()
+        for at, row in enumerate(rows.tolist()):
+            while closes and closes[0][0] <= at:
+                self._observe_close(closes.popleft()[1])
             observed = observed_at(row)
             if observed.exchange.status == "orphan":
                 self._losses.add_orphan(observed.connection, observed.broker, observed.end_ns)
@@ -157,6 +164,8 @@ class Timeline:
             for tracker, mask in masks:
                 if mask[row]:
                     self._add(tracker.observe(observed))
+        for _, close in closes:
+            self._observe_close(close)
         self._observe_records(table, summaries, observed_at)
 
     def _ending(self, position: int, client_side: int) -> tuple[str, str, int]:
@@ -173,13 +182,36 @@ class Timeline:
     def _sees_closes(self) -> list[Tracker]:
         return [each for each in self._trackers if each.sees_closes]
 
-    def _observe_ends(self, window: Window) -> None:
-        """Pass connections that ended in a window to the trackers, before its exchanges."""
+    def _placed_ends(self, window: Window, rows: Ints) -> deque[tuple[int, Close]]:
+        """
+        Return the connections that ended in a window, and before which of some rows each is due.
+
+        That is before the requests that were sent after the end, which it may explain, but behind
+        all exchanges of the connection itself.
+        """
         if not self._sees_closes:
-            return
-        for close in self._closes.ended(window.ends, self._numbering):
-            for tracker in self._sees_closes:
-                self._add(tracker.observe_close(close))
+            return deque()
+        table, closes = window.exchanges, list(self._closes.ended(window.ends, self._numbering))
+        sent_ns = np.maximum(table.request.time_ns, table.response.time_ns)[rows]
+        has_request = table.request.time_ns[rows] != NONE
+        sent_ns[has_request] = table.request.time_ns[rows][has_request]
+        end_ns = np.array([close.time_ns for close in closes], np.int64)
+        due = np.searchsorted(np.maximum.accumulate(sent_ns), end_ns, side="right")
+        numbers = map(self._numbering.of, table.connection[rows].tolist() if closes else ())
+        behind = {number: at + 1 for at, number in enumerate(numbers)}
+        placed = [
+            (max(at, behind.get(close.connection, 0)), close)
+            for at, close in zip(due.tolist(), closes, strict=True)
+        ]
+        return deque(sorted(placed, key=lambda each: (each[0], each[1].time_ns)))
+
+    def _observe_close(self, close: Close) -> None:
+        """Pass the end of a connection to the trackers."""
+        for tracker in self._sees_closes:
+            self._add(tracker.observe_close(close))
+
+    def _observe_new_brokers(self) -> None:
+        """Find connection attempts to brokers that are known by now."""
         for broker in self._closes.new_brokers():
             self._attempts.add_broker(broker)
         self._observe_attempts()
@@ -205,7 +237,7 @@ class Timeline:
             if tracker.follows_lags:
                 name = self._capture.names.name
                 with using(self._capture.options.schemas):
-                    self._order.add(tracker.observe_offsets(table, name, observed_at))
+                    self._add(tracker.observe_offsets(table, name, observed_at))
             for row, producer_id, epoch in found:
                 self._add(tracker.observe_fetched(observed_at(row), producer_id, epoch))
             for each in counts:

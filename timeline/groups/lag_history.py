@@ -62,7 +62,12 @@ class GroupLagHistory(Tracker):
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the hours open at the end of the capture."""
-        yield from self._hours.finish(now_ns)
+        self._hours.lasts_until(now_ns)
+        yield from self._hours.finish()
+
+    def open_since_ns(self) -> int | None:
+        """Return the begin of the oldest hour."""
+        return self._hours.open_since_ns()
 
 
 class LagHours(ClientHours[LagHour]):
@@ -88,6 +93,11 @@ class LagHours(ClientHours[LagHour]):
             rows = np.flatnonzero((keys[:, 0] == hour) & (group == number))
             yield from self._add(names[number], hour, rows, points, places, observed_at)
 
+    def lasts_until(self, time_ns: int) -> None:
+        """Let the lag of all groups last until a time."""
+        for state in self._hours.values():
+            state.until_ns = time_ns
+
     def _add(
         self,
         group: str,
@@ -99,6 +109,8 @@ class LagHours(ClientHours[LagHour]):
     ) -> Iterator[Event]:
         """Add the changes of a group within an hour."""
         first, last = (observed_at(int(points.row[each])) for each in (at[0], at[-1]))
+        if (current := self._hours.get(group)) is not None:
+            current.until_ns = first.time_ns
         state = yield from self._enter(hour, first, last, group)
         total = points.total[at]
         state.count += len(at)
@@ -128,12 +140,11 @@ class LagHours(ClientHours[LagHour]):
         self._since.put(group, int(time_ns[begin]))
         return begin
 
-    def _event(self, client: str, state: LagHour, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour, with the lag of each partition then."""
-        state.until_ns = time_ns
+    def _event(self, client: str, state: LagHour, *, certain: bool) -> Event:
+        """Return the event of an hour, with the lag of each partition at its end."""
         lags = self._lags.get(client, {})
         state.lags = {place: lag for place, lag in lags.items() if lag not in (0, NONE)}
-        return super()._event(client, state, time_ns, certain=certain)
+        return super()._event(client, state, certain=certain)
 
     def _text(self, state: LagHour) -> str:
         text = f"lag at most {state.most} in all partitions, {state.last} at the end"
