@@ -116,14 +116,15 @@ class Judge:
             connection = self._connections[number] = ConnectionState(
                 number, *reading.client_and_broker(number, client), self._exhausted
             )
+        if not connection.client.origin:
+            (connection.client.origin,) = reading.correlator.origins([number])
         connection.gap_reason = connection.gap_reason or gap_reason(reading, number)
         if not connection.incomplete_reason:
             connection.incomplete_reason = incomplete_reason(reading, number)
         if not connection.incomplete_reason and number in self._ended_numbers:
             connection.incomplete_reason = "the state of the connection before its end was dropped"
         if not connection.incomplete_reason:
-            connection.skipped_bytes, connection.incomplete_reason = _skipped_bytes(reading, number)
-            connection.gap_reason = connection.gap_reason or connection.incomplete_reason
+            _record_skipped_bytes(reading, connection)
         self._capture_state.incomplete_reason = (
             self._capture_state.incomplete_reason or connection.incomplete_reason
         )
@@ -154,6 +155,7 @@ class Judge:
                 client=connection.client.address,
                 broker=connection.broker.address,
                 names=capture.names,
+                origin=connection.client.origin,
             )
 
     def _judge(self, observation: Observation) -> None:
@@ -278,10 +280,18 @@ def gap_reason(reading: Reading, number: int) -> str:
     return ""
 
 
-def _skipped_bytes(reading: Reading, number: int) -> tuple[tuple[int, int], str]:
-    """Return the number of bytes of client and broker outside frames, and the reason."""
-    state = reading.correlator.state_of(number)
-    if state is None or not any(state.skipped):
-        return (0, 0), ""
-    skipped = state.skipped if state.client != 1 else (state.skipped[1], state.skipped[0])
-    return skipped, "bytes of the connection can't be decoded as Kafka"
+def _record_skipped_bytes(reading: Reading, connection: ConnectionState) -> None:
+    """Record the bytes outside frames, without headers of proxies, which are none of Kafka's."""
+    state = reading.correlator.state_of(connection.number)
+    if state is None:
+        return
+    a, b = (n - preface for n, preface in zip(state.skipped, state.prefaces, strict=True))
+    if not (a or b):
+        return
+    connection.skipped_bytes = (a, b) if state.client != 1 else (b, a)
+    connection.skips_before_frames = all(
+        not count or count == entered
+        for count, entered in zip(state.skipped, state.entered, strict=True)
+    )
+    connection.incomplete_reason = "bytes of the connection can't be decoded as Kafka"
+    connection.gap_reason = connection.gap_reason or connection.incomplete_reason

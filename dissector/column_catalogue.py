@@ -40,6 +40,9 @@ _CLIENT_ID = ColumnInfo("client_id", "str", "client id of the request")
 _CONNECTION = ColumnInfo("connection", "int", "number of the TCP connection, as tcp.stream")
 _CORRELATION_ID = ColumnInfo("correlation_id", "int32", "id that request and response share")
 _LATENCY = ColumnInfo("latency_ms", "float", "time from request to response in milliseconds")
+_ORIGIN = ColumnInfo(
+    "origin", "str", "client before a proxy, by its PROXY header; or CONNECT and its target"
+)
 _STATUS = ColumnInfo("status", "str", "answered, unanswered, no_response (none is due), orphan")
 
 EXCHANGES: Catalogue = (
@@ -47,6 +50,7 @@ EXCHANGES: Catalogue = (
     _CONNECTION,
     ColumnInfo("client", "str", "address and port of the sender of the request"),
     ColumnInfo("broker", "str", "address and port of the other side"),
+    _ORIGIN,
     ColumnInfo("api_key", "int16", "number of the API"),
     _API,
     ColumnInfo("api_version", "int16", "version of the request"),
@@ -146,6 +150,7 @@ CONNECTIONS: Catalogue = (
     ColumnInfo("b", "str", "the other side"),
     ColumnInfo("speaks", "str", "kafka, tls or other; null if no bytes were sent"),
     ColumnInfo("client", "str", "side that sends requests: a or b"),
+    _ORIGIN,
     ColumnInfo("first_time_ns", "int", "time of the first packet, ns since the epoch"),
     ColumnInfo("last_time_ns", "int", "time of the last packet, ns since the epoch"),
     ColumnInfo("ended", "str", "how the connection ended; null while it is open"),

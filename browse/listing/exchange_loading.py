@@ -88,7 +88,11 @@ class ExchangeLoading(Pass):
         summaries = capture.known_of(window)
         with using(capture.options.schemas):
             columns: dict[str, Column] = exchange_columns(
-                window.exchanges, summaries, reading.files_of, reading.endpoints_of
+                window.exchanges,
+                summaries,
+                reading.files_of,
+                reading.endpoints_of,
+                reading.origins_of,
             )
         topics = columns["topics"]
         assert isinstance(topics, Coded)

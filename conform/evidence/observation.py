@@ -66,13 +66,15 @@ class Peer:
     Attributes:
         address: `address:port`.
         software: Name and version from ApiVersions; empty if unknown.
+        origin: The client before a proxy, as its header names it; None without one.
     """
 
-    __slots__ = ("address", "software")
+    __slots__ = ("address", "origin", "software")
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.software = ""
+        self.origin: str | None = None
 
 
 class ConnectionState(RuleStates):
@@ -86,8 +88,9 @@ class ConnectionState(RuleStates):
         incomplete_reason: Why messages of the connection are missing from the capture so far;
             empty: none is.
         gap_reason: The same, without messages sent before the capture began.
-        skipped_bytes: Number of captured bytes of client and broker that are not Kafka frames;
-            zeros if part of the connection was not captured.
+        skipped_bytes: Number of captured bytes of client and broker that are not Kafka frames,
+            without headers of proxies; zeros if part of the connection was not captured.
+        skips_before_frames: Whether all of these come before the first frame of their side.
         ended: `fin`, `rst`, `reused`, or empty if the capture ended first.
         last_answered: The last sent of the requests with a response: its offset in the stream, and
             its correlation id; -1 before the first.
@@ -110,6 +113,7 @@ class ConnectionState(RuleStates):
         self.broker = Peer(broker)
         self.incomplete_reason = self.gap_reason = ""
         self.skipped_bytes = (0, 0)
+        self.skips_before_frames = False
         self.ended = ""
         self.last_answered: tuple[int, int | None] = (-1, None)
         self.unanswered: list[Observation] = []

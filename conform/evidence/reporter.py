@@ -131,6 +131,7 @@ class Reporter:
                 exchange.capture if exchange else "",
                 frame=(message.frame[:_FRAME_PREFIX_BYTES], message.size) if message else None,
                 client_id=(exchange.client_id or "") if exchange else "",
+                origin=connection.client.origin or "",
             )
         )
 

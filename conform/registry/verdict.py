@@ -56,6 +56,7 @@ class Finding:
         request: The bytes sent to a live broker, without the size field; empty for a capture.
         frame: The first bytes of the message's frame, and its size; None for a live broker.
         client_id: The client id of the request; empty if unknown.
+        origin: The client before a proxy; empty if unknown.
     """
 
     rule: Rule
@@ -78,6 +79,7 @@ class Finding:
     request: bytes = b""
     frame: tuple[bytes, int] | None = None
     client_id: str = ""
+    origin: str = ""
 
     @property
     def rank(self) -> Rank:

@@ -52,6 +52,7 @@ def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
         "connection": finding.connection,
         "client": finding.client,
         "client_id": finding.client_id or None,
+        "origin": finding.origin or None,
         "broker": finding.broker,
         "packet": finding.packet,  # from 1, as in exchanges
         "message": finding.message or None,

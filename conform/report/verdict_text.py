@@ -85,10 +85,12 @@ def location_text(finding: Finding) -> str:
 
 
 def side_text(finding: Finding) -> str:
-    """Return the side that broke the rule, with its software, client id and address."""
+    """Return the side that broke the rule: its software, client id, address and origin."""
     address = getattr(finding, finding.side)
     name = f'"{finding.client_id}"' if finding.client_id and finding.side is Side.CLIENT else ""
-    return escaped(" ".join(filter(None, (finding.side, finding.software, name, address))))
+    origin = f"from {finding.origin}" if finding.origin and finding.side is Side.CLIENT else ""
+    words = (finding.side, finding.software, name, address, origin)
+    return escaped(" ".join(filter(None, words)))
 
 
 def count_text(count: int) -> str:

@@ -20,6 +20,7 @@ from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 _NOT_KAFKA = {
     "speaks": "other",
     "client": None,
+    "origin": None,
     "skipped_a": 0,
     "skipped_b": 0,
     "entered_a": None,

@@ -15,11 +15,20 @@ from conform.registry.rule import Side, rule
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import quoted
 
-_JUDGED_BY_OTHER_RULES = {
-    "Metadata": re.compile(r"topics\[\d+\]"),
-    "ApiVersions": re.compile(r"api_keys\[\d+\]"),
+_NOT_JUDGED = {
+    (Side.BROKER, "Metadata"): re.compile(r"topics\[\d+\]"),
+    (Side.BROKER, "ApiVersions"): re.compile(r"api_keys\[\d+\]"),
+    (Side.CLIENT, "Metadata"): re.compile(r"topics\[\d+\]"),
 }
-"""Lists with duplicates that other rules report (M01, V02)."""
+"""
+Lists with duplicates that other rules report (M01, V02), or that are usual in requests.
+
+Java consumers that ask for offsets of assigned topics, as the restore consumer of Streams does,
+name them twice in Metadata; brokers make a set of them.
+
+Source: ConsumerMetadata.newMetadataRequestBuilder (metadataTopics, then transientTopics);
+KafkaApis.handleTopicMetadataRequest (toSet).
+"""
 
 _MAX_FINDINGS = 3
 """Limit of the findings of one rule in one message."""
@@ -56,8 +65,8 @@ def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
         reporter.count_judged()
         assert message.schema is not None
         duplicates = find_duplicates(message.schema, message.api_version or 0, body)
-        excluded = _JUDGED_BY_OTHER_RULES.get(observation.exchange.api or "")
-        if side is Side.BROKER and excluded:
+        excluded = _NOT_JUDGED.get((side, observation.exchange.api or ""))
+        if excluded:
             duplicates = [each for each in duplicates if not excluded.fullmatch(each[0])]
         for path, key in duplicates[:_MAX_FINDINGS]:
             found = f"{quoted(str(key))} occurs twice in the list"

@@ -38,6 +38,11 @@ def check_framing(observation: ConnectionObservation, reporter: Reporter) -> Non
     if observation.connection.may_have_raw_tokens:
         reporter.count_unjudged("raw SASL tokens were sent, which only their order distinguishes")
         return
+    if any(skipped) and observation.connection.skips_before_frames:
+        # Whoever answered has accepted them: a proxy, or a broker as tokens of a login.
+        reason = "the bytes before the first frame may be those of a proxy or a login"
+        reporter.count_unjudged(reason)
+        return
     reporter.count_judged()
     for side, count in zip(Side, skipped, strict=True):
         if count:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import ConnectionObservation, Observation
+from conform.evidence.observation import ConnectionObservation, ConnectionState, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from dissector.protocol.records import RecordBatch
+
+FIND_COORDINATOR = 10
 
 FIRST_RESERVED_ID = 2**31 - 8
 """First correlation id that the Java client reserves for SASL authentication."""
@@ -59,13 +61,34 @@ def check_response_has_request(observation: ConnectionObservation, reporter: Rep
         return
     reporter.count_judged()
     unanswered = {each.exchange.correlation_id for each in connection.unanswered}
+    old_answers = _old_coordinator_answers(connection)
     for orphan in connection.orphans:
         number = orphan.exchange.correlation_id
-        if number in unanswered:
+        if orphan in old_answers:
+            reporter.count_unjudged(_OLD_COORDINATOR)
+        elif number in unanswered:
             reporter.count_unjudged("a response was captured before its request")
         elif not _is_response_to_acks_0(orphan):
             found = f"no request in flight has correlation id {number}"
             reporter.report_violation(Side.BROKER, found, retained=orphan)
+
+
+_OLD_COORDINATOR = "Kafka 0.8.2 answers FindCoordinator v0 with correlation id 0"
+
+
+def _old_coordinator_answers(connection: ConnectionState) -> dict[Observation, Observation]:
+    """
+    Return responses with id 0 that may be those to FindCoordinator v0, each with its request.
+
+    Source: kafka-python, conn.py ("0.8.2 quirk"): such a broker always writes correlation id 0.
+    """
+    responses = [each for each in connection.orphans if each.exchange.correlation_id == 0]
+    requests = [
+        each
+        for each in connection.unanswered
+        if (each.api_key, each.version) == (FIND_COORDINATOR, 0)
+    ]
+    return dict(zip(responses, requests, strict=False))
 
 
 def _is_response_to_acks_0(observation: Observation) -> bool:
@@ -155,11 +178,17 @@ def check_no_request_skipped(observation: ConnectionObservation, reporter: Repor
         if connection.unanswered:
             reporter.count_unjudged("the capture ends before the connection does")
         return
+    if connection.may_have_raw_tokens and connection.unanswered:
+        reporter.count_unjudged("raw SASL tokens were sent, which only their order distinguishes")
+        return
     reporter.count_judged()
     orphans = {each.exchange.correlation_id for each in connection.orphans}
+    old_requests = set(_old_coordinator_answers(connection).values())
     for each in connection.unanswered:
         number = each.exchange.correlation_id
-        if each.request_offset < connection.last_answered[0] and number not in orphans:
+        if each in old_requests:
+            reporter.count_unjudged(_OLD_COORDINATOR)
+        elif each.request_offset < connection.last_answered[0] and number not in orphans:
             found = f"request {number} has no response, but a later request has one"
             reporter.report_violation(Side.BROKER, found, retained=each, message=each.request)
 

@@ -10,7 +10,7 @@ objects (`ConnectionCorrelator`), as long as they need the slow path. Both emit 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -83,12 +83,14 @@ class ConnectionState(NamedTuple):
         client: The side that sends requests; None while that is open.
         skipped: Of each side, bytes that were skipped because they hold no plausible frame.
         entered: Of each side, the offset in the stream of the first plausible frame.
+        prefaces: Of each side, bytes that a proxy put before Kafka; they are skipped too.
     """
 
     speaks: str
     client: int | None
     skipped: tuple[int, int]
     entered: tuple[int | None, int | None]
+    prefaces: tuple[int, int]
 
 
 class Correlator:
@@ -264,14 +266,31 @@ class Correlator:
             correlator = self.slow_path.correlators[connection]
             first, second = correlator.streams
             skipped, entered = (first.skipped, second.skipped), (first.entered, second.entered)
-            return ConnectionState(correlator.speaks, correlator.client, skipped, entered)
+            speaks, client = correlator.speaks, correlator.client
+            return ConnectionState(
+                speaks, client, skipped, entered, self._preface_sizes(connection)
+            )
         a, b = row[SIDES : SIDES + SIDE_WIDTH], row[SIDES + SIDE_WIDTH :]
         return ConnectionState(
             _SPEAKS.get(row[MODE], ""),
             row[CLIENT] if row[MODE] == KAFKA else None,
             (a[SKIPPED], b[SKIPPED]),
             (_offset_or_none(a[ENTERED]), _offset_or_none(b[ENTERED])),
+            self._preface_sizes(connection),
         )
+
+    def origins(self, connections: Iterable[int]) -> list[str | None]:
+        """Return the client before a proxy, or the target of CONNECT, of each connection."""
+        prefaces = self.slow_path.prefaces
+        if not prefaces:
+            return [None for _ in connections]
+        found = ([prefaces.get((number, side)) for side in (0, 1)] for number in connections)
+        return [next((each.origin for each in both if each), None) for both in found]
+
+    def _preface_sizes(self, connection: int) -> tuple[int, int]:
+        prefaces = self.slow_path.prefaces
+        a, b = (prefaces.get((connection, side)) for side in (0, 1))
+        return (a.size if a else 0, b.size if b else 0)
 
     def skipping(self) -> list[int]:
         """Return the Kafka connections with bytes outside of Kafka frames."""

@@ -33,6 +33,7 @@ from dissector.engine.correlation.objects.exchange_rows import (
     header,
 )
 from dissector.engine.correlation.objects.framer import Frame
+from dissector.engine.correlation.objects.prefaces import Preface, read_preface
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.exchange_table import ENDING_AT, NONE
 
@@ -57,6 +58,7 @@ class SlowPath:
 
     Attributes:
         correlators: By number of connection.
+        prefaces: By number of connection and side, headers of proxies before Kafka.
         early_decisions: Number of doubtful connections decided before the end, for lack of room.
         at_end: Whether connections end because the capture does.
     """
@@ -87,6 +89,7 @@ class SlowPath:
         self._brokers: set[tuple[int, Endpoint]] = set()
         self._doubtful: list[int] = []
         self._doubtful_bytes = 0
+        self.prefaces: dict[tuple[int, int], Preface] = {}
         self.early_decisions = 0
         self.at_end = False
 
@@ -111,6 +114,8 @@ class SlowPath:
             self.promote(number)
         del self.correlators[number]
         self._doubtful = [each for each in self._doubtful if each != number]
+        for side in (0, 1):
+            self.prefaces.pop((number, side), None)
 
     def brokers(self) -> frozenset[tuple[int, Endpoint]]:
         """Return the brokers with emitted exchanges, by network and endpoint."""
@@ -160,6 +165,11 @@ class SlowPath:
         }
         for new_number, correlator in self.correlators.items():
             correlator.connection = new_number
+        self.prefaces = {
+            (int(new_numbers[number]), side): preface
+            for (number, side), preface in self.prefaces.items()
+            if new_numbers[number] >= 0
+        }
         new_doubtful = (int(new_numbers[number]) for number in self._doubtful)
         self._doubtful = [new_number for new_number in new_doubtful if new_number >= 0]
 
@@ -183,6 +193,7 @@ class SlowPath:
             if correlator is None:
                 correlator = self.promote(number)
             self._add_chunk(correlator, chunks, at, framed_bytes, carry_over_start)
+            self._read_prefaces(correlator)
             if not self._keep_objects and demote(self._tables, number, correlator):
                 del self.correlators[number]
             at, framed_bytes = at + 1, 0
@@ -219,6 +230,16 @@ class SlowPath:
             correlator.add_gap(side, length, packet, time_ns)
         else:
             self._end(correlator)
+
+    def _read_prefaces(self, correlator: ConnectionCorrelator) -> None:
+        """Read the headers of proxies that were skipped before the frames of a stream."""
+        for stream in correlator.streams:
+            if stream.preface and correlator.speaks == "kafka":
+                is_client = stream.side == correlator.client
+                preface = read_preface(stream.preface, is_client=is_client)
+                if preface.size:
+                    self.prefaces[correlator.connection, stream.side] = preface
+                stream.preface = b""
 
     def _end(self, correlator: ConnectionCorrelator) -> None:
         """End a connection; a doubtful one waits, if there is room for it."""

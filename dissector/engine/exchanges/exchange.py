@@ -51,6 +51,8 @@ class Exchange:
         connection: Number of the TCP connection in the capture, from 0.
         client: `address:port` of the side that sends requests.
         broker: `address:port` of the other side.
+        origin: The client before a proxy, from a PROXY protocol header, or `CONNECT` and the target
+            of that request; None without one.
         status: `answered`, `unanswered`, `no_response` (none is due) or `orphan`.
         request_packet: Number of the packet that completed the request, from 1 as Wireshark counts;
             None for an orphan.
@@ -66,6 +68,7 @@ class Exchange:
         client: str,
         broker: str,
         names: TopicNames,
+        origin: str | None = None,
         summaries: ExchangeSummaries | None = None,
         packets: PacketColumns | None = None,
     ) -> None:
@@ -79,6 +82,7 @@ class Exchange:
             client: See above.
             broker: See above.
             names: Known names of topic ids.
+            origin: See above.
             summaries: The extracted columns of all rows.
             packets: Columns about the packets, for filters.
         """
@@ -89,6 +93,7 @@ class Exchange:
         self.capture = capture
         self.client = client
         self.broker = broker
+        self.origin = origin
         self.connection = int(table.connection[row])
         self.status = STATUS[table.status[row]]
         self.is_token = bool(table.token[row])
@@ -171,6 +176,7 @@ class Exchange:
                 client=self.client,
                 broker=self.broker,
                 names=self._names,
+                origin=self.origin,
                 packets=self._packets,
             )
             return kept.for_programs() if self._is_for_programs else kept

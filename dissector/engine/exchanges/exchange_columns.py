@@ -29,6 +29,7 @@ def exchange_columns(
     summaries: ExchangeSummaries,
     files: Callable[[Ints], Coded],
     ends: Callable[[Ints], list[tuple[str, str]]],
+    origins: Callable[[Ints], list[str | None]],
 ) -> dict[str, Column]:
     """
     Return the columns of `pairs`; topic ids without a name in the same message stay ids.
@@ -38,10 +39,12 @@ def exchange_columns(
         summaries: The extracted fields of their bodies.
         files: Returns the names of the files of packets.
         ends: Returns the endpoints of connections by number: side 0 and side 1 of each.
+        origins: Returns the client before a proxy of connections by number.
     """
     request, response = table.request, table.response
     packet = np.where(request.packet == NONE, response.packet, request.packet)
     connection, client, broker = _connections(table, ends)
+    origin_codes, numbers = distinct(table.connection)
     api_key, api, api_version = _apis(table)
     both = (request.time_ns != NONE) & (response.time_ns != NONE)
     latency_ns = np.where(both, response.time_ns - request.time_ns, NONE)
@@ -50,6 +53,7 @@ def exchange_columns(
         "connection": connection,
         "client": client,
         "broker": broker,
+        "origin": Coded(origin_codes, origins(numbers)),
         "api_key": api_key,
         "api": api,
         "api_version": api_version,

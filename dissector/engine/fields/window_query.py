@@ -51,6 +51,7 @@ class WindowQuery(ColumnQuery):
             self._summaries,
             capture.reading.files_of,
             capture.reading.endpoints_of,
+            capture.reading.origins_of,
         )
         super().__init__(with_names(columns, capture.names))
 

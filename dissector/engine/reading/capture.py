@@ -130,8 +130,9 @@ class Capture:
         assert self.reading is not None
         summaries = self.known_of(window)
         files, endpoints = self.reading.files_of, self.reading.endpoints_of
+        origins = self.reading.origins_of
         with using(self.options.schemas):
-            return exchange_columns(window.exchanges, summaries, files, endpoints)
+            return exchange_columns(window.exchanges, summaries, files, endpoints, origins)
 
     def batches(self) -> Iterator[polars.DataFrame]:
         """Yield the exchanges as tables of some ten thousand rows each."""

@@ -29,6 +29,7 @@ def connection_rows(
     connections = reading.streams.connections
     for connection in connections if numbers is None else map(connections.__getitem__, numbers):
         state = reading.correlator.state_of(connection.id)
+        kafka = state if state is not None and state.speaks == "kafka" else None
         row: dict[str, Any] = {
             "connection": connection.id,
             "network": reading.source.networks[connection.network],
@@ -36,12 +37,12 @@ def connection_rows(
             "b": connection.b_text,
             "speaks": (state.speaks or None) if state else None,
             "client": None if state is None or state.client is None else SIDES[state.client],
+            "origin": kafka and reading.correlator.origins([connection.id])[0],
             "first_time_ns": connection.first_ns,
             "last_time_ns": connection.last_ns,
             "ended": connection.ended or None,
         }
         for name, side in zip(SIDES, connection.sides, strict=True):
-            kafka = state if state is not None and state.speaks == "kafka" else None
             number = SIDES.index(name)
             row |= {
                 f"packets_{name}": side.packets,

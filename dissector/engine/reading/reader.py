@@ -301,6 +301,10 @@ class Reading:
             for addresses, ports in sides
         ]
 
+    def origins_of(self, connections: Ints) -> list[str | None]:
+        """Return the client before a proxy of connections, as their first bytes name it."""
+        return self.correlator.origins(connections.tolist())
+
     def exchange(
         self,
         table: Exchanges,
@@ -320,6 +324,7 @@ class Reading:
                 capture=self.source.file_of(packet),
                 client=client,
                 broker=broker,
+                origin=self.correlator.origins([int(table.connection[row])])[0],
                 names=names,
                 summaries=summaries,
                 packets=self.packet_columns(),

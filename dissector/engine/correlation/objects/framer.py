@@ -18,6 +18,7 @@ from typing import NamedTuple
 from dissector.engine.correlation.both_paths.correlation_limits import (
     MAX_FRAME_BYTES,
 )
+from dissector.engine.correlation.objects.prefaces import MAX_PREFACE_BYTES
 
 MAX_OVERSIZED_HEAD_BYTES = 1 << 16
 """Bytes retained of a frame skipped for its size, to show its header."""
@@ -97,6 +98,7 @@ class Framer:
         skipped: Bytes that were skipped because they hold no plausible frame.
         missing: Bytes that were not captured.
         entered: Offset in the stream of the first plausible frame; None before that.
+        preface: The first bytes of the stream, if they hold no plausible frame.
     """
 
     __slots__ = (
@@ -112,6 +114,7 @@ class Framer:
         "in_sync",
         "limit",
         "missing",
+        "preface",
         "scanned",
         "side",
         "skipped",
@@ -137,6 +140,7 @@ class Framer:
         self.checked_bytes = 0
         self.missing = 0
         self.entered: int | None = None
+        self.preface = b""
 
     @property
     def end(self) -> int:
@@ -245,6 +249,8 @@ class Framer:
     def skip(self, count: int) -> None:
         """Skip the first bytes of the buffer, which contain no plausible frame."""
         self.skipped += count
+        if self.base == 0 and count:
+            self.preface = bytes(self.buffer[: min(count, MAX_PREFACE_BYTES)])
         self._drop(count)
         self.scanned = max(self.scanned, self.base)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conform.scene import Scene, breaks, broken, keeps, scene_of
 
-DELETE_TOPICS, HEARTBEAT = 20, 12
+METADATA, DELETE_TOPICS, HEARTBEAT = 3, 20, 12
 
 
 def _deleted(*returned: str, requested: tuple[str, ...] = ("a", "b")) -> Scene:
@@ -28,6 +28,17 @@ def returns_one_twice() -> Scene:
 @breaks("A01")
 def asks_for_one_twice() -> Scene:
     return _deleted("a", "b", requested=("a", "b", "a"))
+
+
+@keeps("A01")
+def a_consumer_asks_for_the_metadata_of_an_assigned_topic_twice() -> Scene:
+    topics = [{"name": "t"}, {"name": "t"}]
+    partitions = [{"partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}]
+    response = {
+        "brokers": [{"node_id": 1, "host": "h", "port": 9092}],
+        "topics": [{"name": "t", "partitions": partitions}],
+    }
+    return scene_of((METADATA, 8, {"topics": topics}, response))
 
 
 @breaks("A02")

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from conform.judge import Judge
+from conform.report.verdict_text import side_text
+from conform.rules import REGISTRY
+from dissector import open_capture
 from dissector.protocol.apis import api
 from dissector.protocol.headers import RequestHeader, ResponseHeader
-from tests.conform.scene import Scene, breaks, findings, keeps
+from tests.conform.scene import Scene, breaks, broken, capture_rules, findings, keeps
 from tests.default_frames import body, sized
 from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
@@ -46,6 +54,55 @@ def all_in_order() -> Scene:
     connection.response(METADATA, 9, 1, brokers=[BROKER]).response(METADATA, 8, 2, brokers=[BROKER])
     connection.request(HEARTBEAT, 4, 3, group_id="g", member_id="m").fin()
     return scene
+
+
+def _proxied(header: bytes) -> Scene:
+    scene = Scene()
+    connection = scene.connect().client(header)
+    for number in (1, 2):
+        connection.request(METADATA, 9, number, topics=None).response(METADATA, 9, number)
+    connection.fin()
+    return scene
+
+
+PROXY = b"PROXY TCP4 203.0.113.7 10.0.0.2 51234 9092\r\n"
+
+
+@keeps("F01")
+@keeps("F02")
+def header_of_a_proxy() -> Scene:
+    return _proxied(PROXY)
+
+
+def test_bytes_before_the_first_frame_may_be_those_of_a_proxy() -> None:
+    """A broker would have closed the connection: somebody has accepted them."""
+    for header in (PROXY + b"\xff" * 16, b"PROXY UNKNOWN " + b"x" * 100 + b"\r\n"):
+        verdict = _proxied(header).judge([REGISTRY["F01"]])
+        assert broken(verdict) == []
+        reason = "the bytes before the first frame may be those of a proxy or a login"
+        assert verdict.tallies["F01"].unjudged == {reason: 1}
+
+
+def test_a_finding_names_the_client_before_the_proxy() -> None:
+    scene = Scene()
+    connection = scene.connect().client(PROXY)
+    connection.request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
+    connection.client((0xFFFFFFFE).to_bytes(4, "big") + b"\0" * 16)
+    connection.request(METADATA, 9, 2, topics=None).response(METADATA, 9, 2).fin()
+    (finding,) = findings(scene.judge([REGISTRY["F01"]]))
+    assert (finding.client, finding.origin) == ("10.0.0.1:50001", "203.0.113.7:51234")
+    assert side_text(finding) == "client 10.0.0.1:50001 from 203.0.113.7:51234"
+
+
+@pytest.mark.parametrize("name", ["proxy_v1.pcap", "http_connect.pcap"])
+def test_captures_behind_proxies_break_no_rule(name: str, shared: Path) -> None:
+    path = shared / "repro" / "real" / name
+    if not path.exists():
+        pytest.skip("the capture is not at hand")
+    verdict = Judge(capture_rules()).judge_capture(open_capture(path))
+    assert broken(verdict) == []
+    reasons = {reason for tally in verdict.tallies.values() for reason in tally.unjudged}
+    assert not any("can't be decoded" in reason for reason in reasons)
 
 
 @breaks("F01")

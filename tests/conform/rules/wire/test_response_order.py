@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dissector.protocol.records import Record, build_records, new_batch
-from tests.conform.scene import Scene, SceneConnection, breaks, broken, keeps
+from pathlib import Path
 
-PRODUCE, METADATA = 0, 3
+import pytest
+
+from conform.judge import Judge
+from dissector import open_capture
+from dissector.protocol.records import Record, build_records, new_batch
+from tests.conform.scene import Scene, SceneConnection, breaks, broken, capture_rules, keeps
+
+PRODUCE, METADATA, FIND_COORDINATOR = 0, 3, 10
 
 
 @keeps("F03")
@@ -17,6 +23,31 @@ def one_after_the_other() -> Scene:
         Scene().connect().request(METADATA, 9, 1, topics=None).request(METADATA, 8, 2, topics=None)
     )
     return connection.response(METADATA, 9, 1).response(METADATA, 8, 2).fin().scene
+
+
+@keeps("F04")
+@keeps("F16")
+def coordinator_of_kafka_0_8_2() -> Scene:
+    connection = Scene().connect().request(FIND_COORDINATOR, 0, 7, key="g")
+    connection.response(FIND_COORDINATOR, 0, 0, node_id=1, host="h", port=9092)
+    connection.request(METADATA, 0, 8, topics=[]).response(METADATA, 0, 8)
+    return connection.fin().scene
+
+
+@breaks("F16")
+def answers_a_request_after_an_unanswered_one() -> Scene:
+    connection = Scene().connect().request(FIND_COORDINATOR, 0, 7, key="g")
+    connection.request(METADATA, 0, 8, topics=[]).response(METADATA, 0, 8)
+    return connection.fin().scene
+
+
+@pytest.mark.parametrize("name", ["gssapi_v0.pcap", "gssapi_09_nohandshake.pcap"])
+def test_kerberos_logins_are_no_violation(name: str, shared: Path) -> None:
+    path = shared / "repro" / "real" / name
+    if not path.exists():
+        pytest.skip("the capture is not at hand")
+    verdict = Judge(capture_rules()).judge_capture(open_capture(path))
+    assert not {"F01", "F04", "F16"} & set(broken(verdict))
 
 
 @breaks("F03")

@@ -51,6 +51,7 @@ def test_answered_exchange() -> None:
         "connection": 2,
         "client": "c:1",
         "broker": "b:2",
+        "origin": None,
         "api_key": 12,
         "api": "Heartbeat",
         "api_version": 4,
