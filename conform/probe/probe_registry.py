@@ -53,6 +53,9 @@ class ProbeContext:
 
 Probe: TypeAlias = Callable[[ProbeContext, ProbeReporter], Awaitable[None]]
 
+MAY_KILL: set[str] = set()
+"""Ids of the probes that may end a broker; they come last, so that all others are judged."""
+
 WRITES_NOT_ALLOWED = "it writes, and --allow-writes is not given"
 
 
@@ -65,6 +68,7 @@ def probe(
     asks: str,
     example: str,
     writes: bool = False,
+    may_kill: bool = False,
 ) -> Callable[[Probe], Probe]:
     """
     Register a function as a rule for running brokers.
@@ -78,6 +82,7 @@ def probe(
         example: A violation.
         writes: Whether it creates topics, groups or transactions; it then requires
             `--allow-writes`.
+        may_kill: Whether it sends what has ended brokers: malformed or unknown input.
     """
 
     def register(function: Probe) -> Probe:
@@ -92,6 +97,8 @@ def probe(
             id, title, severity, source=source, asks=asks, example=example, on="live"
         )
         register_rule(run_if_allowed)
+        if may_kill:
+            MAY_KILL.add(id)
         return run_if_allowed
 
     return register

@@ -1,4 +1,9 @@
-"""Runs the probes against a running broker, one after the other, and cleans up."""
+"""
+Runs the probes against a running broker, one after the other, and cleans up.
+
+Probes that may end the broker come last. After an end the others wait for its return, and each
+later one tries again, so that a broker that is restarted late is still judged.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from conform.probe.probe_fixtures import Fixtures
-from conform.probe.probe_registry import ProbeContext
+from conform.probe.probe_registry import MAY_KILL, ProbeContext
 from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import BrokerLost, NoResponse, NotJudged, Target
 from conform.probe.raw_exchange import describe_request
@@ -68,16 +73,18 @@ async def probe_broker(
     """
     chosen = sorted((rule for rule in rules if rule.on == "live"), key=lambda rule: rule.order)
     verdict = Verdict(chosen)
+    in_sequence = sorted(chosen, key=lambda rule: rule.id in MAY_KILL)
     broker = await Target.connect(target, security, timeout_s, allow_writes)
     fixtures = Fixtures(broker)
     leftovers: list[str] = []
     lost = ""
     try:
-        for rule in chosen:
-            if lost:
+        for rule in in_sequence:
+            on_progress(f"{rule.id} {rule.title}")
+            if lost and not await _has_returned(broker, fixtures):
                 verdict.tallies[rule.id].unjudged[lost] += 1
                 continue
-            on_progress(f"{rule.id} {rule.title}")
+            lost = ""
             if not await _run_probe(rule, ProbeContext(broker, fixtures), verdict):
                 lost = f"the broker did not come back after {rule.id}"
     finally:
@@ -88,6 +95,16 @@ async def probe_broker(
                 on_warning(f"left behind: {leftover}")
         broker.close()
     return ProbeResult(verdict, best_match(broker.offered), tuple(leftovers))
+
+
+async def _has_returned(broker: Target, fixtures: Fixtures) -> bool:
+    """Return whether a lost broker is available again; its topics may be lost."""
+    try:
+        is_back = await broker.has_returned()
+    except (ReplayError, NotJudged):
+        return False
+    fixtures.forget_topics()
+    return is_back
 
 
 async def _run_probe(rule: Rule, context: ProbeContext, verdict: Verdict) -> bool:

@@ -126,6 +126,7 @@ class Target:
         self._api_versions_version = 3
         self._host_port = parse_address(target)
         self._hosts = AllowedHosts([target], security)
+        self._late_wait_s = 0.0
         self._connections: dict[int | None, RawConnection] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
@@ -183,12 +184,27 @@ class Target:
         """Wait for the broker, and refresh its metadata; return whether it is available again."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RETURN_TIMEOUTS * self.timeout_s
+        self._late_wait_s = 0.0
         self.close()
         self._coordinators.clear()
         while await self.unavailable_reason():
             if loop.time() > deadline:
                 return False
             await asyncio.sleep(_PAUSE_S)
+        await self._refresh_metadata()
+        return True
+
+    async def has_returned(self) -> bool:
+        """
+        Return whether a lost broker is available after all, and refresh its metadata.
+
+        All calls together wait no longer than `wait_for_return` does.
+        """
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        if self._late_wait_s > RETURN_TIMEOUTS * self.timeout_s or await self.unavailable_reason():
+            self._late_wait_s += loop.time() - begin
+            return False
         await self._refresh_metadata()
         return True
 

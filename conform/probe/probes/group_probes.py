@@ -277,6 +277,7 @@ async def _check_fetched_offset(
     "wrong epoch; epoch -1 leaves.",
     example="a heartbeat with a future epoch is answered with error 0",
     writes=True,
+    may_kill=True,
 )
 async def probe_consumer_group_epochs(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Join, get an assignment, get fenced, leave."""

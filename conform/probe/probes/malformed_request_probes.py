@@ -28,6 +28,7 @@ _UNKNOWN_KEYS = (999, 32767, -1)
     asks="The connection is closed without a response; only ApiVersions may have a version that "
     "is too new.",
     example="Metadata v99 is answered with error 35",
+    may_kill=True,
 )
 async def probe_unknown_api_or_version(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send unknown API keys and versions, each on a separate connection."""
@@ -58,6 +59,7 @@ def _may_be_sent(target: Target, key: int) -> bool:
     source="NetworkReceive.readFrom: negative, or above socket.request.max.bytes",
     asks="The connection is closed as soon as the size is received.",
     example="a size of -1 is ignored",
+    may_kill=True,
 )
 async def probe_invalid_sizes(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send invalid sizes, and wait for the end of the connection."""
@@ -74,6 +76,7 @@ async def probe_invalid_sizes(context: ProbeContext, reporter: ProbeReporter) ->
     source="SocketServer.parseRequestHeader, RequestContext.parseRequest",
     asks="The connection is closed; the broker continues to serve others.",
     example="a Metadata request that ends within its body is answered",
+    may_kill=True,
 )
 async def probe_invalid_requests(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send frames without a valid request, and check that the broker serves others."""

@@ -266,6 +266,7 @@ async def probe_keyless(context: ProbeContext, reporter: ProbeReporter) -> None:
     "for several batches, an old format, or a control batch.",
     example="a batch with a wrong CRC is answered with an offset",
     writes=True,
+    may_kill=True,
 )
 async def probe_invalid_batches(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce invalid batches."""

@@ -10,6 +10,7 @@ import pytest
 
 from conform.cli import conform
 from conform.probe import probe_target as targets
+from conform.probe.probe_registry import WRITES_NOT_ALLOWED
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.probe.probe_target import Target
 from conform.registry.rank import Rank, Severity
@@ -42,8 +43,10 @@ REST: Answers = {name: _hangs_up for name in NAMES.values() if name != "ApiVersi
 UNKNOWN: Answers = {f"api {key}": _hangs_up for key in (999, 32767, -1)}
 
 
-def probed_crashing(*ids: str, crash_api: str, returns: bool = False) -> ProbeResult:
-    """Probe a broker that crashes at an API."""
+def probed_crashing(
+    *ids: str, crash_api: str, returns: bool = False, returns_late: bool = False
+) -> ProbeResult:
+    """Probe a broker that crashes at an API; it returns at once, at the next probe, or never."""
 
     async def ask() -> ProbeResult:
         async with crashing(crash_api) as broker:
@@ -54,8 +57,16 @@ def probed_crashing(*ids: str, crash_api: str, returns: bool = False) -> ProbeRe
                     await broker.listen_again()
                 return await comes_back(target)
 
+            looks_again = Target.has_returned
+
+            async def after_a_late_restart(target: Target) -> bool:
+                if returns_late:
+                    await broker.listen_again()
+                return await looks_again(target)
+
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(Target, "wait_for_return", after_a_restart)
+                patch.setattr(Target, "has_returned", after_a_late_restart)
                 patch.setattr(targets, "RETURN_TIMEOUTS", 20 if returns else 0.05)
                 rules = [LIVE[each] for each in ids]
                 return await probe_broker(f"127.0.0.1:{broker.port}", rules)
@@ -95,18 +106,32 @@ def test_a_crash_is_a_finding_and_the_probe_continues_after_a_restart() -> None:
     assert not outcome.verdict.faults
 
 
-def test_rules_after_a_crash_without_a_restart_are_not_probed() -> None:
-    outcome = probed_crashing("F12", "P08", "P09", crash_api="api 999")
+def test_what_may_kill_the_broker_comes_last() -> None:
+    outcome = probed_crashing("F12", "P03", "P09", crash_api="api 999")
     (death,) = crash_findings(outcome)
     assert "API key 999 v0" in death
     assert next(iter(outcome.verdict)).first.rank is Rank.BREAKS
     assert "refused the connection" in death
-    away = {"the broker did not come back after F12": 1}
-    assert outcome.verdict.tallies["P08"].unjudged == away
-    assert outcome.verdict.tallies["P09"].unjudged == away
+    assert all(outcome.verdict.tallies[each].judged for each in ("P03", "P09"))
     text = "\n".join(text_lines(outcome.verdict, "it"))
     assert "  sent      00 00 00 0a 03 e7 00 00" in text
-    assert "once: the broker did not come back after F12 (P08 P09)" in text
+
+
+def test_rules_after_a_crash_without_a_restart_are_not_probed() -> None:
+    outcome = probed_crashing("P15", "P16", "F12", crash_api="DescribeCluster")
+    away = {"the broker did not come back after P15": 1}
+    assert outcome.verdict.tallies["P16"].unjudged == away
+    assert outcome.verdict.tallies["F12"].unjudged == away
+    text = "\n".join(text_lines(outcome.verdict, "it"))
+    assert "once: the broker did not come back after P15 (F12 P16)" in text
+
+
+def test_a_broker_that_comes_back_late_is_judged_again() -> None:
+    outcome = probed_crashing("P15", "P18", crash_api="DescribeCluster", returns_late=True)
+    (death,) = crash_findings(outcome)
+    assert "when it was sent DescribeCluster v1: " in death
+    assert outcome.verdict.tallies["P15"].unjudged
+    assert outcome.verdict.tallies["P18"].unjudged == {WRITES_NOT_ALLOWED: 1}
 
 
 def test_a_crash_at_the_last_request_of_a_rule_is_found() -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from conform.cli import conform
-from conform.probe.probe_command import release_lines
+from conform.probe.probe_command import QUIET_S, ProbeProgress, release_lines
 from dissector.cli.app import main
 from dissector.protocol.releases.kafka_releases import best_match, ranges_of
 from replay.mock.librdkafka_mock import MockCluster
+from tests.conform.probe.scripts import LIVE
 from tests.dissector.cli.test_process import PATIENCE_S, started
 
 Run = tuple[int, str, str]
@@ -36,7 +37,7 @@ def test_output_has_the_verdict_and_the_release(
     address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, out, err = run(capsys, "--target", address, "--select", "P03,P08")
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, "kafkashark: probing: P03 " + LIVE["P03"].title + "\n")
     assert f"{address}: 0 errors" in out
     assert "2 of 2 rules were judged" in out
     assert "are most like those of Kafka" in out
@@ -112,3 +113,27 @@ def test_a_signal_ends_a_check_of_a_silent_target(number: signal.Signals) -> Non
             process.send_signal(number)
             out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err) == (128 + number, b"", b"")
+
+
+def test_progress_is_shown_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    now_s = [0.0]
+    progress = ProbeProgress(is_terminal=False, now=lambda: now_s[0])
+    progress.tick()
+    for text in ("E08 Tags", "P01 First", "P02 Second"):
+        progress.begin(text)
+    for now_s[0] in (QUIET_S - 1, QUIET_S, QUIET_S + 5, 2 * QUIET_S):
+        progress.tick()
+    progress.end()
+    assert capsys.readouterr().err.splitlines() == [
+        "kafkashark: probing: E08 Tags",
+        "kafkashark: probing: P01 First",
+        "kafkashark: probing: P02 Second: 30 s so far",
+        "kafkashark: probing: P02 Second: 60 s so far",
+    ]
+
+
+def test_progress_on_a_terminal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = ProbeProgress(is_terminal=True)
+    progress.begin("P01 First")
+    progress.end()
+    assert capsys.readouterr().err == "\r\x1b[KP01 First\r\x1b[K"
