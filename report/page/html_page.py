@@ -115,7 +115,7 @@ def _content(figures: Figures) -> dict[str, Any]:
 
     safe = SafeText(show_secrets=figures.wishes.show_secrets)
     kafka = kafka_states(figures.reading)
-    plots = figures.sections.run(
+    plots: dict[str, Any] = figures.sections.run(
         "time", lambda: plot_data(figures.bins, figures.begin_ns, safe), {"x": []}
     )
     return {
@@ -154,7 +154,9 @@ def _tables(figures: Figures, safe: SafeText) -> dict[str, Any]:
         ("conformance", "findings", lambda: [finding_table(verdict, maker)] if verdict else []),
         ("upgrade", "upgrades", lambda: list(upgrade_tables(figures, maker))),
     ]
-    tables = {name: figures.sections.run(section, work, []) for section, name, work in parts}
+    tables: dict[str, Any] = {
+        name: figures.sections.run(section, work, []) for section, name, work in parts
+    }
     return tables | {"verdict": None if verdict is None else safe.text(str(verdict))}
 
 
