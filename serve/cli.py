@@ -160,6 +160,7 @@ def serve(
         follows_producers=wait_for_producers,
         tls=tls_context(tls_certificate, tls_key, tls_ca),
         password=login_password(sasl_secret),
+        warn=tell,
     )
     security = Security.read(
         mechanism=upstream_sasl,

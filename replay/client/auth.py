@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import logging
 import os
 import secrets
 import ssl
@@ -25,6 +24,7 @@ from dissector.errors import ReplayError, UsageError
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from dissector.small_files import read_small_text
+from replay.client.listener import log_warning
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
@@ -37,11 +37,6 @@ _MAX_ITERATIONS = 1_000_000
 
 Dialogue = Generator[bytes, bytes, None]
 """Yields messages to send, receives the responses; raises ValueError if one can't be trusted."""
-
-
-def _log(text: str) -> None:
-    """Log a warning; without a configuration, Python prints it to stderr."""
-    logging.getLogger("kafkashark").warning(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ class Security:
     follow_advertised: bool = False
     allow_plaintext_password: bool = False
     option_prefix: str = field(default="", repr=False, compare=False)
-    tell: Callable[[str], None] = field(default=_log, repr=False, compare=False)
+    tell: Callable[[str], None] = field(default=log_warning, repr=False, compare=False)
 
     @classmethod
     def read(

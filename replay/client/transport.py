@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable
 from struct import Struct
 from weakref import WeakSet
 
@@ -29,6 +30,7 @@ class FrameProtocol(asyncio.Protocol):
         max_frame_bytes: A larger size is treated as garbage.
         on_data: Called with the received bytes and the offset of the next frame; may consume whole
             frames from there on, and returns the offset of the first one left.
+        max_frames_at_once: The frames that one call processes; others are left for the next.
     """
 
     def __init__(
@@ -37,11 +39,13 @@ class FrameProtocol(asyncio.Protocol):
         on_lost: Callable[[str, str], None],
         max_frame_bytes: int = MAX_FRAME_BYTES,
         on_data: Callable[[bytes | bytearray, int], int] = lambda _, start: start,
+        max_frames_at_once: int = sys.maxsize,
     ) -> None:
         self._on_frame = on_frame
         self._on_lost = on_lost
         self._on_data = on_data
         self._max_frame_bytes = max_frame_bytes
+        self._max_frames_at_once = max_frames_at_once
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
@@ -125,7 +129,9 @@ class FrameProtocol(asyncio.Protocol):
             self._buffer += data
             buffer = self._buffer
         start, end_of_data = self._on_data(buffer, 0), len(buffer)
-        while end_of_data - start >= 4 and not self._is_lost:
+        left = self._max_frames_at_once
+        while end_of_data - start >= 4 and left and not self._is_lost:
+            left -= 1
             (size,) = _SIZE.unpack_from(buffer, start)
             if not 4 <= size <= self._max_frame_bytes:
                 self._reject_size(bytes(buffer[start : start + 16]), size)
@@ -186,24 +192,6 @@ async def flush_closing(timeout_s: float) -> None:
     for connection in waiting:
         if not connection._is_sent.done():
             connection.abort()
-
-
-async def close_listeners(servers: Iterable[asyncio.Server]) -> None:
-    """
-    Close listeners and wait for the handlers of accepted connections to start.
-
-    `Server.close` alone would leak the sockets of connections that were accepted in this very
-    iteration of the event loop: asyncio refuses to attach them to a closed server.
-    """
-    servers = list(servers)
-    loop = asyncio.get_running_loop()
-    for server in servers:
-        for listener in server.sockets:
-            loop.remove_reader(listener.fileno())
-    for _ in range(3):  # accepted connections attach, reach their protocol, and start a task
-        await asyncio.sleep(0)
-    for server in servers:
-        server.close()
 
 
 def format_address(host: str, port: int) -> str:

@@ -19,9 +19,11 @@ from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import Message, decode_request, decode_response
+from replay.client.listener import Listener, UnfinishedFrames
 from replay.client.loop_thread import LoopThread
 from replay.client.pending_request import codecs_of
-from replay.client.transport import FrameProtocol, close_listeners, flush_closing
+from replay.client.served_frames import ServedFrames
+from replay.client.transport import FrameProtocol, flush_closing
 from replay.mapping.resource_names import TopicIds
 from replay.mapping.version_converter import convert
 from replay.mock.kafka_compat import ADAPTED_APIS, SENT_AS, KafkaCompat
@@ -33,6 +35,10 @@ _HEADER = struct.Struct(">hhi")
 _CORRELATION = struct.Struct(">i")
 _NULL_CLIENT_ID = struct.pack(">h", -1)
 """A client id that is null."""
+
+_CONNECTING = "the mock is being connected"
+_CLIENT_FULL = "the client does not read"
+_MOCK_FULL = "the mock does not read"
 
 _FLUSH_S = 1.0
 """At the end, seconds for clients to read what was sent to them."""
@@ -61,7 +67,8 @@ class EmbeddedBroker:
         self._mock = MockCluster(brokers, topics)
         self._compat = KafkaCompat()
         self._connections: set[_ProxiedConnection] = set()
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
+        self._unfinished = UnfinishedFrames()
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -91,16 +98,18 @@ class EmbeddedBroker:
         """Start the proxy of a broker of the mock; return its port."""
 
         def accept() -> FrameProtocol:
-            front = _ProxiedConnection(mock_port, self._compat, self._connections.discard)
+            arguments = self._compat, self._unfinished, self._connections.discard
+            front = _ProxiedConnection(mock_port, *arguments)
             self._connections.add(front)
             return front.client
 
-        server = await asyncio.get_running_loop().create_server(accept, _HOST, 0)
-        self._servers.append(server)
-        return int(server.sockets[0].getsockname()[1])
+        listener = Listener(accept)
+        self._listeners.append(listener)
+        return await listener.open(_HOST, 0)
 
     async def _stop(self) -> None:
-        await close_listeners(self._servers)
+        for listener in self._listeners:
+            await listener.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others, return_exceptions=True)  # connections being opened
         for front in list(self._connections):
@@ -112,18 +121,28 @@ class _ProxiedConnection:
     """
     One proxied connection: the client's side and the mock's side.
 
+    Each side is read only while the other one takes what is sent to it.
+
     Attributes:
         client: The connection to the client.
     """
 
     def __init__(
-        self, mock_port: int, compat: KafkaCompat, on_end: Callable[[_ProxiedConnection], None]
+        self,
+        mock_port: int,
+        compat: KafkaCompat,
+        unfinished: UnfinishedFrames,
+        on_end: Callable[[_ProxiedConnection], None],
     ) -> None:
-        self.client = FrameProtocol(self._forward_request, self._on_client_closed)
-        self._mock = FrameProtocol(self._forward_response, self._on_mock_closed)
+        self.client = ServedFrames(
+            self._forward_request, self._on_client_closed, unfinished, self._pause_for_client
+        )
+        self.client.pause(_CONNECTING)
+        self._mock = ServedFrames(
+            self._forward_response, self._on_mock_closed, unfinished, self._pause_for_mock
+        )
         self._compat = compat
         self._on_end = on_end
-        self._queued: list[bytes] | None = []
         self._has_client_left = False
         self._pending: dict[int, tuple[Message, int, bytes]] = {}
         loop = asyncio.get_running_loop()
@@ -142,8 +161,14 @@ class _ProxiedConnection:
     def _on_client_closed(self, what: str, advice: str) -> None:
         """Close the write side to the mock after the client has gone; the mock then closes too."""
         self._has_client_left = True
-        if self._queued is None:
-            self._mock.write_eof()
+        self._mock.write_eof()
+
+    def _pause_for_client(self, is_full: bool) -> None:
+        for side in (self.client, self._mock):
+            (side.pause if is_full else side.resume)(_CLIENT_FULL)
+
+    def _pause_for_mock(self, is_full: bool) -> None:
+        (self.client.pause if is_full else self.client.resume)(_MOCK_FULL)
 
     async def _connect(self, mock_port: int) -> None:
         loop = asyncio.get_running_loop()
@@ -152,19 +177,14 @@ class _ProxiedConnection:
         except OSError:
             self.close()  # the broker is down
             return
-        early, self._queued = self._queued or [], None
-        for frame in early:
-            self._mock.send(frame)
+        self.client.resume(_CONNECTING)
         if self._has_client_left:
             self._mock.write_eof()
 
     def _forward_request(self, frame: bytes) -> None:
         if len(frame) >= _HEADER.size and _HEADER.unpack_from(frame)[0] in ADAPTED_APIS:
             frame = self._adapted_request(frame)
-        if self._queued is None:
-            self._mock.send(frame)
-        else:
-            self._queued.append(frame)
+        self._mock.send(frame)
 
     def _adapted_request(self, frame: bytes) -> bytes:
         """Return the request for the mock; keep the state to adapt its response."""

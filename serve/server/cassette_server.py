@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterable
 
 from dissector.errors import UsageError
-from replay.client.transport import close_listeners, format_address
+from replay.client.listener import Listener, UnfinishedFrames
+from replay.client.transport import format_address
 from serve.answers.answerer import Answerer, Fallback
 from serve.answers.served_state import ServedState
 from serve.faults.fault import Fault, Faults
@@ -24,7 +25,6 @@ from serve.server.client_session import (
 from serve.server.serve_options import ServeOptions
 
 _BUFFER_BYTES = 1 << 16
-_BACKLOG = 1_024
 
 
 class CassetteServer:
@@ -64,7 +64,8 @@ class CassetteServer:
         self._faults = Faults(faults, report.faults)
         self._observe = observe
         self._fallback = fallback
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
+        self._unfinished = UnfinishedFrames(options.max_unfinished_bytes)
         self._open: set[asyncio.Task[None]] = set()
 
     @property
@@ -90,7 +91,8 @@ class CassetteServer:
 
     async def close(self) -> None:
         """Close listeners, connections and the fallback."""
-        await close_listeners(self._servers)
+        for listener in self._listeners:
+            await listener.close()
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -99,19 +101,17 @@ class CassetteServer:
 
     async def _listen(self, port: int) -> int:
         host = self._options.host
+        listener = Listener(self._make_streams, self._options.tls, self._options.warn)
         try:
-            server = await asyncio.start_server(
-                self._accept,
-                host,
-                port,
-                ssl=self._options.tls,
-                limit=_BUFFER_BYTES,
-                backlog=_BACKLOG,
-            )
+            port = await listener.open(host, port)
         except (OSError, OverflowError) as error:
             raise UsageError(f"{format_address(host, port)}: {_why(error)}") from None
-        self._servers.append(server)
-        return int(server.sockets[0].getsockname()[1])
+        self._listeners.append(listener)
+        return port
+
+    def _make_streams(self) -> asyncio.StreamReaderProtocol:
+        reader = asyncio.StreamReader(_BUFFER_BYTES)
+        return asyncio.StreamReaderProtocol(reader, self._accept)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         report = self._report
@@ -132,6 +132,7 @@ class CassetteServer:
                 self._options,
                 self._faults,
                 self._observe,
+                self._unfinished,
             )
             try:
                 await session.run()

@@ -2,7 +2,8 @@
 Connection of one client.
 
 Requests are processed in series, as in brokers. A connection thus buffers one request and one
-answer at most, and a slow client does not delay others.
+answer at most, and a slow client does not delay others. After each request other connections get
+their turn, however many more this one has sent.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from dissector.protocol.messages import Message, decode_request
+from replay.client.listener import UnfinishedFrames
 from replay.model.refusal import RewriteError
 from serve.answers.answerer import UNSUPPORTED_VERSION, Answerer
 from serve.answers.client_request import ClientRequest
@@ -30,6 +32,8 @@ from serve.server.serve_options import ServeOptions
 
 _SIZE = struct.Struct(">i")
 _SMALLEST_REQUEST = 8
+_PART_BYTES = 1 << 16
+_DROPPED = "largest of too many bytes in unfinished requests"
 _UNSUPPORTED_MECHANISM = error_code("UNSUPPORTED_SASL_MECHANISM")
 _LOGIN_FAILED = error_code("SASL_AUTHENTICATION_FAILED")
 
@@ -52,6 +56,7 @@ class ClientSession:
         options: Limits and latency.
         faults: Faults to inject.
         observe: Called after each exchange.
+        unfinished: Counts the bytes of unfinished requests of all connections.
     """
 
     def __init__(
@@ -62,8 +67,11 @@ class ClientSession:
         options: ServeOptions,
         faults: Faults,
         observe: Observer,
+        unfinished: UnfinishedFrames,
     ) -> None:
         self._number = number
+        self._unfinished = unfinished
+        self._is_dropped = False
         self._reader, self._writer = streams
         self._answerer = answerer
         self._options = options
@@ -91,6 +99,12 @@ class ClientSession:
                 await self._take_raw_token(frame)
             elif not await self._serve(decode_request(frame)):
                 return
+            await asyncio.sleep(0)  # neither reading nor writing waits while there is data or room
+
+    def drop(self) -> None:
+        """Close the connection, as its unfinished request is the largest of too many."""
+        self._is_dropped = True
+        self._writer.transport.abort()
 
     async def _next_frame(self) -> bytes | None:
         try:
@@ -98,9 +112,30 @@ class ClientSession:
             least = 0 if self._sends_tokens else _SMALLEST_REQUEST
             if not least <= size <= self._options.max_frame_bytes:
                 raise GarbageError(f"invalid request size: {size:,} bytes")
-            return await self._reader.readexactly(size)
+            return await self._read(size)
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
+        finally:
+            self._unfinished.hold(self, 0)
+
+    async def _read(self, size: int) -> bytes:
+        """
+        Read the bytes of a request, and count them until they are all there.
+
+        Raises:
+            GarbageError: The connection was dropped.
+            IncompleteReadError: The client closed it.
+        """
+        frame = bytearray()
+        while len(frame) < size:
+            part = await self._reader.read(min(size - len(frame), _PART_BYTES))
+            if not part and not self._is_dropped:
+                raise asyncio.IncompleteReadError(b"", size)
+            frame += part
+            self._unfinished.hold(self, len(frame))
+            if self._is_dropped:
+                raise GarbageError(_DROPPED)
+        return bytes(frame)
 
     async def _serve(self, message: Message) -> bool:
         """Answer a request; return whether the connection stays open."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import UsageError
 from replay.client.endpoint import parse_address
+from replay.client.listener import MAX_UNFINISHED_BYTES, log_warning
 
 LOOPBACK = "127.0.0.1"
 
@@ -28,6 +30,9 @@ class ServeOptions:
         password: Password of clients.
         max_frame_bytes: Size limit of requests.
         max_connections: Limit of open connections; others are closed at once.
+        max_unfinished_bytes: Limit of the bytes in unfinished requests of all connections; beyond
+            it the connection with the largest is closed.
+        warn: Called with messages about the machine, such as too few file handles.
     """
 
     host: str = LOOPBACK
@@ -39,6 +44,8 @@ class ServeOptions:
     password: str = field(default="", repr=False)
     max_frame_bytes: int = MAX_FRAME_BYTES
     max_connections: int = 5_000
+    max_unfinished_bytes: int = MAX_UNFINISHED_BYTES
+    warn: Callable[[str], None] = field(default=log_warning, repr=False, compare=False)
 
 
 def parse_latency(text: str) -> float:

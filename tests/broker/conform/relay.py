@@ -13,7 +13,7 @@ from construct import Container
 
 from dissector.protocol.expected_response import expects_response
 from dissector.protocol.messages import Message, decode_request, decode_response
-from replay.client.transport import close_listeners
+from tests.replay.support.closing import close_listeners
 
 HANG_UP = "hang up"
 

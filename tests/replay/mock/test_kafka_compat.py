@@ -107,7 +107,7 @@ def test_a_heartbeat_without_its_required_member_id_is_refused() -> None:
 @pytest.mark.parametrize(("acks", "is_answered"), [(0, False), (1, True), (-1, True)])
 def test_acks_0_gets_no_response(acks: int, is_answered: bool) -> None:
     answer = KafkaCompat().adapt_response(
-        request_of("Produce", 7, acks=acks), Container(responses=[])
+        request_of("Produce", 7, acks=acks, topic_data=[]), Container(responses=[])
     )
     assert (answer is not None) is is_answered
 

@@ -14,7 +14,7 @@ from dissector.protocol.apis import api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request, decode_response
 from replay.client.loop_thread import LoopThread
-from replay.client.transport import close_listeners
+from tests.replay.support.closing import close_listeners
 
 HOST = "127.0.0.1"
 PATIENCE_S = 20.0

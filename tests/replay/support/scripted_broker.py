@@ -17,7 +17,7 @@ from dissector.protocol.apis import KEYS, all_apis, api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field
-from replay.client.transport import close_listeners
+from tests.replay.support.closing import close_listeners
 
 Answer = Mapping[str, Any] | bytes | None
 """A body, or the very bytes of an answer with its size, or silence."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import resource
+import signal
 import socket
 import ssl
 from contextlib import ExitStack
@@ -19,6 +21,7 @@ from serve.server.serve_options import ServeOptions, parse_latency
 from tests import default_frames as frames
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
+from tests.serve.support.serve_process import serving
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
 TOPIC = "kafka4-librdkafka-group.orders"
@@ -204,3 +207,66 @@ def test_the_end_closes_connections_being_accepted(is_tls: bool) -> None:
         for client in clients:
             client.close()
         gc.collect()
+
+
+def test_the_largest_of_too_many_unfinished_requests_is_closed() -> None:
+    options = ServeOptions(max_unfinished_bytes=1_000_000)
+    with (
+        Cassette(CAPTURE, options=options) as served,
+        RawClient(served.bootstrap) as large,
+        RawClient(served.bootstrap) as small,
+        RawClient(served.bootstrap) as last,
+    ):
+        large.send((90 << 20).to_bytes(4, "big") + bytes(700_000))
+        small.send((90 << 20).to_bytes(4, "big") + bytes(200_000))
+        last.send((90 << 20).to_bytes(4, "big") + bytes(500_000))
+        assert large.is_closed()
+        with RawClient(served.bootstrap) as client:
+            assert client.ask("ApiVersions", 3).api_keys
+        assert not small.is_answered()
+    dropped = "largest of too many bytes in unfinished requests"
+    assert served.report.garbage == {dropped: 1}
+
+
+def test_requests_of_one_client_leave_turns_to_others() -> None:
+    many = 5_000
+    pipelined = b"".join(frames.request(KEYS["ApiVersions"], 3, each) for each in range(many))
+    with (
+        Cassette(CAPTURE) as served,
+        RawClient(served.bootstrap) as busy,
+        RawClient(served.bootstrap) as other,
+    ):
+        busy.send(pipelined)
+        for _ in range(3):
+            assert other.ask("ApiVersions", 3).api_keys
+        assert len(served.requests) < many
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit of Linux")
+def test_a_server_without_file_handles_goes_on_when_it_has_some() -> None:
+    with serving(CAPTURE) as (process, bootstrap):
+        host, _, port = bootstrap.rpartition(":")
+        with RawClient(bootstrap) as before:
+            assert before.ask("ApiVersions", 3).api_keys
+            handles = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+            limits = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (handles + 2, limits[1]))
+            more = [socket.create_connection((host, int(port)), 30) for _ in range(20)]
+            assert process.stderr is not None
+            lines = [process.stderr.readline(), process.stderr.readline()]
+            assert lines[1] == (
+                "kafkashark: no connections can be accepted at the moment: Too many open files\n"
+            )
+            assert before.ask("ApiVersions", 3).api_keys
+            for each in more:
+                each.close()
+            with RawClient(bootstrap) as after:
+                assert after.ask("ApiVersions", 3).api_keys
+            more = [socket.create_connection((host, int(port)), 30) for _ in range(20)]
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        for each in more:
+            each.close()
+    assert process.returncode == 0
+    assert len(err.splitlines()) <= 20
+    assert "Traceback" not in err
