@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -193,25 +193,22 @@ def serve(
 async def _serve(server: CassetteServer, recording: Recording) -> None:
     """Serve until SIGINT or SIGTERM."""
     loop = asyncio.get_running_loop()
-    ended = loop.create_future()
+    serving = loop.create_task(_start_and_wait(server, recording))
     for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, lambda: ended.done() or ended.set_result(None))
-    starting = loop.create_task(server.start())
-    await asyncio.wait([starting, ended], return_when=asyncio.FIRST_COMPLETED)
-    if starting.done():
-        starting.result()
-        await _announce_and_wait(server, recording, ended)
-    starting.cancel()
-    await server.close()
+        loop.add_signal_handler(each, serving.cancel)
+    try:
+        with suppress(asyncio.CancelledError):
+            await serving
+    finally:
+        await server.close()
 
 
-async def _announce_and_wait(
-    server: CassetteServer, recording: Recording, ended: asyncio.Future[None]
-) -> None:
+async def _start_and_wait(server: CassetteServer, recording: Recording) -> None:
+    await server.start()
     for node, address in server.addresses.items():
         tell(f"broker {node} listens at {address}")
     tell(f"serving {len(recording):,} captured exchanges; press Ctrl-C to end")
-    await ended
+    await asyncio.get_running_loop().create_future()
 
 
 def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:

@@ -177,7 +177,7 @@ class KafkaCompat:
         return response
 
 
-_REFUSED_PARTITION = {
+_REFUSED_PARTITION: dict[str, Any] = {
     "error_code": error_code("INVALID_RECORD"),
     "base_offset": -1,
     "log_append_time_ms": -1,

@@ -46,6 +46,8 @@ def definition_files(source: str) -> list[DefinitionFile]:
         UsageError: It can't be read, or has no definitions.
     """
     path = Path(source)
+    if path.exists() and not (path.is_dir() or path.is_file()):  # a device or pipe may never end
+        raise UsageError(f"{source}: neither a JAR nor a folder of definitions")
     try:
         found = list(_in_folder(source, path) if path.is_dir() else _in_jar(source, path))
     except OSError as error:

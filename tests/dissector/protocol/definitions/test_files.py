@@ -59,6 +59,9 @@ def test_devices_and_pipes_in_a_folder_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "z.jar").symlink_to("/dev/zero")
     (tmp_path / "D.json").write_text("{}")
     assert [each.content for each in definition_files(str(tmp_path))] == [None, None, None, b"{}"]
+    for source in ("/dev/zero", str(tmp_path / "B.json")):
+        with pytest.raises(UsageError, match="neither a JAR nor a folder of definitions"):
+            definition_files(source)
 
 
 def test_sources_without_definitions_are_errors(tmp_path: Path) -> None:
