@@ -70,7 +70,7 @@ class KeyLog:
         Read key log files.
 
         Raises:
-            CaptureError: A file can't be read.
+            CaptureError: A file can't be read, or has no lines.
         """
         self.follow = follow
         self.generation = self.lines = self.skipped = 0
@@ -166,6 +166,9 @@ class KeyLog:
                     whole = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
                     if not whole and len(chunk) < _READ_BYTES:
                         break
+                    if not whole and is_first:  # perhaps a device, which never ends
+                        what = f"key log: no line ends within {_READ_BYTES:,} bytes"
+                        raise CaptureError(name, what, self._files[name])
                     self.add(chunk[: whole or len(chunk)])
                     self._files[name] += whole or len(chunk)
                     file.seek(self._files[name])

@@ -188,3 +188,8 @@ def test_lines_with_a_premaster_secret(
         connection, out = decrypt(log(line), recorded.flights)
         assert content(out, 1) == b"answer"
         assert connection.summary().reason is None
+
+
+def test_a_file_without_lines_is_an_error() -> None:
+    with pytest.raises(CaptureError, match=r"/dev/zero: key log: no line ends within .* at byte 0"):
+        KeyLog(["/dev/zero"])
