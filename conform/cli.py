@@ -179,7 +179,7 @@ def conform(
             also=tuple(also or ()),
             follow_advertised=follow_advertised,
             allow_plaintext_password=allow_plaintext_password,
-            tell=security_options.tell,
+            tell=security_options.tell_once(),
         )
         outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _print_error)
         return _write_verdict(

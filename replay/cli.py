@@ -216,7 +216,7 @@ def replay(
             also=tuple(also or ()),
             follow_advertised=follow_advertised,
             allow_plaintext_password=allow_plaintext_password,
-            tell=security_options.tell,
+            tell=security_options.tell_once(),
         ),
         topic_map=topic_map_of(topic_map or ()),
         prefix=prefix,

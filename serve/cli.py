@@ -14,7 +14,7 @@ import typer
 from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
 from replay.options import reading_options
-from replay.options.security_options import SecurityOptions, tell
+from replay.options.security_options import SecurityOptions, tell, tell_once
 
 if TYPE_CHECKING:
     from serve.recording.served_recording import Recording
@@ -174,7 +174,7 @@ def serve(
         follow_advertised=upstream_follow_advertised,
         allow_plaintext_password=upstream_allow_plaintext_password,
         option_prefix=UPSTREAM.prefix,
-        tell=tell,
+        tell=tell_once(),
     )
     fallback = chosen_fallback(upstream, security, is_strict=strict)
     found = [Fault.of(*each) for each in faults or ()]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Self
@@ -40,6 +41,8 @@ _CONNECTING = "the mock is being connected"
 _CLIENT_FULL = "the client does not read"
 _MOCK_FULL = "the mock does not read"
 
+_MAX_UNFINISHED_BYTES = 1 << 30
+
 _FLUSH_S = 1.0
 """At the end, seconds for clients to read what was sent to them."""
 
@@ -68,7 +71,8 @@ class EmbeddedBroker:
         self._compat = KafkaCompat()
         self._connections: set[_ProxiedConnection] = set()
         self._listeners: list[Listener] = []
-        self._unfinished = UnfinishedFrames()
+        # A replay itself may have many large requests under way.
+        self._unfinished = UnfinishedFrames(_MAX_UNFINISHED_BYTES)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -139,7 +143,10 @@ class _ProxiedConnection:
         )
         self.client.pause(_CONNECTING)
         self._mock = ServedFrames(
-            self._forward_response, self._on_mock_closed, unfinished, self._pause_for_mock
+            self._forward_response,
+            self._on_mock_closed,
+            UnfinishedFrames(sys.maxsize),  # it is trusted to finish
+            self._pause_for_mock,
         )
         self._compat = compat
         self._on_end = on_end

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -70,6 +72,11 @@ SaslSecret: TypeAlias = Annotated[Path | None, TARGET.sasl_secret, READS]
 Also: TypeAlias = Annotated[list[str] | None, TARGET.also]
 FollowAdvertised: TypeAlias = Annotated[bool, TARGET.follow_advertised]
 AllowPlaintextPassword: TypeAlias = Annotated[bool, TARGET.allow_plaintext_password]
+
+
+def tell_once() -> Callable[[str], None]:
+    """Return a function that prints each message once, however often a target is connected to."""
+    return cache(tell)
 
 
 def tell(text: str) -> None:
