@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.cli import interrupt, options
 from dissector.cli.live_options import LiveInput, accepts_live
 from dissector.engine.reading.prefetch import cores
@@ -46,6 +47,7 @@ def browse(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -54,6 +56,7 @@ def browse(
 
     Press ? for keys, q to quit. Live captures: - reads a pipe, -i captures.
     """
+    tunnel_ports(decode_as or ())
     if find_spec("textual") is None:
         raise UsageError(extra_needed("browse", "browse"))
     from browse.listing.capture_opening import CaptureOpening
@@ -78,6 +81,7 @@ def browse(
             "--port": ports,
             "--max-frame-bytes": max_frame_bytes,
             "--keylog": keylogs,
+            "--decode-as": decode_as,
             "--schemas": schemas,
             "--jobs": jobs,
             "--show-secrets": show_secrets,
@@ -91,6 +95,7 @@ def browse(
             "max_frame_bytes": max_frame_bytes,
             "jobs": jobs or cores(),
             "keylogs": tuple(keylogs or ()),
+            "decode_as": tuple(decode_as or ()),
         },
         follows=follow,
         show_secrets=show_secrets,

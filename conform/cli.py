@@ -106,6 +106,7 @@ def conform(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     target: Annotated[
@@ -187,7 +188,9 @@ def conform(
         )
     if not captures:
         raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
-    source = options.source(captures, None, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures, None, ports, max_frame_bytes, jobs, keylogs=keylogs, decode_as=decode_as
+    )
     source.reports_unreadable = True
     verdict = judge_windows(rules, source.capture, source.each_window())
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"

@@ -33,6 +33,7 @@ from conform.rule_budgets import RuleBudget, RuleBudgets
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
+from dissector.engine.reading.reading_notices import reading_notices
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.apis import api_name
 
@@ -69,7 +70,7 @@ class Judge:
         """Judge a whole capture."""
         for window in capture.windows():
             self.judge_window(capture, window)
-        return self.finish()
+        return self.finish(capture.reading)
 
     def judge_window(self, capture: Capture, window: Window) -> None:
         """Judge the exchanges that ended in one window of a capture."""
@@ -92,8 +93,10 @@ class Judge:
             self._close(self._connections.pop(number), reading.streams.connections[number].ended)
             self._ended_numbers.add(number)
 
-    def finish(self) -> Verdict:
-        """End the capture, and with it all open connections; return the verdict."""
+    def finish(self, reading: Reading | None = None) -> Verdict:
+        """End the capture that was read, and all open connections; return the verdict."""
+        if reading is not None:
+            self.verdict.not_read = list(reading_notices(reading))
         for connection in self._connections.values():
             self._close(connection, "")
         self._connections.clear()

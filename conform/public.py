@@ -97,7 +97,7 @@ def judge_windows(rules: Iterable[Rule], capture: Capture, windows: Iterable[Win
     judge = Judge(rule for rule in rules if rule.on != "live")
     for window in windows:
         judge.judge_window(capture, window)
-    return judge.finish()
+    return judge.finish(capture.reading)
 
 
 def _capture(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Options
@@ -92,6 +93,7 @@ def open_capture(
     stdin: BinaryIO | None = None,
     schemas: Schemas | Iterable[str | Path] | None = None,
     keylogs: Iterable[str | Path] = (),
+    decode_as: Iterable[str] = (),
     jobs: int = 1,
 ) -> Capture:
     """
@@ -116,18 +118,23 @@ def open_capture(
         schemas: Message definitions that override the built-in declarations: `Schemas.of(...)`, or
             names of Kafka's JARs and folders of JSON files.
         keylogs: Files with the secrets of TLS connections (NSS key log, RFC 9850).
+        decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         jobs: Stages of reading that may run in parallel.
 
     Raises:
         FilterError: The filter does not parse.
-        UsageError: An input is not a capture, `ports` or `keylogs` is not a collection, or
-            `schemas` holds no definitions.
+        UsageError: An input is not a capture, `ports` or `keylogs` is not a collection, a
+            rule of `decode_as` is invalid, or `schemas` holds no definitions.
     """
     names, inputs = named_inputs(captures)
     if isinstance(ports, str | int):
         raise UsageError(f"ports takes several numbers: ports=[{ports}]")
     if isinstance(keylogs, str | os.PathLike):
         raise UsageError(f"keylogs takes several names: keylogs=[{str(keylogs)!r}]")
+    if isinstance(decode_as, str):
+        raise UsageError(f"decode_as takes several rules: decode_as=[{decode_as!r}]")
+    rules = tuple(decode_as)
+    tunnel_ports(rules)
     if filter is not None:
         _check_filter(filter)
     return Capture(
@@ -138,6 +145,7 @@ def open_capture(
             stdin=stdin,
             schemas=Schemas.given(schemas),
             keylogs=tuple(map(str, keylogs)),
+            decode_as=rules,
             jobs=jobs,
             inputs=inputs,
         ),

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dissector.cli.options import MAX_FRAME, KeyLogs, MaxFrame, Ports, Schemas, ShowSecrets
+from dissector.capture.packets.decode_as import tunnel_ports
+from dissector.cli.options import (
+    MAX_FRAME,
+    DecodeAs,
+    KeyLogs,
+    MaxFrame,
+    Ports,
+    Schemas,
+    ShowSecrets,
+)
 from dissector.errors import UsageError
 from dissector.file_roles import Reads, Writes
 from dissector.installation import extra_needed
@@ -104,6 +114,7 @@ def pipeline(
     ports: Ports = None,
     max_frame_bytes: MaxFrame = MAX_FRAME,
     keylogs: KeyLogs = None,
+    decode_as: DecodeAs = None,
     schemas: Schemas = None,
     show_secrets: ShowSecrets = False,
 ) -> int:
@@ -118,6 +129,8 @@ def pipeline(
     except ImportError:
         raise UsageError(extra_needed("pipeline", "spark")) from None
     options = _table_options(tables, fields, ports, max_frame_bytes, show_secrets, keylogs)
+    options = replace(options, decode_as=tuple(decode_as or ()))
+    tunnel_ports(options.decode_as)
     from pipeline.jobs.job import Request, check_request, make_tables
     from pipeline.jobs.job_progress import Progress
     from pipeline.jobs.session import has_reader, open_session

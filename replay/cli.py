@@ -165,6 +165,7 @@ def replay(
     allow_plaintext_password: security_options.AllowPlaintextPassword = False,
     ports: reading_options.Ports = None,
     keylogs: reading_options.Keylogs = None,
+    decode_as: reading_options.DecodeAs = None,
     schemas: reading_options.Schemas = None,
     show_secrets: Annotated[
         bool,
@@ -244,6 +245,7 @@ def replay(
         allow=allow or (),
         ports=ports or (),
         keylogs=keylogs or (),
+        decode_as=decode_as or (),
         part=part or "",
     ) as plan:
         for problem in plan.problems:

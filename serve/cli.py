@@ -134,6 +134,7 @@ def serve(
     ] = None,
     ports: reading_options.Ports = None,
     keylogs: reading_options.Keylogs = None,
+    decode_as: reading_options.DecodeAs = None,
     schemas: reading_options.Schemas = None,
 ) -> int:
     """Answer clients as the captured brokers did, until Ctrl-C.
@@ -178,7 +179,9 @@ def serve(
     )
     fallback = chosen_fallback(upstream, security, is_strict=strict)
     found = [Fault.of(*each) for each in faults or ()]
-    recording = read_recording(*captures, ports=ports or (), keylogs=keylogs or ())
+    recording = read_recording(
+        *captures, ports=ports or (), keylogs=keylogs or (), decode_as=decode_as or ()
+    )
     for problem in recording.problems:
         tell(problem)
     report = ServeReport()

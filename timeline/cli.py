@@ -56,6 +56,7 @@ def timeline(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -79,7 +80,15 @@ def timeline(
         _check_otlp(otlp, form, output)
     if form == "perfetto" and is_terminal(output):
         raise UsageError("-T perfetto requires an output file: -o FILE")
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+    )
     source.explains_no_kafka = True
     if otlp is not None:
         _export_spans(source, otlp, show_secrets)

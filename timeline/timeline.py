@@ -20,6 +20,7 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.reading.capture import Capture, Reading, Window
+from dissector.engine.reading.spoken import mismatch
 from dissector.engine.tables.exchange_table import NONE, ORPHAN, UNANSWERED, Exchanges, Ints
 from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
@@ -143,7 +144,11 @@ class Timeline:
         def observed_at(row: int) -> ObservedExchange:
             exchange = reading.exchange(table, row, self._capture.names, summaries)
             number = self._numbering.of(exchange.connection)
-            return ObservedExchange(exchange, self._passes, waits.of(row), number)
+            observed = ObservedExchange(exchange, self._passes, waits.of(row), number)
+            if observed.wait is not None and observed.wait.ended:
+                connection = reading.streams.connections[exchange.connection]
+                observed.mismatch = mismatch(reading, connection)
+            return observed
 
         with using(self._capture.options.schemas):
             masks = self._masks(table, summaries)

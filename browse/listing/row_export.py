@@ -59,5 +59,6 @@ class PacketExport(Pass):
             ports=list(options.ports),
             max_frame_bytes=options.max_frame_bytes,
             keylogs=list(options.keylogs),
+            decode_as=list(options.decode_as),
             jobs=options.jobs,
         )

@@ -199,6 +199,7 @@ class Verdict:
         fail_on: The mildest severity that fails.
         require_judged: The least number of judged rules for a verdict to pass.
         problems: Problems of the files, one line each; empty for a live broker.
+        not_read: What was not read of the captures, or is no Kafka, one line each.
         faults: Bugs in kafkashark, by rule and place in the code.
     """
 
@@ -211,6 +212,7 @@ class Verdict:
         self.fail_on = Severity.ERROR
         self.require_judged = 1
         self.problems: list[str] = []
+        self.not_read: list[str] = []
         self.faults: dict[tuple[str, str], Fault] = {}
 
     def fault(self, rule: str, error: Exception, where: str) -> None:

@@ -50,6 +50,9 @@ def html_lines(verdict: Verdict, subject: str) -> Iterator[str]:
             yield f"<h2>{heading}</h2>"
         for cause in causes:
             yield from _cause_lines(cause)
+    if verdict.not_read:
+        yield "<h2>Not judged</h2>"
+        yield from (f"<p>{_escape_text(each)}</p>" for each in verdict.not_read)
     if verdict.faults:
         yield "<h2>Bugs in kafkashark: please report them</h2>"
         for fault in verdict.faults.values():

@@ -25,6 +25,7 @@ def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
             "not_grouped": verdict.uncounted,
             "rules": len(verdict.rules),
             "rules_judged": verdict.rules_judged,
+            "not_read": verdict.not_read,
             "faults": len(verdict.faults),
         }
     )

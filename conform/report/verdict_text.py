@@ -126,7 +126,8 @@ def _cause_lines(cause: Cause) -> Iterator[str]:
 
 
 def _unjudged_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield a line for each reason and count, with the rules that share them."""
+    """Yield what was not read, and each reason and count with the rules that share them."""
+    yield from (f"  {escaped(each)}" for each in verdict.not_read)
     rules: dict[tuple[str, int], list[str]] = {}
     for rule in verdict.rules:
         for reason, count in verdict.tallies[rule.id].unjudged.most_common():

@@ -64,6 +64,7 @@ def dissect(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -88,7 +89,15 @@ def dissect(
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+    )
     source.explains_no_kafka = True
     names = _names(source, chosen)
     view = table_options.table_view(form, output, lambda: source.begin_ns, times=times, utc=utc)

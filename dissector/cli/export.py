@@ -53,6 +53,7 @@ def export(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     redact: redaction_options.Redact = False,
@@ -80,7 +81,15 @@ def export(
     kept, secret = redaction_options.parse_kept(keep), redaction_options.read_key(key)
 
     def source() -> options.Source:
-        return options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+        return options.source(
+            captures,
+            filter_text,
+            ports,
+            max_frame_bytes,
+            jobs,
+            keylogs=keylogs,
+            decode_as=decode_as,
+        )
 
     selection = _select(source(), by_numbers=bool(_NUMBERED.search(filter_text or "")))
     if selection.is_stopped:
@@ -99,7 +108,15 @@ def export(
     if check.is_stopped:
         return
     if redact:
-        whole_source = options.source(captures, None, ports, max_frame_bytes, jobs, keylogs=keylogs)
+        whole_source = options.source(
+            captures,
+            None,
+            ports,
+            max_frame_bytes,
+            jobs,
+            keylogs=keylogs,
+            decode_as=decode_as,
+        )
         with closing(_redaction(whole_source, secret, kept, decrypts=decrypt)) as redaction:
             stop, reading = whole_source.capture.options.stop, whole_source.capture.reading
             if stop.is_requested or reading is None:
@@ -110,7 +127,12 @@ def export(
     else:
         with open_atomic(output) as file:
             copied, total = write_packets(
-                captures, flows, file, check.stop, fragments=check.has_fragments
+                captures,
+                flows,
+                file,
+                check.stop,
+                fragments=check.has_fragments,
+                decode_as=decode_as or (),
             )
     count = f"{selection.count:,} exchanges on {int(chosen.sum()):,} connections"
     print(f"{count}: {copied:,} of {total:,} packets")
@@ -232,7 +254,9 @@ def _check(source: options.Source, selection: _Selection, flows: FlowFilter) -> 
     """Dissect the packets to be written."""
     source.reports_unreadable = True
     capture, stop = source.capture, source.capture.options.stop
-    capture.make_source = lambda: SelectedPackets(capture.paths, flows, stop)
+    capture.make_source = lambda: SelectedPackets(
+        capture.paths, flows, stop, capture.options.decode_as
+    )
     if selection.hashes is not None:
         source.filter = None
     sums = ExchangeSums()

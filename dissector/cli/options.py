@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dissector.capture.columns import NEVER
+from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.cli import interrupt
 from dissector.cli.live_options import LiveInput, is_pipe
 from dissector.cli.parsing.parameters import Argument, Option
@@ -23,6 +24,7 @@ from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.prefetch import cores
+from dissector.engine.reading.reading_notices import reading_notices
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
@@ -152,6 +154,16 @@ KeyLogs = Annotated[
         show_default=False,
     ),
     READS,
+]
+DecodeAs = Annotated[
+    list[str] | None,
+    Option(
+        "--decode-as",
+        metavar="RULE",
+        help="Tunnel on another UDP port, as udp.port==10800,vxlan: vxlan, vxlan-gpe, geneve, gtp "
+        "or mpls. May be given more than once.",
+        show_default=False,
+    ),
 ]
 MAX_FRAME = MAX_FRAME_BYTES
 
@@ -295,6 +307,8 @@ class Source:
         reading = self.capture.reading
         if reading is None or self.capture.options.stop.is_requested:
             return
+        for notice in reading_notices(reading):
+            print("kafkashark:", escaped(notice), file=sys.stderr)
         has_kafka = any(connection.speaks == "kafka" for connection in reading.correlator)
         if not has_kafka and (len(reading.decryption) or self.explains_no_kafka):
             from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
@@ -323,6 +337,7 @@ def source(
     jobs: int | None = None,
     *,
     keylogs: list[str] | None = None,
+    decode_as: list[str] | None = None,
     records: bool = False,
 ) -> Source:
     """
@@ -330,6 +345,7 @@ def source(
 
     Raises:
         FilterError: The filter does not parse.
+        UsageError: A rule of --decode-as is invalid.
     """
     live = captures if isinstance(captures, LiveInput) else None
     options = Options(
@@ -339,7 +355,9 @@ def source(
         stop=interrupt.new_stop_signal() if live is None else live.stop,
         stdin=None if live is None else live.packets,
         keylogs=tuple(keylogs or ()),
+        decode_as=tuple(decode_as or ()),
     )
+    tunnel_ports(options.decode_as)
     capture = Capture(captures, options)
     chosen = Selection.of(capture, filter_text, records=records)
     return Source(capture, chosen.filter, record_filter=chosen.record_filter)

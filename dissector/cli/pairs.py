@@ -81,6 +81,7 @@ def pairs(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -98,7 +99,15 @@ def pairs(
     passes = _filter(filter_text)
     if pending:
         filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+    )
     source.explains_no_kafka = True
     chosen = table_options.chosen_columns(columns, fields)
     view = table_options.table_view(

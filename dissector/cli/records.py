@@ -76,6 +76,7 @@ def records(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -87,7 +88,14 @@ def records(
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
     source = options.source(
-        captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs, records=True
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+        records=True,
     )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     source.explains_no_kafka = True

@@ -78,6 +78,7 @@ def stats(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     interval: Annotated[
@@ -99,7 +100,15 @@ def stats(
     options.check_choice(form, FORMATS, "-T")
     requested = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
     chosen = chosen_sections(by or [], [name for name, wanted in requested.items() if wanted])
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+    )
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
     tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
     tables = tables or SECTIONS

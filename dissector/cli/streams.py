@@ -34,6 +34,7 @@ SHOWN = (
     "a",
     "b",
     "speaks",
+    "spoken",
     "client",
     "packets_a",
     "packets_b",
@@ -86,6 +87,7 @@ def streams(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -98,7 +100,15 @@ def streams(
     """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+    )
     chosen = table_options.chosen_columns(columns, fields)
     table_options.check_columns(chosen, CONNECTIONS, "streams")
     view = table_options.table_view(

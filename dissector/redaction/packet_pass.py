@@ -16,7 +16,7 @@ from dissector.capture.packets.layers import Layers
 from dissector.engine.export.flow_filter import FlowFilter
 from dissector.engine.reading.reader import Reading
 from dissector.redaction.packets.capture_writer import CaptureWriter
-from dissector.redaction.packets.located_headers import HeaderFinder, Located
+from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
 from dissector.redaction.packets.plain_connections import PlainConnection
 from dissector.redaction.packets.stream_index import Position, StreamIndex
@@ -43,7 +43,7 @@ def write_redacted(
         stop: Ends the writing.
     """
     written = _PacketPass(redaction, reading, CaptureWriter(file))
-    layers, total, sections = Layers(), 0, 0
+    layers, total, sections = Layers(decode_as=reading.options.decode_as), 0, 0
     for window in read_packets(paths, stop=stop):
         while sections <= window.path_index:
             written.out.start_section()
@@ -68,7 +68,7 @@ class _PacketPass:
         self._redaction = redaction
         self._reading = reading
         self._index = StreamIndex(reading.streams.connections)
-        self._finder = HeaderFinder()
+        self._finder = HeaderFinder(reading.options.decode_as)
         self._packets = PacketRedactor(redaction.address, redaction.pseudonyms.mac)
         self._plain: dict[int, PlainConnection] = {}
 
@@ -83,17 +83,22 @@ class _PacketPass:
             # Packets without a segment may be fragments, which the finder must see.
             found = self._find(packets, number)
             if row is not None and found is not None:
-                time_ns, link = int(packets.time_ns[number]), int(packets.link[number])
-                self._write_packet(found, segments, row, time_ns, link)
+                self._write_packet(*found, segments, row, int(packets.time_ns[number]))
 
-    def _find(self, packets: Packets, number: int) -> Located | None:
+    def _find(self, packets: Packets, number: int) -> tuple[Located, int] | None:
+        """Return the located headers of a packet, and its link type in the redacted capture."""
         start, captured = int(packets.start[number]), int(packets.captured[number])
         content = packets.data[start : start + captured].tobytes()
         link, original = int(packets.link[number]), int(packets.original[number])
-        return self._finder.find(content, link, original, int(packets.time_ns[number]))
+        plain = in_known_link(content, link, original)
+        if plain is None:
+            return None
+        content, link, original = plain
+        found = self._finder.find(content, link, original, int(packets.time_ns[number]))
+        return None if found is None else (found, link)
 
     def _write_packet(
-        self, found: Located, segments: Segments, row: int, time_ns: int, link: int
+        self, found: Located, link: int, segments: Segments, row: int, time_ns: int
     ) -> None:
         position = self._index.position(segments, row)
         length = found.end - found.payload_at

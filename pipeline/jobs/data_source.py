@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from dissector.capture.columns import Int64s
+from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.engine.reading.segment_source import FileNames
 from dissector.errors import PipelineError, UsageError
 from dissector.protocol.definitions.schemas import Schemas
@@ -54,6 +55,7 @@ OPTIONS = (
     "fields",
     "ports",
     "keylogs",
+    "decodeas",
     "rangemb",
     "schemas",
     "showsecrets",
@@ -67,7 +69,8 @@ class KafkaCapture(DataSource):
     Options: `table`, a table of the pipeline, by default `exchanges`; `fields`, paths of the fields
     in the table of that name; `ports`, `showSecrets`, as in the commands; `rangeMb`, the size of a
     task's range; `keylogs`, TLS key logs that each worker can read, and `schemas`, JARs or folders
-    of message definitions on the driver, both separated by commas.
+    of message definitions on the driver, both separated by commas; `decodeAs`, rules as of
+    `--decode-as`, separated by semicolons.
     """
 
     @classmethod
@@ -93,6 +96,7 @@ class KafkaCapture(DataSource):
                 for each in _split_list(spark_options.get("ports"))
             ),
             keylogs=found_keylogs(_split_list(spark_options.get("keylogs"))),
+            decode_as=_rules(spark_options.get("decodeAs")),
             show_secrets=_parse_bool("showSecrets", spark_options.get("showSecrets", "false")),
             schemas=Schemas.given(_split_list(spark_options.get("schemas"))),
         )
@@ -119,6 +123,12 @@ class KafkaCapture(DataSource):
 
 def _split_list(text: str | None) -> list[str]:
     return [each.strip() for each in (text or "").split(",") if each.strip()]
+
+
+def _rules(text: str | None) -> tuple[str, ...]:
+    rules = tuple(each.strip() for each in (text or "").split(";") if each.strip())
+    tunnel_ports(rules)
+    return rules
 
 
 def _parse_number(option: str, text: str) -> float:
@@ -195,7 +205,8 @@ class CaptureReader(DataSourceReader):
         return self._partitions_of(self._paths)
 
     def _partitions_of(self, paths: Sequence[str]) -> list[CapturePartition]:
-        plan = plan_ranges(ranges_of(find_captures(paths), self._range_bytes))
+        captures, rules = find_captures(paths), self._options.decode_as
+        plan = plan_ranges(ranges_of(captures, self._range_bytes, rules))
         if self._table == EVENTS:
             return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
         partitions = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]

@@ -49,6 +49,7 @@ class Range:
             see `split_fragments`.
         clock_ns: The latest time of a segment before it, once that is known.
         folder: The driver's working folder, if the path is relative: workers have others.
+        decode_as: Tunnels on other ports; as in `Options`.
     """
 
     number: int
@@ -62,6 +63,7 @@ class Range:
     reassembled: bytes = b""
     clock_ns: int = 0
     folder: str = ""
+    decode_as: tuple[str, ...] = ()
 
     @property
     def location(self) -> str:
@@ -115,14 +117,18 @@ class RangeScan:
         return not self.damaged or bool(self.problem) or self.reached_end
 
 
-def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Range]:
-    """Divide a collection into ranges of about this many bytes."""
+def ranges_of(
+    collection: Collection, range_bytes: int = RANGE_BYTES, decode_as: tuple[str, ...] = ()
+) -> list[Range]:
+    """Divide a collection into ranges of about this many bytes; `decode_as` as in `Options`."""
     ranges: list[Range] = []
     for file in collection.files:
         folder = working_folder(file.path)
         for start, end in _bounds(file, max(range_bytes, HEADER_BYTES)):
             proven = start <= HEADER_BYTES
-            each = Range(len(ranges), file.path, start, end, proven, folder=folder)
+            each = Range(
+                len(ranges), file.path, start, end, proven, folder=folder, decode_as=decode_as
+            )
             ranges.append(unreadable(each, Problem(file.problem)) if file.problem else each)
     return ranges
 

@@ -38,7 +38,8 @@ class RangeIndex:
 
 def index_range(byte_range: Range, window_bytes: int = WINDOW_BYTES) -> RangeIndex:
     """Read the packet headers of a range."""
-    reader, layers, counts = RangeReader(byte_range, window_bytes), Layers(), ConnectionCounts()
+    layers = Layers(decode_as=byte_range.decode_as)
+    reader, counts = RangeReader(byte_range, window_bytes), ConnectionCounts()
     fragments = FragmentCollector()
     for packets in reader.windows():
         counts.add(layers.segments(packets))

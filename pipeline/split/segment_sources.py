@@ -33,7 +33,7 @@ class RangeSource(FileNames):
         """Start; `crossing` are the keys that are in other ranges too, in order."""
         super().__init__()
         self._reader = RangeReader(byte_range, window_bytes)
-        self._layers = Layers(byte_range.clock_ns)
+        self._layers = Layers(byte_range.clock_ns, byte_range.decode_as)
         self._crossing = KeySet(crossing)
         self._parts = parts
         self._reassembled = reassembled_segments(byte_range, self._layers.network_number)
@@ -42,8 +42,10 @@ class RangeSource(FileNames):
         self.bytes = 0
         self.file_bytes = 0
         self.begin_ns = 0
+        self.longest_packet = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
+        self.unread_links = self._layers.unread_links
         self.packer = ShardPacker(byte_range.number, self.networks)
 
     @property
@@ -112,9 +114,11 @@ class CollectionSource(FileNames):
         self.bytes = 0
         self.file_bytes = 0
         self.begin_ns = 0
+        self.longest_packet = 0
         self.evicted = 0
         self.networks: list[str] = [""]
         self.passed_over: dict[str, int] = {}
+        self.unread_links: dict[int, int] = {}
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the ranges in order."""
@@ -152,8 +156,10 @@ class ShardSource(FileNames):
         self.bytes = 0
         self.file_bytes = 0
         self.begin_ns = 0
+        self.longest_packet = 0
         self.networks: list[str] = [""]
         self.passed_over: dict[str, int] = {}
+        self.unread_links: dict[int, int] = {}
         self._numbers = {"": 0}
 
     @property

@@ -135,7 +135,7 @@ def _with_segments(ranges: list[Range], scans: Mapping[int, RangeScan]) -> list[
     ]
     if not rows:
         return ranges
-    layers = Layers()
+    layers = Layers(decode_as=ranges[0].decode_as)
     segments = layers.segments(_window([row for _, row in rows]))
     range_numbers = np.array([each.number for each, _ in rows])[segments.packet]
     numbers = np.array([each.first_packet + row["packet"] for each, row in rows], np.int64)

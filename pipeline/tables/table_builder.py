@@ -59,6 +59,7 @@ class TableOptions:
         keylogs: Names of TLS key logs, read by each task.
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
+        decode_as: As in `Options`.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -69,6 +70,7 @@ class TableOptions:
     show_secrets: bool = False
     keylogs: tuple[str, ...] = ()
     schemas: Schemas | None = field(default_factory=current)
+    decode_as: tuple[str, ...] = ()
 
     @property
     def reading(self) -> Options:
@@ -79,6 +81,7 @@ class TableOptions:
             self.window_bytes,
             schemas=self.schemas,
             keylogs=self.keylogs,
+            decode_as=self.decode_as,
         )
 
 

@@ -67,7 +67,7 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
         options: Tables to make, and options of dissection.
     """
     file = inspect_file(path)
-    [byte_range] = ranges_of(Collection((file,)), file.size)
+    [byte_range] = ranges_of(Collection((file,)), file.size, options.decode_as)
     indexed = index_range(byte_range)
     byte_range = limited_to_scan(byte_range, indexed.scan)
     first_ns = -1 if file.first_ns is None else file.first_ns

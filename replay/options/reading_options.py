@@ -34,6 +34,15 @@ Keylogs: TypeAlias = Annotated[
     ),
     READS,
 ]
+DecodeAs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--decode-as",
+        metavar="RULE",
+        help="Tunnel on another UDP port, as for the other commands: udp.port==10800,vxlan.",
+        show_default=False,
+    ),
+]
 Schemas: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

@@ -59,6 +59,7 @@ class Plan(PlannedSteps):
         max_frame_bytes: int = MAX_FRAME_BYTES,
         stdin: BinaryIO | None = None,
         keylogs: Iterable[str | Path] = (),
+        decode_as: Iterable[str] = (),
         part: str = "",
     ) -> Self:
         """
@@ -74,6 +75,7 @@ class Plan(PlannedSteps):
             max_frame_bytes: Larger messages are skipped.
             stdin: What `-` reads instead of the process's standard input.
             keylogs: Names of TLS key logs.
+            decode_as: Tunnels on other UDP ports; as in `Options`.
             part: `I/N`: only the connections of part I of N, for several processes that replay
                 one capture together.
 
@@ -96,6 +98,7 @@ class Plan(PlannedSteps):
                 window_bytes=_WINDOW_BYTES,
                 stdin=stdin,
                 keylogs=tuple(map(str, keylogs)),
+                decode_as=tuple(decode_as),
                 inputs=inputs,
             )
         capture = Capture(names, options)

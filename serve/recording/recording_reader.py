@@ -42,6 +42,7 @@ def read_recording(
     *captures: Sources,
     ports: Iterable[int] = (),
     keylogs: Iterable[str | Path] = (),
+    decode_as: Iterable[str] = (),
 ) -> Recording:
     """
     Read captures into a recording.
@@ -50,6 +51,7 @@ def read_recording(
         captures: Parts of one capture in time order; same types as for `open_capture`.
         ports: Kafka ports; by default Kafka is detected on all ports.
         keylogs: TLS key log files.
+        decode_as: Tunnels on other UDP ports; as in `Options`.
 
     Raises:
         CaptureError: A file is not a capture.
@@ -60,6 +62,7 @@ def read_recording(
         frozenset(ports),
         window_bytes=_WINDOW_BYTES,
         keylogs=tuple(map(str, keylogs)),
+        decode_as=tuple(decode_as),
         inputs=inputs,
     )
     capture = Capture(names, options)

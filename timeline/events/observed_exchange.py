@@ -46,7 +46,10 @@ class ObservedExchange:
         wait: The wait for an expected response that is not in the capture; None if there is one.
         ended: End of the connection before that response: `fin`, `rst` or `reused`.
         connection: Number of the connection, from 0.
+        mismatch: How the protocols of client and server differ; empty if they do not.
     """
+
+    mismatch = ""
 
     def __init__(
         self,

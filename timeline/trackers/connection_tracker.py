@@ -149,16 +149,19 @@ class Connections(Tracker):
             text, cause = f"{what} on connection {number} {waiting_text(observed, wait)}", hangs
         else:
             text, cause = f"connection {number} ended before the answer to {what}", wait.ended
+        text += _ending(wait)
+        if observed.mismatch:
+            text, cause = f"connection {number}: {observed.mismatch}", "another protocol"
         yield self.event(
             _subject(observed),
             "broken off" if broken else "unanswered",
-            text + _ending(wait),
+            text,
             time_ns=observed.time_ns,
             end_ns=max(wait.until_ns, observed.time_ns),
             proof=[observed.evidence],
             brokers=[observed.broker],
             cause=cause,
-            certain=bool(hangs) and not broken,
+            certain=bool(observed.mismatch) or (bool(hangs) and not broken),
             repeats=observed.exchange.api or "",
         )
 

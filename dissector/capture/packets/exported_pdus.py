@@ -10,8 +10,8 @@ import numpy as np
 
 from dissector.capture.columns import Segments
 from dissector.capture.packets.exported_pdu_tags import UNNUMBERED
-from dissector.capture.tcp.both_paths.tcp_header import ACK
 
+_ACK = 16
 _FIRST_SEQUENCE = 1
 _MODULUS = (1 << 32) - 1
 
@@ -43,7 +43,7 @@ class PduNumbers:
         number = np.arange(len(order))
         segments.seq[rows[order]] = (_FIRST_SEQUENCE + sent[side, number]) & _MODULUS
         segments.ack[rows[order]] = (_FIRST_SEQUENCE + sent[1 - side, number]) & _MODULUS
-        segments.flags[rows] = ACK
+        segments.flags[rows] = _ACK
         last = np.append(first[1:], len(order)) - 1
         sent[side[last], last] += length[last]
         for entry, values in zip(known, sent[:, last].T.tolist(), strict=True):

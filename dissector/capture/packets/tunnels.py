@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 from dissector.capture.addresses import IPV4_MAPPED
@@ -61,6 +61,12 @@ _GTP = struct.Struct(">BBH4x")
 GENEVE_HEADER = struct.Struct(">BxHI")
 EXTENSION_HEADER = struct.Struct(">BBHI")
 _LLC = struct.Struct(">BBB")
+
+
+@cache
+def _tag_header(size: int) -> struct.Struct:
+    """Return the format of a tag with an ethertype at its end."""
+    return struct.Struct(f">{size - 2}xH")
 
 
 class Tunnels:
@@ -143,7 +149,7 @@ class Tunnels:
                 raise PacketSkipped(MALFORMED)
             if ethertype in VLAN_TYPES:
                 ids.append(u16(cursor.data, cursor.at) & 0xFFF)
-            (ethertype,) = cursor.read(struct.Struct(f">{size - 2}xH"))
+            (ethertype,) = cursor.read(_tag_header(size))
         if any(ids):
             cursor.enter_network(f"vlan {'.'.join(str(each) for each in ids if each)}")
         return self._layer_of_type(ethertype)

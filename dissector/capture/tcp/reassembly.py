@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dissector.capture.columns import NEVER, Chunks, Int64s, Segments
+from dissector.capture.columns import NEVER, Bytes, Chunks, Int64s, Segments
 from dissector.capture.hashing import SECRET
 from dissector.capture.tcp.both_paths.chunk_columns import MAX_ROWS_PER_SEGMENT
 from dissector.capture.tcp.both_paths.reassembly_limits import WAIT_NS
@@ -32,6 +32,7 @@ from dissector.capture.tcp.connections import Connection
 from dissector.capture.tcp.fast_path.flow_lookup import OWNER
 from dissector.capture.tcp.fast_path.flush_kernel import flush_connections
 from dissector.capture.tcp.fast_path.in_order_kernel import process_segments
+from dissector.capture.tcp.first_bytes import FirstBytes
 from dissector.capture.tcp.objects.chunk_builder import ChunkBuilder
 from dissector.capture.tcp.objects.connection_state import FlowKey, LiveConnection, Segment
 from dissector.capture.tcp.objects.reorder_buffer import SegmentBytes
@@ -69,6 +70,7 @@ class Streams:
 
     Attributes:
         connections: All so far, by number.
+        first_bytes: The first bytes of their streams.
     """
 
     def __init__(self, *, use_fast_path: bool = True) -> None:
@@ -80,6 +82,7 @@ class Streams:
         """
         self._uses_fast_path = use_fast_path
         self.connections = ConnectionTable()
+        self.first_bytes = FirstBytes()
         self._flows = FlowTable(self.connections)
         self._live_by_key: dict[FlowKey, tuple[LiveConnection, int]] = {}
         self._counts = self.connections.counts
@@ -108,7 +111,7 @@ class Streams:
             self._out.packet = int(segments.packet[-1])
         self._clock_ns = _NO_TIMES
         self.connections.waiting.carry(segments.data)
-        return self._out.build(segments.data)
+        return self._build(segments.data)
 
     def finish(self, numbers: Int64s | None = None) -> Chunks:
         """Return the remaining data, at the end of the capture or of these connections."""
@@ -128,7 +131,12 @@ class Streams:
                 self._update_state(live, 0, live.last_ns)
                 self._demote(live)
                 at += 1
-        return self._out.build(np.zeros(0, dtype=np.uint8))
+        return self._build(np.zeros(0, dtype=np.uint8))
+
+    def _build(self, data: Bytes) -> Chunks:
+        chunks = self._out.build(data)
+        self.first_bytes.add(chunks)
+        return chunks
 
     def retain(self, numbers: Int64s) -> None:
         """
@@ -139,6 +147,7 @@ class Streams:
         new_numbers = np.full(len(self.connections), -1, dtype=np.int64)
         new_numbers[numbers] = np.arange(len(numbers))
         self.connections.retain(numbers)
+        self.first_bytes.retain(numbers)
         self._flows.retain(new_numbers)
         closing = ((when, int(new_numbers[number]), side) for when, number, side in self._closing)
         self._closing = deque(each for each in closing if each[1] >= 0)

@@ -50,6 +50,7 @@ def groups(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
 ) -> None:
@@ -71,7 +72,15 @@ def groups(
         output=output,
         priority=PRIORITY,
     )
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+    )
     source.explains_no_kafka = True
     reader = GroupsReader(source.capture, source.filter)
     for window in source.each_window(gleaning=True):

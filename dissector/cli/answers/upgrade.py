@@ -58,6 +58,7 @@ def upgrade(
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
+    decode_as: options.DecodeAs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
 ) -> int:
@@ -84,7 +85,15 @@ def upgrade(
         output=output,
         priority=PRIORITY,
     )
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs=keylogs)
+    source = options.source(
+        captures,
+        filter_text,
+        ports,
+        max_frame_bytes,
+        jobs,
+        keylogs=keylogs,
+        decode_as=decode_as,
+    )
     source.explains_no_kafka = True
     offers = VersionOffers(source.capture)
     source.observers.append(offers.observe)

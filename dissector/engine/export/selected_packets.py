@@ -27,8 +27,14 @@ class SelectedPackets(FileSource):
         has_fragments: Whether a selected segment came in IP fragments.
     """
 
-    def __init__(self, paths: Sequence[str], flows: FlowFilter, stop: StopSignal) -> None:
-        super().__init__(paths, stop=stop)
+    def __init__(
+        self,
+        paths: Sequence[str],
+        flows: FlowFilter,
+        stop: StopSignal,
+        decode_as: Sequence[str] = (),
+    ) -> None:
+        super().__init__(paths, stop=stop, decode_as=decode_as)
         self._flows = flows
         self.has_fragments = False
 
@@ -45,7 +51,13 @@ class SelectedPackets(FileSource):
 
 
 def write_packets(
-    paths: Sequence[str], flows: FlowFilter, file: BinaryIO, stop: StopSignal, *, fragments: bool
+    paths: Sequence[str],
+    flows: FlowFilter,
+    file: BinaryIO,
+    stop: StopSignal,
+    *,
+    fragments: bool,
+    decode_as: Sequence[str] = (),
 ) -> tuple[int, int]:
     """
     Write the packets of passing segments; return their number, and the number of all.
@@ -56,8 +68,9 @@ def write_packets(
         file: Receives them as pcapng.
         stop: Ends the writing.
         fragments: Whether to write all packets without a whole segment, too.
+        decode_as: Tunnels on other ports; see `tunnel_ports`.
     """
-    copier, layers, total = PacketCopier(paths, file), Layers(), 0
+    copier, layers, total = PacketCopier(paths, file), Layers(decode_as=decode_as), 0
     for window in read_packets(paths, stop=stop, every_block=True):
         segments = layers.segments(window)
         keep = _packets_of(segments.packet[flows.passing(segments)], window)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dissector.column_catalogue import CONNECTIONS, names
 from dissector.engine.reading.capture import Reading
+from dissector.engine.reading.spoken import spoken_by
 from dissector.engine.reading.tls_report import tls_columns
 
 SIDES = ("a", "b")
@@ -22,9 +23,10 @@ def connection_rows(
     Yield a row for each TCP connection of a capture that has been read, or for some of them.
 
     `a` is the side that opened the connection, or sent first; `client` is the endpoint that sends
-    requests. `speaks` is `kafka`, `tls`, `other`, or null without bytes. `entered` is the offset in
-    the stream of the first plausible Kafka frame, `skipped` counts bytes without one; of decrypted
-    connections both are about the plaintext.
+    requests. `speaks` is `kafka`, `tls`, `other`, or null without bytes; `spoken` is what each side
+    spoke by its first bytes. `entered` is the offset in the stream of the first plausible Kafka
+    frame, `skipped` counts bytes without one; of decrypted connections both are about the
+    plaintext.
     """
     connections = reading.streams.connections
     for connection in connections if numbers is None else map(connections.__getitem__, numbers):
@@ -36,6 +38,7 @@ def connection_rows(
             "a": connection.a_text,
             "b": connection.b_text,
             "speaks": (state.speaks or None) if state else None,
+            "spoken": " / ".join(spoken_by(reading, connection.id)) if state else None,
             "client": None if state is None or state.client is None else SIDES[state.client],
             "origin": kafka and reading.correlator.origins([connection.id])[0],
             "first_time_ns": connection.first_ns,

@@ -37,6 +37,7 @@ class SegmentSource(Protocol):
         networks: Names of the networks of segments, by number; it may grow.
         passed_over: Number of packets without a segment, by reason.
         unread_links: Number of packets of each link type that is not read.
+        longest_packet: Captured bytes of the longest packet so far.
         tls_secrets: TLS key logs found in the files so far.
     """
 
@@ -47,6 +48,7 @@ class SegmentSource(Protocol):
     networks: list[str]
     passed_over: dict[str, int]
     unread_links: dict[int, int]
+    longest_packet: int
     tls_secrets: TlsSecrets
 
     @property
@@ -128,6 +130,7 @@ class FileSource(FileNames):
         self.bytes = 0
         self.file_bytes = 0
         self.begin_ns = 0
+        self.longest_packet = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
         self.unread_links = self._layers.unread_links
@@ -159,6 +162,7 @@ class FileSource(FileNames):
             self.begin_ns = int(packets.time_ns[0])
         self.packets += len(packets)
         self.bytes += int(packets.captured.sum())
+        self.longest_packet = max(self.longest_packet, int(packets.captured.max(initial=0)))
         self.file_bytes = packets.file_bytes
         self.tls_secrets += packets.tls_secrets
         if self._lengths is not None:

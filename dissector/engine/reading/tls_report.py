@@ -7,10 +7,15 @@ from typing import Any
 
 from dissector.column_catalogue import TLS, names
 from dissector.engine.reading.reader import Reading
+from dissector.engine.reading.spoken import mismatches
 from dissector.tls.tls_summary import LINES_MAY_COME, Reason, TlsSummary
 
 COLUMNS = names(TLS)
 """TLS columns of `streams`; null for connections without TLS, and if unknown."""
+
+
+_NO_PAYLOAD = 20
+"""A capture with less than this part of its payload has none."""
 
 
 def tls_columns(summary: TlsSummary | None) -> dict[str, Any]:
@@ -36,7 +41,10 @@ def unreadable_tls(reading: Reading) -> str:
         return ""
     if any(state.speaks == "kafka" for state in reading.correlator):
         return ""
-    count = len(decryption)
+    unlike = sum(1 for connection, _ in mismatches(reading) if decryption.summary_of(connection.id))
+    count = len(decryption) - unlike
+    if not count:
+        return ""
     reasons = Counter(each.reason for each in decryption.summaries() if each.reason is not None)
     reason = reasons.most_common(1)[0][0] if reasons else Reason.NO_DATA
     why = "--keylog" if reason is Reason.NO_KEY_LOG else reason.value
@@ -53,4 +61,20 @@ def without_kafka(reading: Reading) -> str:
     message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
     ports = " on the ports of --port" if reading.options.ports else ""
     tls = protocols.count("tls")
-    return message + ports + (f"; {tls:,} of these are encrypted (TLS)" if tls else "")
+    return (
+        message
+        + ports
+        + (f"; {tls:,} of these are encrypted (TLS)" if tls else "")
+        + _cut_packets(reading)
+    )
+
+
+def _cut_packets(reading: Reading) -> str:
+    """Return at which size the packets of a capture were cut, if that took most of the payload."""
+    sides = [side for connection in reading.streams.connections for side in connection.sides]
+    cut, captured = sum(side.cut_bytes for side in sides), sum(side.bytes for side in sides)
+    if cut <= captured or not reading.source.longest_packet:
+        return ""
+    size = reading.source.longest_packet
+    left = "there is no payload" if captured <= cut // _NO_PAYLOAD else "most payload is missing"
+    return f": every packet was cut at {size:,} bytes: {left} (capture with -s 0)"

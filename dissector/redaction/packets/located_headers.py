@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dissector.capture.iana_numbers import ETHERNET, LINUX_SLL, LINUX_SLL2
 from dissector.capture.packets.cursor import Cursor, PacketSkipped
+from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.capture.packets.link_layers import LINK_TABLE
 from dissector.capture.packets.links import read_link_header
 from dissector.capture.packets.tunnels import (
@@ -16,6 +19,7 @@ from dissector.capture.packets.tunnels import (
     Tunnels,
 )
 
+_KNOWN_LINKS = (0, ETHERNET, 12, 14, 101, 108, LINUX_SLL, 228, 229, LINUX_SLL2)
 _MIN_TCP_BYTES = 14
 _MAX_IP_BYTES = 0xFFFF
 
@@ -78,11 +82,28 @@ class _Recorder(Cursor):
             self.outer_headers = len(self.headers)
 
 
+def in_known_link(data: bytes, link: int, original: int) -> tuple[bytes, int, int] | None:
+    """
+    Return a packet in a link layer whose names and addresses can be replaced; None without IP.
+
+    Headers of other link layers hold names of processes and interfaces, or addresses at other
+    places: Ethernet without addresses takes their place.
+    """
+    if link in _KNOWN_LINKS:
+        return data, link, original
+    body, kind, _ = read_link_header(memoryview(data), LINK_TABLE.data, link, 0, len(data))
+    if kind < 0:
+        return None
+    head = bytes(12) + kind.to_bytes(2, "big")
+    return head + data[body:], ETHERNET, (original or len(data)) + len(head) - body
+
+
 class HeaderFinder:
     """Finds headers; it must see all packets of a capture, as fragments may wait for others."""
 
-    def __init__(self) -> None:
-        self._tunnels = Tunnels()
+    def __init__(self, decode_as: Iterable[str] = ()) -> None:
+        """Start a capture; `decode_as` as in `tunnel_ports`."""
+        self._tunnels = Tunnels(tunnel_ports(decode_as))
 
     def find(self, data: bytes, link: int, original: int, time_ns: int) -> Located | None:
         """

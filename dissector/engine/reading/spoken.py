@@ -1,0 +1,131 @@
+"""
+The protocols that the two sides of a connection speak, by their first bytes.
+
+A client of another protocol than its server's is one of the most frequent faults: TLS at a
+plaintext port, plaintext at a TLS port, Kafka at an HTTP server.
+
+Source: RFC 8446 5.1 and 6 (TLS records and alerts); RFC 9112 (HTTP); RFC 4253 4.2 (SSH). A broker
+takes the first 4 bytes for a size, and closes the connection if it is above
+`socket.request.max.bytes`: KAFKA-4493 is the reverse.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dissector.capture.columns import Int64s
+
+if TYPE_CHECKING:
+    from dissector.capture.tcp.connections import Connection
+    from dissector.engine.reading.reader import Reading
+
+NOTHING, KAFKA, TLS, ALERT, HTTP, OTHER = "nothing", "kafka", "tls", "tls alert", "http", "other"
+
+_HANDSHAKE, _ALERT_RECORD = 22, 21
+_HTTP_WORDS = "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT"
+_HTTP_BEGINS = (*(f"{word} ".encode()[:7] for word in _HTTP_WORDS), b"HTTP/1.", b"PRI * H")
+_FIRST_BYTES = sorted({_HANDSHAKE, _ALERT_RECORD, *(each[0] for each in _HTTP_BEGINS)})
+
+_ALERTS = {
+    0: "close_notify",
+    10: "unexpected_message",
+    20: "bad_record_mac",
+    22: "record_overflow",
+    40: "handshake_failure",
+    42: "bad_certificate",
+    47: "illegal_parameter",
+    50: "decode_error",
+    70: "protocol_version",
+    80: "internal_error",
+    86: "inappropriate_fallback",
+    109: "missing_extension",
+    112: "unrecognized_name",
+    116: "certificate_required",
+}
+_MAX_NOTICES = 5
+
+
+def protocol_of(first: bytes) -> str:
+    """Return the protocol of a stream by its first bytes, if they tell it; else empty."""
+    if len(first) >= 3 and first[1] == 3 and first[2] <= 4 and first[0] in (22, 21):
+        return TLS if first[0] == _HANDSHAKE else ALERT
+    if any(first.startswith(each) for each in _HTTP_BEGINS):
+        return HTTP
+    return "ssh" if first.startswith(b"SSH-") else ""
+
+
+def spoken_by(reading: Reading, connection: int) -> tuple[str, str]:
+    """Return what both sides of a connection speak: `NOTHING` of a side without bytes."""
+    state = reading.correlator.state_of(connection)
+    speaks = OTHER if state is None else state.speaks or OTHER
+    first, second = (_side(reading, connection, side, speaks) for side in (0, 1))
+    return first, second
+
+
+def _side(reading: Reading, connection: int, side: int, speaks: str) -> str:
+    first = reading.streams.first_bytes.of(connection, side)
+    return protocol_of(first) or speaks if first else NOTHING
+
+
+def mismatch(reading: Reading, connection: Connection) -> str:
+    """Return how the protocols of the two sides differ, as a sentence; empty if they do not."""
+    sides = spoken_by(reading, connection.id)
+    state = reading.correlator.state_of(connection.id)
+    client = 0 if state is None or state.client is None else state.client
+    asks, answers = sides[client], sides[1 - client]
+    if asks in (answers, NOTHING):
+        return ""
+    if answers == ALERT and asks != TLS:
+        first = reading.streams.first_bytes.of(connection.id, 1 - client)
+        name = _ALERTS.get(first[6], str(first[6])) if len(first) > 6 else ""
+        alert = f" ({name})" if name else ""
+        return f"the client spoke {_named(asks)}, and the server TLS: it answered an alert{alert}"
+    if answers == HTTP:
+        return f"the client spoke {_named(asks)}, and the server HTTP"
+    if answers == NOTHING and asks in (TLS, HTTP) and connection.ended in ("fin", "rst"):
+        return (
+            f"the client spoke {_named(asks)}, and the connection was closed without an answer, "
+            "as brokers do at a plaintext port"
+        )
+    if asks in (TLS, HTTP) and answers in (KAFKA, "ssh", OTHER):
+        return f"the client spoke {_named(asks)}, and the server {_named(answers)}"
+    return ""
+
+
+def _named(protocol: str) -> str:
+    return {KAFKA: "Kafka", OTHER: "another protocol"}.get(protocol, protocol.upper())
+
+
+def mismatches(reading: Reading) -> Iterator[tuple[Connection, str]]:
+    """Yield the connections whose sides speak different protocols, and how they differ."""
+    connections = reading.streams.connections
+    for number in _candidates(reading.streams.first_bytes.first_byte).tolist():
+        connection = connections[number]
+        text = mismatch(reading, connection)
+        if text:
+            yield connection, text
+
+
+def _candidates(first_byte: Int64s) -> Int64s:
+    """Return the connections of which only one side begins like TLS, or either like HTTP."""
+    is_told = np.isin(first_byte, _FIRST_BYTES)
+    found: Int64s = np.flatnonzero(is_told.any(axis=1) & (first_byte[:, 0] != first_byte[:, 1]))
+    return found
+
+
+def mismatch_notices(reading: Reading) -> Iterator[str]:
+    """Yield a line for each server and difference, the most frequent first."""
+    counts = Counter[tuple[str, str]]()
+    for connection, text in mismatches(reading):
+        state = reading.correlator.state_of(connection.id)
+        server = connection.a_text if state is not None and state.client == 1 else connection.b_text
+        counts[server, text] += 1
+    for (server, text), count in counts.most_common(_MAX_NOTICES):
+        yield f"{count:,} connection{'s' * (count != 1)} to {server}: {text}"
+    more = len(counts) - _MAX_NOTICES
+    if more > 0:
+        yield f"{more:,} more servers with clients of another protocol"
