@@ -16,12 +16,12 @@ _BAD = frozenset(
     {
         *("aborted", "fenced", "refused", "commit refused", "left open", "failed"),
         *("coordinator lost", "batch too large", "sequence gap", "producer id unknown"),
-        *("leader changed", "flapping"),
+        *("leader changed", "flapping", "denied", "login failed", "unanswered", "connect failed"),
     }
 )
 _GOOD = frozenset({"committed"})
 _HOURLY = frozenset({"produces"})
-"""Hourly sums, which have no mark, as their time is the end of the hour."""
+"""Hourly sums, which have no mark: it would be as long as the lane."""
 
 
 @dataclass(frozen=True, slots=True)

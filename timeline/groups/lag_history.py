@@ -109,8 +109,8 @@ class LagHours(ClientHours[LagHour]):
     ) -> Iterator[Event]:
         """Add the changes of a group within an hour."""
         first, last = (observed_at(int(points.row[each])) for each in (at[0], at[-1]))
-        if (current := self._hours.get(group)) is not None:
-            current.until_ns = first.time_ns
+        if hour > self._newest:
+            self.lasts_until(first.time_ns)
         state = yield from self._enter(hour, first, last, group)
         total = points.total[at]
         state.count += len(at)

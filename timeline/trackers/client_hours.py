@@ -21,7 +21,6 @@ MAX_CONNECTIONS = 1_000
 class Hour:
     """Activity of a client within an hour."""
 
-    hour: int = -1
     time_ns: int = 0
     end_ns: int = 0
     count: int = 0
@@ -41,13 +40,11 @@ class ClientHours(ABC, Generic[HourT]):
         self._tracker = tracker
         self._name = name
         self._hours: States[str, HourT] = States(Fresh(kind))
+        self._newest = -1
 
     def finish(self) -> Iterator[Event]:
         """Report the hours open at the end of the capture."""
-        hours = sorted(self._hours.items(), key=lambda each: (each[1].time_ns, each[0]))
-        for client, state in hours:
-            yield self._event(client, state, certain=False)
-        self._hours.clear()
+        yield from self._close(certain=False)
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest hour."""
@@ -60,15 +57,13 @@ class ClientHours(ABC, Generic[HourT]):
         last: ObservedExchange,
         subject: str | None = None,
     ) -> Generator[Event, None, HourT]:
-        """Yield the completed hour of a subject, by default the client; return the current one."""
-        client = subject or client_of(first)
-        state = self._hours.use(client)
-        if state.count and state.hour < hour:
-            yield self._event(client, state, certain=True)
-            del self._hours[client]
-            state = self._hours.use(client)
+        """Yield the completed hours; return the current one of a subject, by default the client."""
+        if hour > self._newest:
+            self._newest = hour
+            yield from self._close(certain=True)
+        state = self._hours.use(subject or client_of(first))
         if not state.count:
-            state.hour, state.time_ns = hour, first.time_ns
+            state.time_ns = first.time_ns
         if first.time_ns <= state.time_ns:
             state.time_ns, state.proof["first"] = first.time_ns, first.evidence
         if last.end_ns >= state.end_ns:
@@ -77,6 +72,14 @@ class ClientHours(ABC, Generic[HourT]):
         if len(state.connections) < MAX_CONNECTIONS:
             state.connections.add(first.connection)
         return state
+
+    def _close(self, *, certain: bool) -> Iterator[Event]:
+        """Yield the events of all hours, and start anew."""
+        for client, state in sorted(
+            self._hours.items(), key=lambda each: (each[1].time_ns, each[0])
+        ):
+            yield self._event(client, state, certain=certain)
+        self._hours.clear()
 
     def _event(self, client: str, state: HourT, *, certain: bool) -> Event:
         """Return the event of an hour, from its first exchange to its last one."""

@@ -14,6 +14,7 @@ from tests.timeline.events_of import events_of, only
 from tests.timeline.test_cli import run
 from timeline.events.event import MAX_EVIDENCE
 from timeline.public import timeline
+from timeline.timeline import Timeline
 
 API_VERSIONS, PRODUCE, MESSAGE_TOO_LARGE = 18, 0, 10
 
@@ -95,3 +96,17 @@ def test_the_number_is_in_each_output(tmp_path: Path) -> None:
     out = tmp_path / "a.parquet"
     assert run(str(path), "-T", "parquet", "-o", str(out)) == 0
     assert polars.read_parquet(out)["count"].max() == 10
+
+
+def test_events_of_a_live_capture_come_soon(tmp_path: Path) -> None:
+    scene = legacy_client(30, pause_ms=5_000)
+    path = tcp_captures.write(tmp_path / "a.pcap", scene.wire.packets)
+    capture = Capture([path], Options(window_bytes=500))
+    timeline_of = Timeline(capture, live=True)
+    found, before_end = [], 0
+    for window in capture.windows(gleaning=True):
+        found += timeline_of.advance(window)
+        before_end = len(found)
+    found += timeline_of.finish()
+    assert before_end > 20
+    assert sum(each.count for each in only(found, "connected")) == 30

@@ -86,6 +86,20 @@ def test_each_hour_has_an_event() -> None:
     assert [each.certain for each in produces(scene)] == [True, True, False]
 
 
+def test_the_hour_of_a_silent_client_ends_with_that_of_others() -> None:
+    """Otherwise its summary would come late, out of order."""
+    scene = pipelined(1, 2)
+    other = scene.connect(broker="10.0.0.3")
+    for number in range(4):
+        scene.wait_ms(3_600_000)
+        other.request(1, 4, number, max_wait_ms=1).response(1, 4, number)
+        other.request(PRODUCE, 9, 100 + number, acks=1, topic_data=[])
+        other.response(PRODUCE, 9, 100 + number, responses=[])
+    events = events_of(scene)
+    assert [each.time_ns for each in events] == sorted(each.time_ns for each in events)
+    assert [each.certain for each in events if each.event == "produces"] == [*[True] * 4, False]
+
+
 def test_sums_do_not_depend_on_windows(tmp_path: Path) -> None:
     path = tcp_captures.write(tmp_path / "a.pcap", pipelined(5, 40).wire.packets)
     small = Capture([path], Options(window_bytes=500))
