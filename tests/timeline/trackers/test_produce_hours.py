@@ -10,6 +10,7 @@ from dissector import Options
 from dissector.engine.reading.capture import Capture
 from tests import tcp_captures
 from tests.conform.scene import Scene
+from tests.dissector.cli.cli_traffic import request_frame
 from tests.timeline.events_of import events_of
 from timeline.events.event import Event
 from timeline.public import timeline
@@ -92,9 +93,8 @@ def test_the_hour_of_a_silent_client_ends_with_that_of_others() -> None:
     other = scene.connect(broker="10.0.0.3")
     for number in range(4):
         scene.wait_ms(3_600_000)
-        other.request(1, 4, number, max_wait_ms=1).response(1, 4, number)
-        other.request(PRODUCE, 9, 100 + number, acks=1, topic_data=[])
-        other.response(PRODUCE, 9, 100 + number, responses=[])
+        other.client(request_frame(PRODUCE, 9, number, client_id="other", acks=1, topic_data=[]))
+        other.response(PRODUCE, 9, number, responses=[])
     events = events_of(scene)
     assert [each.time_ns for each in events] == sorted(each.time_ns for each in events)
     assert [each.certain for each in events if each.event == "produces"] == [*[True] * 4, False]
