@@ -19,7 +19,7 @@ from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, listed
 from timeline.trackers.administered_moves import AdministeredMoves, Move
-from timeline.trackers.topic_recreations import TopicIds
+from timeline.trackers.topic_recreations import TopicIds, cluster_of
 from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_state import client_of
 
@@ -78,8 +78,9 @@ class ClusterChanges(Tracker):
             Fresh(list), MAX_PARTITIONS
         )
         self._ids = TopicIds()
-        self._deleted: States[str, bool] = States(Fresh(bool))
+        self._deleted: States[tuple[str, str], bool] = States(Fresh(bool))
         self._moves = AdministeredMoves()
+        self._partitions: States[tuple[str, str], set[int]] = States(Fresh(set), MAX_PARTITIONS)
         self._controller_epoch = -1
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
@@ -104,10 +105,10 @@ class ClusterChanges(Tracker):
 
     def _metadata(self, observed: ObservedExchange) -> Iterator[Event]:
         response = observed.response
-        subject = response.get("cluster_id") or "unknown"
+        subject = cluster_of(response)
         cluster = self._clusters.use(subject)
         for each in self._ids.learn(observed):
-            self._forget(each.topic)
+            self._forget(subject, each.topic)
             proof = [each.evidence, observed.evidence]
             text = f"{each.topic}: {each}"
             yield self._change(subject, CREATED_ANEW, text, each.since_ns, proof, observed)
@@ -155,14 +156,15 @@ class ClusterChanges(Tracker):
             return  # a stale response
         known[:] = [found]
         if former is None:
+            self._partitions.use((subject, topic)).add(partition.partition_index)
             return
         number = partition.partition_index
         place, proof = f"{topic} {number}", [former.evidence, observed.evidence]
         if former.leader_id != found.leader_id:
             if epoch == former.epoch >= 0 and min(former.leader_id, found.leader_id) >= 0:
                 text = f"{topic}: another leader of partition {number} in leader epoch {epoch}"
-                self._forget(topic)
-                self._leaders.use((subject, topic, number)).append(found)
+                self._forget(subject, topic)
+                yield from self._leader(subject, topic, partition, observed)
                 yield self._change(
                     subject, CREATED_ANEW, text, former.time_ns, proof, observed, certain=False
                 )
@@ -183,10 +185,10 @@ class ClusterChanges(Tracker):
             text = f"{place}: {_ids(former.isr)} -> {_ids(isr)}"
             yield self._change(subject, event, text, former.time_ns, proof, observed, move=move)
 
-    def _forget(self, topic: str) -> None:
+    def _forget(self, cluster: str, topic: str) -> None:
         """Forget the leaders of a topic that was deleted."""
-        for key in [each for each in self._leaders if each[1] == topic]:
-            del self._leaders[key]
+        for partition in self._partitions.pop((cluster, topic), ()):
+            self._leaders.pop((cluster, topic, partition), None)
 
     def _change(
         self,
@@ -238,15 +240,16 @@ class ClusterChanges(Tracker):
         self, observed: ObservedExchange, topic: Any, name: str, event: str, text: str
     ) -> tuple[str, str]:
         """Follow a deleted or created topic; return event and text, also of one created anew."""
+        key = self._ids.cluster_at(observed.broker), name
         if observed.api_key == DELETE_TOPICS:
-            self._forget(name)
+            self._forget(*key)
             self._ids.delete(observed, name)
-            self._deleted.put(name, True)
+            self._deleted.put(key, True)
         elif observed.api_key == CREATE_TOPICS:
             anew = self._ids.create(observed, topic)
             if anew is not None:
                 return CREATED_ANEW, f"{text}: {anew}"
-            if self._deleted.pop(name, False):
+            if self._deleted.pop(key, False):
                 return CREATED_ANEW, text
         return event, text
 

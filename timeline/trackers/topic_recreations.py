@@ -15,6 +15,9 @@ from timeline.events.event import Evidence
 from timeline.events.observed_exchange import Mark, ObservedExchange
 from timeline.events.states import Fresh, States
 
+UNKNOWN_CLUSTER = "unknown"
+"""Stands for the cluster id that Metadata before v2 lacks."""
+
 MAX_TOPICS = 100_000
 MAX_FORMER = 8
 """Maximum number of former ids of a topic; an answer that has one is stale."""
@@ -72,7 +75,7 @@ class TopicIds:
         response = observed.response
         if response is None:
             return
-        cluster = response.get("cluster_id") or ""
+        cluster = cluster_of(response)
         for each in response.brokers or ():
             self._clusters.put(f"{each.host}:{each.port}", cluster)
         self._clusters.put(observed.broker, cluster)
@@ -82,21 +85,25 @@ class TopicIds:
                 if anew is not None:
                     yield anew
 
+    def cluster_at(self, broker: str) -> str:
+        """Return the cluster of a broker, as Metadata shows it; else the broker."""
+        return self._clusters.get(broker, broker)
+
     def is_stale(self, response: Any, topic: Any) -> bool:
         """Return whether a Metadata response has a former id of one of its topics."""
-        known = self._ids.get((response.get("cluster_id") or "", topic.name))
+        known = self._ids.get((cluster_of(response), topic.name))
         return known is not None and topic.get("topic_id") in known.former
 
     def create(self, observed: ObservedExchange, topic: Any) -> Recreation | None:
         """Process a topic in a CreateTopics response; return its former id if it had one."""
-        key = self._clusters.get(observed.broker, ""), topic.name
+        key = self.cluster_at(observed.broker), topic.name
         found = self._learn(key, topic, observed)
         self._ids.use(key).is_announced = not topic.get("topic_id")
         return found
 
     def delete(self, observed: ObservedExchange, topic: str) -> None:
         """Process a deleted topic."""
-        known = self._ids.get((self._clusters.get(observed.broker, ""), topic))
+        known = self._ids.get((self.cluster_at(observed.broker), topic))
         if known is not None and known.current is not None:
             known.former = [*known.former, known.current][-MAX_FORMER:]
             known.current = None
@@ -118,3 +125,8 @@ class TopicIds:
             known.current, known.is_announced = topic_id, False
         known.seen = observed.mark
         return found
+
+
+def cluster_of(response: Any) -> str:
+    """Return the cluster id in a Metadata response."""
+    return response.get("cluster_id") or UNKNOWN_CLUSTER
