@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 
@@ -81,6 +82,7 @@ class GroupLags:
         self._groups: dict[str, int] = {}
         self._group_of: list[int] = []
         self._totals: list[int] = []
+        self._unnamed: dict[UUID, set[int]] = {}
         self._commits = TransactionalCommits()
 
     def read(
@@ -99,6 +101,7 @@ class GroupLags:
             name: Returns the name of a topic id.
             chosen: The only rows whose committed offsets count; None for all.
         """
+        self._name_topics(name)
         rows = np.flatnonzero(
             np.isin(table.api_key, list(OFFSET_APIS)) & (table.status == ANSWERED)
         )
@@ -127,11 +130,33 @@ class GroupLags:
                     continue
                 for each in self._commits.settle(event):
                     for (topic, partition), offset in each.offsets.items():
-                        number = self._number(Place(each.group_id, name(topic), partition))
+                        key = self._key(topic, partition, name)
+                        number = self._number(Place(each.group_id, *key))
                         value = NONE if offset is None else offset
                         if number is not None:
                             found.append((number, int(times[row]), row, value))
         return _Values(*np.array(found, np.int64).reshape(-1, 4).T)
+
+    def _name_topics(self, name: Callable[[Topic], str]) -> None:
+        """Name the places of topics whose ids had no name before; live captures learn them late."""
+        for topic_id in [each for each in self._unnamed if name(each) != str(each)]:
+            for partition in self._unnamed.pop(topic_id):
+                before, after = (str(topic_id), partition), (name(topic_id), partition)
+                if before in self._ends:
+                    self._ends[after] = self._ends.pop(before)
+                for number in self._places_at.pop(before, []):
+                    place = self.places[number]._replace(topic=after[0])
+                    if place not in self._numbers:
+                        self.places[number] = place
+                        self._numbers[place] = number
+                        self._places_at.setdefault(after, []).append(number)
+
+    def _key(self, topic: Topic, partition: int, name: Callable[[Topic], str]) -> tuple[str, int]:
+        """Return name and partition; remember an id without a name."""
+        found = name(topic)
+        if isinstance(topic, UUID) and found == str(topic) and len(self._unnamed) < MAX_PLACES:
+            self._unnamed.setdefault(topic, set()).add(partition)
+        return found, partition
 
     def _number(self, place: Place) -> int | None:
         """Return the number of a place; None beyond the limit."""
@@ -170,7 +195,7 @@ class GroupLags:
             len(codes)
         )  # of several values for one place numpy assigns the last
         for each, offset in zip(found.tolist(), marks.offset[last].tolist(), strict=True):
-            key = name(marks.topics[each >> 32]), each & 0xFFFFFFFF
+            key = self._key(marks.topics[each >> 32], each & 0xFFFFFFFF, name)
             if key in self._ends or len(self._ends) < MAX_PLACES:
                 self._ends[key] = offset
 

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 from dissector.summary.group_events import Committed, TransactionEnded
 
+MAX_TRANSACTIONS, MAX_COMMITS = 10_000, 1_000
+"""Maximum number of open transactions, and of commits in one; the oldest are dropped."""
+
 
 class TransactionalCommits:
     """The offsets of open transactions."""
@@ -21,6 +24,10 @@ class TransactionalCommits:
                 if event.is_committed:
                     yield replace(each, transactional_id=None)
         elif event.transactional_id is not None:
-            self._open.setdefault(event.transactional_id, []).append(event)
+            commits = self._open.setdefault(event.transactional_id, [])
+            commits.append(event)
+            del commits[:-MAX_COMMITS]
+            if len(self._open) > MAX_TRANSACTIONS:
+                del self._open[next(iter(self._open))]
         else:
             yield event

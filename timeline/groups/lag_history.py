@@ -47,7 +47,7 @@ class GroupLagHistory(Tracker):
 
     def __init__(self) -> None:
         self._lags = GroupLags()
-        self._hours = LagHours(self)
+        self._hours = LagHours(self, self._lags)
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Ignore single exchanges."""
@@ -58,7 +58,7 @@ class GroupLagHistory(Tracker):
     ) -> Iterator[Event]:
         """Process the changes of lag in a window."""
         points = self._lags.read(table, lambda row: observed_at(row).exchange, name)
-        yield from self._hours.add(points, self._lags.places, observed_at)
+        yield from self._hours.add(points, observed_at)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the hours open at the end of the capture."""
@@ -73,25 +73,24 @@ class GroupLagHistory(Tracker):
 class LagHours(ClientHours[LagHour]):
     """The current hour of each group, for one tracker."""
 
-    def __init__(self, tracker: Tracker) -> None:
+    def __init__(self, tracker: Tracker, lags: GroupLags) -> None:
         super().__init__(tracker, "lag", LagHour)
+        self._places = lags.places
         self._since: States[str, int | None] = States(Fresh(type(None)))
-        self._lags: States[str, dict[Place, int]] = States(Fresh(dict))
+        self._lags: States[str, dict[int, int]] = States(Fresh(dict))
 
-    def add(
-        self, points: LagPoints, places: list[Place], observed_at: ObservedAt
-    ) -> Iterator[Event]:
+    def add(self, points: LagPoints, observed_at: ObservedAt) -> Iterator[Event]:
         """Add the changes in a window; yield completed hours."""
         if not len(points.place):
             return
         numbers: dict[str, int] = {}
-        of_place = [numbers.setdefault(each.group, len(numbers)) for each in places]
+        of_place = [numbers.setdefault(each.group, len(numbers)) for each in self._places]
         group = np.array(of_place, np.int64)[points.place]
         keys = np.stack((points.time_ns // HOUR_NS, group), axis=1)
         names = list(numbers)
         for hour, number in np.unique(keys, axis=0).tolist():
             rows = np.flatnonzero((keys[:, 0] == hour) & (group == number))
-            yield from self._add(names[number], hour, rows, points, places, observed_at)
+            yield from self._add(names[number], hour, rows, points, observed_at)
 
     def lasts_until(self, time_ns: int) -> None:
         """Let the lag of all groups last until a time."""
@@ -104,7 +103,6 @@ class LagHours(ClientHours[LagHour]):
         hour: int,
         at: Ints,
         points: LagPoints,
-        places: list[Place],
         observed_at: ObservedAt,
     ) -> Iterator[Event]:
         """Add the changes of a group within an hour."""
@@ -125,8 +123,8 @@ class LagHours(ClientHours[LagHour]):
             state.proof["since"] = observed_at(int(points.row[at[begin]])).evidence
         lags = self._lags.use(group)
         for number, lag in zip(points.place[at].tolist(), points.lag[at].tolist(), strict=True):
-            if places[number] in lags or len(lags) < MAX_PARTITIONS:
-                lags[places[number]] = lag
+            if number in lags or len(lags) < MAX_PARTITIONS:
+                lags[number] = lag
 
     def _begin_of_lag(self, group: str, total: Ints, time_ns: Ints) -> int | None:
         """Follow since when a group has a lag; return which of the changes began it, if any."""
@@ -143,7 +141,8 @@ class LagHours(ClientHours[LagHour]):
     def _event(self, client: str, state: LagHour, *, certain: bool) -> Event:
         """Return the event of an hour, with the lag of each partition at its end."""
         lags = self._lags.get(client, {})
-        state.lags = {place: lag for place, lag in lags.items() if lag not in (0, NONE)}
+        known = {each: lag for each, lag in lags.items() if lag not in (0, NONE)}
+        state.lags = {self._places[each]: lag for each, lag in known.items()}
         return super()._event(client, state, certain=certain)
 
     def _text(self, state: LagHour) -> str:

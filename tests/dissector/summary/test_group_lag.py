@@ -13,17 +13,17 @@ from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.summary.group_lag import GroupLags
 from dissector.summary.groups_reader import GroupsReader
 from tests.corpus import FOLDER
-from tests.dissector.summary.test_groups import END_TXN, TXN_COMMIT, Coordinator
+from tests.dissector.summary.test_groups import END_TXN, ORDERS_ID, TXN_COMMIT, Coordinator
 from tests.tcp_captures import pcap_file
 
 Point = tuple[str, int, int, int]
 """Group and partition, time, lag, and lag of the group."""
 
 
-def points(capture: Capture) -> Iterator[Point]:
+def points(capture: Capture, *, gleaning: bool = True) -> Iterator[Point]:
     """Yield the changes in a capture."""
     lags = GroupLags()
-    for window in capture.windows(gleaning=True):
+    for window in capture.windows(gleaning=gleaning):
         capture.known_of(window)
 
         def exchange(row: int, window: Window = window) -> Exchange:
@@ -140,3 +140,25 @@ def test_the_last_lag_is_that_of_the_groups(name: str) -> None:
     assert totals == {
         row["group"]: row["lag"] for row in report["groups"] if row["group"] in totals
     }
+
+
+def test_a_topic_id_named_later_keeps_its_lag() -> None:
+    play = Coordinator()
+    place = {"partition_index": 0}
+    ids = {"topic_id": ORDERS_ID}
+
+    def commit(offset: int) -> None:
+        asked = {**ids, "partitions": [{**place, "committed_offset": offset}]}
+        answered = {**ids, "partitions": [place]}
+        play.exchange(8, 10, {"group_id": "billing", "topics": [asked]}, {"topics": [answered]})
+
+    play.exchange(
+        1, 13, {}, {"responses": [{**ids, "partitions": [{**place, "high_watermark": 50}]}]}
+    )
+    commit(10)
+    play.exchange(3, 12, {}, {"topics": [{**ids, "name": "orders"}]})
+    commit(30)
+    data = io.BytesIO(pcap_file(play.wire.packets))
+    found = list(points(Capture(["-"], Options(stdin=data, window_bytes=200)), gleaning=False))
+    assert [(lag, total) for _, _, lag, total in found] == [(40, 40), (20, 20)]
+    assert found[-1][0] == "billing orders 0"
