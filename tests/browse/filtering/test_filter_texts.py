@@ -9,6 +9,7 @@ from browse.filtering.filter_check import check
 from browse.filtering.filter_history import FilterHistory
 from browse.filtering.filter_texts import joined, literal
 from browse.filtering.filter_words import FilterWords
+from browse.rows.byte_spool import ByteSpool, headers_column, spool_bytes
 from browse.rows.row_parts import RowParts
 from dissector.engine.tables.column_types import Coded
 from dissector.filter import parse
@@ -87,3 +88,17 @@ def test_suggestions() -> None:
     assert words.suggestions("error == x", parts) == ["error == X_Y"]
     assert words.suggestions("offse", parts, records=True) == ["offset"]
     assert words.suggestions("api == Fetch ", parts) == []
+
+
+def test_suggestions_of_headers_are_those_of_the_first_records() -> None:
+    parts, words = RowParts(), FilterWords()
+    lists = [[], [{"key": "trace", "value": b"7f"}, {"key": "tenant", "value": None}]]
+    lists.append([{"key": "content-type", "value": b""}])
+    parts.append(spool_bytes({"headers": headers_column(lists)}, ByteSpool()))
+    words.prepare()
+    assert words.suggestions("header.t", parts, records=True) == ["header.tenant", "header.trace"]
+    assert words.suggestions("a and headers.tr", parts, records=True) == ["a and headers.trace"]
+    assert words.suggestions("headers.", parts, records=True) == [
+        *("headers.key", "headers.tenant", "headers.trace", "headers.value")
+    ]
+    assert parse(words.suggestions("header.tr", parts, records=True)[0], records=True)
