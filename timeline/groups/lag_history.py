@@ -13,11 +13,13 @@ from typing import ClassVar
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.summary.group_lag import GroupLags, LagPoints, Place
 from timeline.events.event import Event
-from timeline.events.fetch_counts import HOUR_NS
+from timeline.events.fetch_counts import FETCH, HOUR_NS
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import duration, listed
@@ -58,7 +60,7 @@ class GroupLagHistory(Tracker):
     ) -> Iterator[Event]:
         """Process the changes of lag in a window."""
         points = self._lags.read(table, lambda row: observed_at(row).exchange, name)
-        yield from self._hours.add(points, observed_at)
+        yield from self._hours.add(points, table.api_key[points.row] != FETCH, observed_at)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the hours open at the end of the capture."""
@@ -79,8 +81,17 @@ class LagHours(ClientHours[LagHour]):
         self._since: States[str, int | None] = States(Fresh(type(None)))
         self._lags: States[str, dict[int, int]] = States(Fresh(dict))
 
-    def add(self, points: LagPoints, observed_at: ObservedAt) -> Iterator[Event]:
-        """Add the changes in a window; yield completed hours."""
+    def add(
+        self, points: LagPoints, is_commit: NDArray[np.bool_], observed_at: ObservedAt
+    ) -> Iterator[Event]:
+        """
+        Add the changes in a window; yield completed hours.
+
+        Args:
+            points: The changes.
+            is_commit: Whether an exchange of the group shows each; else a Fetch of any client.
+            observed_at: Returns an exchange.
+        """
         if not len(points.place):
             return
         numbers: dict[str, int] = {}
@@ -88,9 +99,14 @@ class LagHours(ClientHours[LagHour]):
         group = np.array(of_place, np.int64)[points.place]
         keys = np.stack((points.time_ns // HOUR_NS, group), axis=1)
         names = list(numbers)
-        for hour, number in np.unique(keys, axis=0).tolist():
-            rows = np.flatnonzero((keys[:, 0] == hour) & (group == number))
-            yield from self._add(names[number], hour, rows, points, observed_at)
+        found, key = np.unique(keys, axis=0, return_inverse=True)
+        order = np.argsort(key.ravel(), kind="stable")
+        bounds = np.searchsorted(key.ravel()[order], np.arange(1, len(found)))
+        for (hour, number), at in zip(found.tolist(), np.split(order, bounds), strict=True):
+            yield from self._add(names[number], hour, at, points, observed_at)
+            for last in at[is_commit[at]][-1:].tolist():
+                evidence = observed_at(int(points.row[last])).evidence
+                self._hours[names[number]].proof["commit"] = evidence
 
     def lasts_until(self, time_ns: int) -> None:
         """Let the lag of all groups last until a time."""
@@ -121,10 +137,17 @@ class LagHours(ClientHours[LagHour]):
         state.since_ns = self._since.get(group)
         if begin is not None:
             state.proof["since"] = observed_at(int(points.row[at[begin]])).evidence
+        self._add_places(group, points.place[at], points.lag[at])
+
+    def _add_places(self, group: str, place: Ints, lag: Ints) -> None:
+        """Keep the last lag of each partition of a group."""
         lags = self._lags.use(group)
-        for number, lag in zip(points.place[at].tolist(), points.lag[at].tolist(), strict=True):
+        codes, numbers = distinct(place)
+        last = np.zeros(len(numbers), np.int64)
+        last[codes] = lag  # of several values for one place numpy assigns the last
+        for number, behind in zip(numbers.tolist(), last.tolist(), strict=True):
             if number in lags or len(lags) < MAX_PARTITIONS:
-                lags[number] = lag
+                lags[number] = behind
 
     def _begin_of_lag(self, group: str, total: Ints, time_ns: Ints) -> int | None:
         """Follow since when a group has a lag; return which of the changes began it, if any."""

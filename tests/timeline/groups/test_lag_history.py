@@ -53,6 +53,17 @@ def test_lag_is_of_committed_offsets_at_their_time() -> None:
     assert not own.certain
 
 
+def test_the_lag_of_a_group_passes_a_filter_of_the_group() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    commit(connection, 4)
+    fetch(connection, 10)
+    commit(connection, 5)
+    fetch(connection, 100)
+    (event,) = only(events_of(scene, "group"), "lag")
+    assert "OffsetCommit" in {each.api for each in event.evidence}
+
+
 def test_a_group_that_catches_up_has_no_lag() -> None:
     scene = Scene()
     connection = scene.connect()
