@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissector.file_roles import READS, WRITES
+from dissector.protocol.embedded.masking import mask_texts
 from dissector.view.text.escape import escaped
 from replay.options import reading_options
 from replay.options.security_options import SecurityOptions, tell, tell_once
@@ -217,7 +218,7 @@ async def _start_and_wait(server: CassetteServer, recording: Recording) -> None:
 def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:
     """Print the report and the verdict on the traffic; return the exit status."""
     for line in report.lines():
-        print(escaped(line))
+        print(escaped(mask_texts(line)))
     has_failed = is_strict and report.miss_count > 0
     if traffic is not None and report.connections:
         from conform import conform

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +23,7 @@ from dissector.errors import UsageError
 from dissector.file_roles import WRITES
 from dissector.view.text.value_text import json_text
 from timeline.events.event import COLUMNS, KINDS, Event
-from timeline.events.words import counted, masked
+from timeline.events.words import counted, mask_of
 
 FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid", "perfetto")
 
@@ -141,7 +140,7 @@ def _export_spans(source: options.Source, target: str, show_secrets: bool) -> No
     from timeline.output.messaging_spans import messaging_spans
     from timeline.output.otlp import is_url, json_lines, send
 
-    mask = partial(masked, show_secrets=show_secrets)
+    mask = mask_of(source.capture, show_secrets)
     spans = (span for each in source.exchanges() for span in messaging_spans(each, mask))
     if is_url(target):
         print(f"{counted(send(spans, target), 'span')} sent", file=sys.stderr)

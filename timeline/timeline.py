@@ -27,7 +27,7 @@ from timeline.events.capture_progress import CaptureProgress
 from timeline.events.closes import Close, Closes
 from timeline.events.connect_attempts import ConnectAttempts
 from timeline.events.connection_numbering import ConnectionNumbering
-from timeline.events.event import KINDS, Event
+from timeline.events.event import KINDS, Event, event_without_secrets
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
@@ -36,7 +36,7 @@ from timeline.events.produce_counts import produce_counts
 from timeline.events.repeats import Repeats
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.waits import Waits
-from timeline.events.words import masked
+from timeline.events.words import mask_of
 from timeline.registry import trackers_of
 from timeline.trackers.login_rounds import login_rows
 from timeline.trackers.tracker import ObservedAt, Selection, Tracker
@@ -75,7 +75,7 @@ class Timeline:
         """
         self._capture = capture
         self._passes = passes or _passes_all
-        self._show_secrets = show_secrets
+        self._mask = mask_of(capture, show_secrets)
         self._kinds = tuple(kinds)
         self._trackers = trackers_of(self._kinds)
         self._losses = TrafficLosses()
@@ -308,9 +308,7 @@ class Timeline:
         """Yield passing events, masked, and marked as uncertain if their traffic is incomplete."""
         for event in events:
             certain = event.certain and self._losses.covers(event)
-            subject = masked(event.subject, self._show_secrets)
-            text = masked(event.text, self._show_secrets)
-            yield replace(event, certain=certain, subject=subject, text=text)
+            yield event_without_secrets(replace(event, certain=certain), self._mask)
 
 
 def _passes_all(exchange: Exchange) -> bool:

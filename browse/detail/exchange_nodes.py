@@ -10,6 +10,7 @@ from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.errors import bug_location, innermost_error
 from dissector.protocol.context import using
 from dissector.protocol.messages import Message
+from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.escape import escaped
 from dissector.view.text.tree_node import Load, TreeNode
 from dissector.view.text.value_text import json_text, time_text
@@ -28,7 +29,11 @@ _SLOW_BYTES = 1 << 16
 
 def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
     """Return the nodes of an exchange: its columns and messages."""
-    nodes = [TreeNode("exchange", escaped(_title(exchange)), load=lambda: _columns(exchange))]
+    nodes = [
+        TreeNode(
+            "exchange", escaped(_title(exchange)), load=lambda: _columns(exchange, show_secrets)
+        )
+    ]
     if exchange.request is None:
         nodes.append(TreeNode("request", "not in the capture"))
     nodes += [message_node(exchange, each, show_secrets) for each in exchange.messages]
@@ -91,9 +96,12 @@ def _title(exchange: Exchange) -> str:
     return f"{exchange.client} to {exchange.broker}, {exchange.status}{latency}"
 
 
-def _columns(exchange: Exchange) -> list[TreeNode]:
+def _columns(exchange: Exchange, show_secrets: bool) -> list[TreeNode]:
     """Return nodes of the columns of `pairs`, with their names in filters."""
-    return [_column(name, exchange.column(name)) for name in COLUMNS]
+    row = exchange.row()
+    if not show_secrets:
+        row = {name: mask_cell(name, row[name], exchange.known_secrets) for name in COLUMNS}
+    return [_column(name, value) for name, value in row.items()]
 
 
 def _column(name: str, value: Any) -> TreeNode:

@@ -8,6 +8,7 @@ from browse.filtering.filter_texts import literal
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.errors import DissectorError
 from dissector.filter import parse, parse_operand, values_of
+from dissector.protocol.embedded.masking import mask_texts
 from dissector.view.text.escape import escaped
 
 _MOST_VALUES = 8
@@ -41,8 +42,12 @@ class FollowChoice(NamedTuple):
 
 
 def follow_choices(exchange: Exchange) -> list[FollowChoice]:
-    """Return the ways to follow an exchange, the narrowest first."""
-    return [choice for choice in _candidates(exchange) if _passes(choice.filter, exchange)]
+    """Return the ways to follow an exchange, the narrowest first; none with a secret in it."""
+    return [
+        choice
+        for choice in _candidates(exchange)
+        if mask_texts(choice, exchange.known_secrets) == choice and _passes(choice.filter, exchange)
+    ]
 
 
 def _candidates(exchange: Exchange) -> list[FollowChoice]:

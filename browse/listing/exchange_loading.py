@@ -12,8 +12,9 @@ from browse.rows.row_parts import RowParts
 from dissector.engine.exchanges.exchange_columns import exchange_columns
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Window
-from dissector.engine.tables.column_types import Coded, Column, Columns
+from dissector.engine.tables.column_types import Coded, Columns
 from dissector.protocol.context import using
+from dissector.view.tables.secret_cells import SecretCells
 
 
 class NamedTopics(Sequence[Any]):
@@ -51,6 +52,8 @@ class ExchangeLoading(Pass):
         self.parts = RowParts()
         self.finder = ExchangeFinder(access.first.capture.names)
         self._windows: Iterator[Window] | None = None
+        capture = access.first.capture
+        self._cells = SecretCells(lambda: capture.logins, access.show_secrets)
 
     def start(self) -> None:
         """
@@ -87,13 +90,14 @@ class ExchangeLoading(Pass):
         assert reading is not None
         summaries = capture.known_of(window)
         with using(capture.options.schemas):
-            columns: dict[str, Column] = exchange_columns(
+            found = exchange_columns(
                 window.exchanges,
                 summaries,
                 reading.files_of,
                 reading.endpoints_of,
                 reading.origins_of,
             )
+        columns = self._cells.columns(found)
         topics = columns["topics"]
         assert isinstance(topics, Coded)
         return {**columns, "topics": Coded(topics.codes, NamedTopics(topics.values, capture.names))}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from browse.listing.capture_access import CaptureAccess, Pass
+from dissector.protocol.embedded.masking import mask_texts
 from dissector.summary.groups_reader import GroupsReader
 
 
@@ -19,6 +20,7 @@ class GroupReport(Pass):
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
         super().__init__(access.reopen(text or None, False), access.total_bytes)
+        self._shows = access.show_secrets
         self.sections: Mapping[str, Sequence[Mapping[str, Any]]] = {}
 
     def read(self) -> None:
@@ -30,4 +32,6 @@ class GroupReport(Pass):
         for window in self.windows():
             reader.add(window)
         if not self.is_cancelled:
-            self.sections = reader.sections()
+            known = self.source.capture.logins.all
+            sections = reader.sections()
+            self.sections = sections if self._shows else mask_texts(sections, known)

@@ -21,7 +21,7 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Columns, Slices, row_count
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.polars_tables import Row, RowBatch, split_mixed
-from dissector.protocol.embedded.own_topics import is_own_topic
+from dissector.protocol.embedded.masking import is_secret_topic
 from timeline.events.event import COLUMNS as EVENT_COLUMNS
 from timeline.events.event import Event
 from timeline.timeline import Timeline
@@ -64,7 +64,9 @@ class RecordPass(Pass):
             return decoded_rows(selection.records(exchange), self._show_secrets)
 
         for window in self.windows(gleaning=self.source.filter is not None):
-            for batch in split_mixed(selection.record_parts(window, is_own_topic, rows)):
+            parts = selection.record_parts(window, is_secret_topic, rows)
+            parts = self.source.without_secrets(parts, self._show_secrets)
+            for batch in split_mixed(parts):
                 for columns in _columns(batch):
                     self._add(columns)
                 if self.is_full:

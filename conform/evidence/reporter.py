@@ -10,8 +10,9 @@ from conform.evidence.observation import ConnectionObservation, Observation, spa
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
 from conform.registry.verdict import VARIABLE_PARTS, Finding, Verdict, finding_key
-from dissector.protocol.embedded.masking import overlaps_secret, secret_ranges
+from dissector.protocol.embedded.masking import mask_texts, overlaps_secret, secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.login_secrets import NOTHING_KNOWN
 
 if TYPE_CHECKING:
     from dissector.protocol.messages import Message
@@ -97,7 +98,9 @@ class Reporter:
         api = (exchange.api or "") if exchange else ""
         self._tally.broken += 1
         version = exchange.api_version if exchange else None
-        key = finding_key(self._rule, side, peer.software, api, path, found)
+        known = exchange.known_secrets if exchange else NOTHING_KNOWN
+        software = mask_texts(peer.software, known)
+        key = finding_key(self._rule, side, software, api, path, found)
         kind = self._verdict.kind(key, version)
         if kind is None:
             return
@@ -107,6 +110,7 @@ class Reporter:
             span = span_of(message, path)
         if span is not None and message is not None and _is_secret(message, span, observation):
             found = VARIABLE_PARTS.sub(MASK, found)
+        found = mask_texts(found, known)
         packet = None
         if exchange is not None and message is not None:
             is_request = message.kind == "request"
@@ -117,7 +121,7 @@ class Reporter:
                 severity or self._rule.severity,
                 side,
                 found,
-                peer.software,
+                software,
                 connection.number,
                 connection.client.address,
                 connection.broker.address,
@@ -130,7 +134,7 @@ class Reporter:
                 span,
                 exchange.capture if exchange else "",
                 frame=(message.frame[:_FRAME_PREFIX_BYTES], message.size) if message else None,
-                client_id=(exchange.client_id or "") if exchange else "",
+                client_id=mask_texts(exchange.client_id or "", known) if exchange else "",
                 origin=connection.client.origin or "",
             )
         )

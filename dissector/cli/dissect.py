@@ -26,6 +26,7 @@ from dissector.errors import UsageError
 from dissector.filter import Column, Name, kinds, values_of
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.view.json.body import body_json
+from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
@@ -111,12 +112,12 @@ def dissect(
         return
     source.capture.options.live = True
     if form == "ndjson":
-        parts: Iterable[TablePart] = _json_parts(source, show_secrets)
+        parts = source.without_secrets(_json_parts(source, show_secrets), show_secrets)
         parts = parts if limit is None else table_options.limited(parts, limit)
         write_rows(parts, "ndjson", output, (), ())
         return
     if form == "text" and not (verbose or bytes_too):
-        lines = _summary_lines(source, style, limit)
+        lines = _summary_lines(source, style, limit, show_secrets)
     elif form == "fields":
         lines = _field_lines(islice(_messages_in_order(source), limit), names, show_secrets)
     else:
@@ -145,12 +146,12 @@ def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePar
         yield message_rows(
             batch,
             lambda message: _row(message, show_secrets),
-            partial(with_bodies, show_secrets=show_secrets),
+            partial(with_bodies, show_secrets=show_secrets, names=source.capture.names),
         )
 
 
 def _summary_lines(
-    source: options.Source, style: Callable[[], LineStyle], limit: int | None
+    source: options.Source, style: Callable[[], LineStyle], limit: int | None, show_secrets: bool
 ) -> Iterator[str]:
     """Yield the lines of messages in the order of the capture's packets, some at a time."""
     from dissector.cli.presentation.message_windows import (
@@ -162,7 +163,7 @@ def _summary_lines(
     from dissector.view.text.bulk_lines import message_lines
 
     def row(message: OrderedMessage) -> dict[str, Any]:
-        return {"line": message_line(_summary(message), style())}
+        return {"line": message_line(_summary(message, show_secrets), style())}
 
     # The first lines of a limited number must not wait for the end of the capture.
     can_wait = source.filter is None and limit is None and source.capture.names.can_read_ahead
@@ -170,6 +171,7 @@ def _summary_lines(
     parts: Iterable[TablePart] = (
         message_rows(batch, row, lambda _, columns: [columns]) for batch in ordered_batches(windows)
     )
+    parts = source.without_secrets(parts, show_secrets)
     for rows in split_mixed(parts if limit is None else table_options.limited(parts, limit)):
         if isinstance(rows, Mapping):
             yield "\n".join(message_lines(rows, style()))
@@ -198,7 +200,7 @@ def _detailed_lines(
     """Yield lines with details; `shown`: whether fields, bytes and secrets are."""
     verbose, bytes_too, show_secrets = shown
     for each in messages:
-        lines = [message_line(_summary(each), style())]
+        lines = [message_line(_summary(each, show_secrets), style())]
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
             lines += detail_tree(
@@ -225,7 +227,7 @@ def _masked_ranges(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, 
     return secret_ranges(each.message, request)
 
 
-def _summary(each: OrderedMessage) -> MessageSummary:
+def _summary(each: OrderedMessage, show_secrets: bool) -> MessageSummary:
     exchange, message = each.exchange, each.message
     ends = exchange.client, exchange.broker
     is_request = message.kind == "request"
@@ -242,12 +244,13 @@ def _summary(each: OrderedMessage) -> MessageSummary:
         latency_ms=None if is_request else exchange.latency_ms,
         note=NOTES.get(exchange.status, ""),
         problems=len(exchange.problems_of(message)),
+        show_secrets=show_secrets,
     )
 
 
 def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     exchange, message = each.exchange, each.message
-    summary = _summary(each)
+    summary = _summary(each, show_secrets)
     request = exchange.request if message.kind == "response" else None
     return {
         "capture": exchange.capture,
@@ -321,10 +324,11 @@ class _MessageColumns:
     def column(self, name: str) -> Any:
         exchange, own = self.each.exchange, self.each.message.kind
         if name in _OWN:
-            return _OWN[name](_summary(self.each))
+            return _OWN[name](_summary(self.each, self.show_secrets))
         if self.is_frame and not name.startswith(own):
             return []
-        return exchange.column(name)
+        value = exchange.column(name)
+        return value if self.show_secrets else mask_cell(name, value, exchange.known_secrets)
 
     def body(self, kind: str) -> Any:
         exchange, message = self.each.exchange, self.each.message

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from dissector.capture.columns import NEVER
 from dissector.capture.packets.decode_as import tunnel_ports
@@ -167,6 +167,8 @@ DecodeAs = Annotated[
 ]
 MAX_FRAME = MAX_FRAME_BYTES
 
+Part = TypeVar("Part", bound=TablePart)
+
 
 @dataclass(eq=False, repr=False)
 class Source:
@@ -214,6 +216,12 @@ class Source:
     def begin_ns(self) -> int:
         """Time of the first packet of the capture."""
         return 0 if self.capture.reading is None else self.capture.reading.source.begin_ns
+
+    def without_secrets(self, parts: Iterable[Part], show_secrets: bool) -> Iterator[Part]:
+        """Yield rows without secrets in their texts, unless these are to be shown."""
+        from dissector.view.tables.secret_cells import SecretCells
+
+        return SecretCells(lambda: self.capture.logins, show_secrets).parts(parts)
 
     def in_flight(self) -> Iterator[Exchange] | None:
         """

@@ -135,7 +135,7 @@ def pairs(
         parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
     if pending:
         parts = _pending_parts(source, passes)
-    parts = sorted_parts(parts)
+    parts = sorted_parts(source.without_secrets(parts, show_secrets))
     if chosen:
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)
@@ -202,7 +202,7 @@ def _parts_with_bodies(
 
     for part in source.tables():
         if isinstance(part, tuple):
-            yield from with_bodies(*part, show_secrets)
+            yield from with_bodies(*part, show_secrets, source.capture.names)
         else:
             yield _with_bodies(part, as_text, show_secrets)
 

@@ -25,7 +25,7 @@ from dissector.engine.tables.polars_tables import (
     iter_rows,
     split_mixed,
 )
-from dissector.protocol.embedded.own_topics import is_own_topic
+from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.text.value_text import record_json, record_text
 
@@ -120,8 +120,9 @@ def records(
 
     how = show_secrets, form == "parquet"
     parts = source.record_parts(
-        is_own_topic, _with_operands(source, more, rows, how) if more else rows
+        is_secret_topic, _with_operands(source, more, rows, how) if more else rows
     )
+    parts = source.without_secrets(parts, show_secrets)
     if keys:
         parts = iter([sorted_part(parts, keys)])
     parts = _shown(parts, shown, one_by_one=form == "table")
@@ -176,8 +177,8 @@ def decoded_rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Itera
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
         if decoded is not None:
             row["decoded"] = decoded
-            if not show_secrets:
-                mask_record_row(row["topic"], row)
+        if not show_secrets and row["topic"] is not None:
+            mask_record_row(row["topic"], row)
         yield row
 
 

@@ -125,7 +125,7 @@ def stats(
         source.capture.options.jobs = 1  # the report must not read the capture meanwhile
 
     def lines() -> list[str]:
-        sections = view.arranged(report.sections())
+        sections = view.arranged(report.sections(), source.capture.logins.all)
         state = health(source.capture.reading, source.problems + report.problems)
         if form == "table":
             width, layout = terminal_width(output), view.layout
@@ -135,7 +135,7 @@ def stats(
         return [json_text(row) for row in [*view.rows(sections), {"section": "capture", **state}]]
 
     source.after_window = lambda: screen.refresh(lines)
-    for part in source.parts():
+    for part in source.without_secrets(source.parts(), show_secrets=False):
         report.add(part)
     screen.write_last(lines())
     view.report_left_out()

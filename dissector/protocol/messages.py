@@ -10,9 +10,11 @@ version, trailing bytes: each is a `Problem` of the message, which holds the dec
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from dissector.errors import DecodeError, Problem
 from dissector.protocol.api import Kind
@@ -25,6 +27,7 @@ from dissector.protocol.headers import (
     request_header_version,
     response_header_version,
 )
+from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
 from dissector.protocol.schema import Schema
 
 if TYPE_CHECKING:
@@ -34,6 +37,10 @@ if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
 
 UNSUPPORTED_VERSION = 35
+
+
+def _no_name(topic_id: UUID) -> None:
+    return None
 
 
 @dataclass(slots=True)
@@ -59,6 +66,8 @@ class Message:
         broken_off: How the connection ended before the rest of the frame was sent: `fin`, `rst` or
             `reused`; empty if it did not.
         schemas: The message definitions that decoded it; None: the built-in declarations.
+        known_secrets: The secrets that logins on its connection showed.
+        topic_name: Returns the name of a topic id, if the capture has it.
     """
 
     kind: Kind
@@ -75,6 +84,8 @@ class Message:
     problems: list[Problem] = field(default_factory=list)
     broken_off: str = ""
     schemas: Schemas | None = field(default_factory=current, repr=False, compare=False)
+    known_secrets: KnownSecrets = field(default=NOTHING_KNOWN, repr=False, compare=False)
+    topic_name: Callable[[UUID], str | None] = field(default=_no_name, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Return a summary without fields, which may be secret."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dissector.capture.columns import Int64s
-from dissector.protocol.embedded.own_topics import is_own_topic
+from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.view.json.body import mask_record_row
 from pipeline.tables.shared_facts import ID_MARK, non_broker_connections, topic_names
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
@@ -175,7 +175,7 @@ def _with_names_in_text(batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.R
 def _masked(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return records with credentials masked."""
     topics: Any = pl.from_arrow(batch.column("topic"))
-    own = [name for name in topics.unique().drop_nulls().to_list() if is_own_topic(name)]
+    own = [name for name in topics.unique().drop_nulls().to_list() if is_secret_topic(name)]
     if not own:
         return batch
     rows = topics.is_in(own).arg_true().to_list()

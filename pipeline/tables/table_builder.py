@@ -27,6 +27,7 @@ from dissector.engine.tables.polars_tables import exchange_schema, frame, part_f
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.tls.key_log import KeyLog
+from dissector.view.tables.secret_cells import SecretCells
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
 from pipeline.tables.shared_facts import DeferredNames, broker_facts
@@ -154,7 +155,8 @@ class TableBuilder:
             self._published = correlator.brokers, correlator.doubtful_sides
             for facts in broker_facts(self.reading):
                 yield FACTS, facts
-        view = _WindowView(self._capture, window)
+        cells = SecretCells(lambda: self._capture.logins, self._options.show_secrets)
+        view = _WindowView(self._capture, window, cells)
         tables = self._options.tables
         makers: dict[str, Callable[[_WindowView], pl.DataFrame]] = {
             "exchanges": lambda view: view.exchanges,
@@ -225,8 +227,9 @@ class TableBuilder:
 class _WindowView:
     """A window, with data shared by several tables."""
 
-    def __init__(self, capture: Capture, window: Window) -> None:
+    def __init__(self, capture: Capture, window: Window, cells: SecretCells) -> None:
         self.window = window
+        self._cells = cells
         self._capture = capture
 
     @cached_property
@@ -234,9 +237,9 @@ class _WindowView:
         """The columns of `pairs`, a row per exchange; the window must not be empty."""
         columns = self._capture.columns_of(self.window)
         assert columns is not None
-        return frame(columns, exchange_schema())
+        return frame(self._cells.columns(columns), exchange_schema())
 
     def record_frames(self) -> Iterator[pl.DataFrame]:
         """Yield the records."""
         parts = self._capture.record_parts(self.window, lambda topic: False, record_rows)
-        return part_frames(parts, record_schema())
+        return part_frames(self._cells.parts(parts), record_schema())

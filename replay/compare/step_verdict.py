@@ -8,6 +8,7 @@ from functools import cache
 from construct import Container
 
 from dissector.protocol.embedded.masking import mask
+from dissector.protocol.login_secrets import knowing
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from replay.compare.body_diff import BodyDiff
@@ -156,7 +157,8 @@ def _compare_bodies(
     captured = outcome.step.captured
     body = response.body
     if not show_secrets:
-        body, live = mask(body, schema, version), mask(live, schema, outcome.version)
+        with knowing(captured.known_secrets):
+            body, live = mask(body, schema, version), mask(live, schema, outcome.version)
     layouts = (
         layout_of(schema, version, COMPARED_ROLES),
         layout_of(schema, outcome.version, COMPARED_ROLES),

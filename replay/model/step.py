@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dissector.protocol.apis import api_name
+from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
 from dissector.protocol.messages import Message, decode_request, decode_response
 
 
@@ -29,6 +30,7 @@ class CapturedExchange:
         request_time_ns: Completion time of the request.
         response_time_ns: Completion time of the response.
         request_packet: The packet that completed the request, from 1; None if unknown.
+        known_secrets: The secrets that logins on its connection showed.
     """
 
     connection: int
@@ -44,6 +46,7 @@ class CapturedExchange:
     request_time_ns: int
     response_time_ns: int | None
     request_packet: int | None = None
+    known_secrets: KnownSecrets = field(default=NOTHING_KNOWN, repr=False, compare=False)
     _response_message: Message | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

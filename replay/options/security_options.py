@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from dissector.file_roles import READS
+from dissector.protocol.embedded.masking import mask_texts
 from dissector.view.text.escape import escaped
 
 
@@ -82,4 +83,4 @@ def tell_once() -> Callable[[str], None]:
 def tell(text: str) -> None:
     """Print a message on stderr; on a terminal, in place of a progress line."""
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    print(f"{start}kafkashark:", escaped(text), file=sys.stderr, flush=True)
+    print(f"{start}kafkashark:", escaped(mask_texts(text)), file=sys.stderr, flush=True)

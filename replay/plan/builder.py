@@ -370,6 +370,7 @@ def captured_exchange(exchange: Exchange, request: Message) -> CapturedExchange:
         request_time_ns=exchange.request_time_ns,
         response_time_ns=exchange.response_time_ns if response is not None else None,
         request_packet=exchange.request_packet,
+        known_secrets=exchange.known_secrets,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
 from replay.model.step import CapturedExchange
 
 NONE = -1
@@ -44,6 +45,7 @@ class ExchangeSpill:
 
     def __init__(self) -> None:
         self.endpoints: dict[int, tuple[str, str]] = {}
+        self._known_secrets: dict[int, KnownSecrets] = {}
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self._size = 0
@@ -58,6 +60,8 @@ class ExchangeSpill:
     def add(self, captured: CapturedExchange, shape: int = NONE) -> int:
         """Write an exchange with the number of its shape; return its own number."""
         self.endpoints[captured.connection] = captured.client, captured.broker
+        if captured.known_secrets is not NOTHING_KNOWN:
+            self._known_secrets[captured.connection] = captured.known_secrets
         client_id = self._client_numbers.setdefault(captured.client_id, len(self._client_ids))
         if client_id == len(self._client_ids):
             self._client_ids.append(captured.client_id)
@@ -105,6 +109,7 @@ class ExchangeSpill:
             columns["request_time_ns"][number],
             None if answered_ns == NONE else answered_ns,
             None if packet == NONE else packet,
+            self._known_secrets.get(connection, NOTHING_KNOWN),
         )
 
     def view(self) -> mmap.mmap | bytes:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from dissector.protocol.embedded.masking import mask_texts
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.view.text.value_text import jsonable
 from replay.compare.log_balance import SharedLog, UnbalancedLog
@@ -84,7 +85,7 @@ class RunReport(Report):
             self.not_judged.add(outcome.failure, api)
             if outcome.waited_ns:
                 self.waits.setdefault(api, Durations()).add(outcome.waited_ns)
-        request = _request_row(outcome)
+        request = self._request_row(outcome)
         if verdict is Verdict.EQUIVALENT:
             self.equivalent_responses.add(request, outcome.reasons)
         for each in found:
@@ -110,7 +111,7 @@ class RunReport(Report):
         """Add a difference to a step that was added before, in the same pass."""
         api = step.captured.api
         (found,) = self.difference_table.find_keys(api, [difference])
-        request = _request_row(Outcome(step, pass_number, version=step.captured.api_version))
+        request = self._request_row(Outcome(step, pass_number, version=step.captured.api_version))
         verdict = before = _VERDICTS[self._verdicts_in(pass_number)[step.number]]
         if before is Verdict.EQUIVALENT:
             self.equivalent_responses.remove(request)
@@ -168,10 +169,17 @@ class RunReport(Report):
             seen = self.changes.setdefault((change.role, change.why), ExampleCounter())
             seen.add(partial(self._change, captured.api, change))
 
+    def _request_row(self, outcome: Outcome) -> Row:
+        row = _request_row(outcome)
+        known = outcome.step.captured.known_secrets
+        return row if self._shows_secrets else mask_texts(row, known)
+
     def _change(self, api: str, change: Change) -> Row:
         values = {"captured": jsonable(change.captured), "sent": jsonable(change.sent)}
         if change.role == Role.TOKEN and not self._shows_secrets:
             values = dict.fromkeys(values, MASK)
+        if not self._shows_secrets:
+            values = mask_texts(values)
         return {"path": f"{api}.{change.path}", **values}
 
     def connection_rows(self) -> list[Row]:

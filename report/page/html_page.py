@@ -41,7 +41,7 @@ from report.page.traffic_tables import (
     totals_tables,
     user_table,
 )
-from timeline.events.words import duration
+from timeline.events.words import duration, mask_of
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = ("uPlot.iife.min.js", "report_plots.js", "report_tables.js")
@@ -113,7 +113,7 @@ def _content(figures: Figures) -> dict[str, Any]:
     """Return the values of the template."""
     from markupsafe import Markup
 
-    safe = SafeText(show_secrets=figures.wishes.show_secrets)
+    safe = SafeText(mask_of(figures.capture, figures.wishes.show_secrets))
     kafka = kafka_states(figures.reading)
     plots: dict[str, Any] = figures.sections.run(
         "time", lambda: plot_data(figures.bins, figures.begin_ns, safe), {"x": []}

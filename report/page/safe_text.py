@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import time_text
-from timeline.events.words import masked
 
 MAX_TEXT = 300
 """Maximum number of characters; Kafka's names may have 32,767."""
@@ -20,15 +19,15 @@ class SafeText:
     HTML and JSON escaping is left to templates and `json`.
     """
 
-    def __init__(self, *, show_secrets: bool = False) -> None:
-        """Start; `show_secrets` disables masks."""
-        self._show_secrets = show_secrets
+    def __init__(self, mask: Callable[[str], str] = str) -> None:
+        """Start; `mask` returns a text, or a mask if it holds a credential."""
+        self._mask = mask
 
     def text(self, value: Any) -> str:
         """Return a text from a capture; empty for None."""
         if value is None:
             return ""
-        shown = escaped(masked(str(value), self._show_secrets))
+        shown = escaped(self._mask(str(value)))
         return shown if len(shown) <= MAX_TEXT else f"{shown[:MAX_TEXT]}…"
 
     def cell(self, value: Any) -> str:

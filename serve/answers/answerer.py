@@ -11,6 +11,7 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from dissector.protocol.api import Kind
+from dissector.protocol.embedded.masking import mask
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.fields.field_layout import Role
@@ -34,7 +35,7 @@ from serve.forms.canonical_body import (
     response_frame,
 )
 from serve.matching.exchange_keys import EPOCH_GROUPS, keys_of
-from serve.matching.meaning import meaning_of, title
+from serve.matching.meaning import Meaning, meaning_of, title
 from serve.matching.nearest_exchange import nearest
 from serve.report.serve_report import Miss, SeenRequest, ServeReport
 
@@ -228,25 +229,30 @@ class Answerer:
         return answer
 
     def _add_miss(self, request: ClientRequest, what: str, answered_by: str = "") -> None:
-        meaning = meaning_of(request.api_key, request.body)
+        meaning = _meaning_to_show(request.api_key, request.body)
         some = self._recording.by_api.get(request.api_key, ())
         found = nearest(
             meaning,
             (
-                (number, meaning_of(request.api_key, self._recording.request(number)))
+                (number, _meaning_to_show(request.api_key, self._recording.request(number)))
                 for number in some
             ),
         )
         near = ("", "", None, None)
         if found is not None:
             captured = self._recording.exchange(found.number)
-            text = title(
-                request.api_key, meaning_of(captured.api_key, self._recording.request(found.number))
-            )
+            asked = self._recording.request(found.number)
+            text = title(request.api_key, _meaning_to_show(captured.api_key, asked))
             near = (f"{text} of {captured.client}", found.field, found.sent, found.captured)
         self.report.add_miss(
             Miss(request.api, request.version, request.client_id, what, *near, answered_by)
         )
+
+
+def _meaning_to_show(api_key: int, body: Container) -> Meaning:
+    """Return the meaning of a request without its secrets."""
+    schema, version = canonical_schema(api_key, "request"), canonical_version(api_key)
+    return meaning_of(api_key, mask(body, schema, version))
 
 
 def _is_answered(request: ClientRequest) -> bool:

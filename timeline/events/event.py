@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 KINDS = ("group", "producer", "transaction", "consumer", "connection", "cluster")
@@ -132,6 +132,21 @@ class Event:
     def passes(self) -> bool:
         """Whether any exchange of the evidence passes the display filter."""
         return any(each.passes for each in self.evidence)
+
+
+def event_without_secrets(event: Event, mask: Callable[[str], str]) -> Event:
+    """Return an event with masked texts where they hold a credential."""
+    evidence = tuple(
+        each if each.client_id is None else each._replace(client_id=mask(each.client_id))
+        for each in event.evidence
+    )
+    return replace(
+        event,
+        subject=mask(event.subject),
+        cause=mask(event.cause),
+        text=mask(event.text),
+        evidence=evidence,
+    )
 
 
 COLUMNS = (

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from dissector.protocol.embedded.sasl_tokens import MASK
-from dissector.protocol.embedded.secrecy.credentials import holds_credential
+from dissector.protocol.embedded.masking import mask_texts
+
+if TYPE_CHECKING:
+    from dissector.engine.reading.capture import Capture
 
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -33,9 +36,18 @@ def client_name(client_id: str | None, address: str) -> str:
     return f"{client_id} at {host}" if client_id else host
 
 
-def masked(text: str, show_secrets: bool) -> str:
-    """Return a text, or a mask if it holds a credential, such as one in a URL."""
-    return text if show_secrets or not holds_credential(text) else MASK
+Mask = Callable[[str], str]
+"""Returns a text, or a mask if it holds a credential."""
+
+
+def mask_of(capture: Capture, show_secrets: bool) -> Mask:
+    """Return what masks texts with credentials, such as one in a URL or of a login."""
+
+    def mask(text: str) -> str:
+        shown: str = mask_texts(text, capture.logins.all)
+        return shown
+
+    return str if show_secrets else mask
 
 
 def member_name(member_id: str, instance_id: str | None = None) -> str:

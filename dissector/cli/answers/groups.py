@@ -88,7 +88,7 @@ def groups(
     sections: Sections = reader.sections()
     if names:
         sections = _only(sections, names)
-    sections = view.arranged(sections)
+    sections = view.arranged(sections, source.capture.logins.all)
     if form == "table":
         lines = section_lines(sections, view.tables, terminal_width(output), view.layout)[:-1]
     else:

@@ -98,13 +98,13 @@ def upgrade(
     offers = VersionOffers(source.capture)
     source.observers.append(offers.observe)
     report = Statistics({"uses": upgrade_check.USES}, offers.software_of)
-    for part in source.parts():
+    for part in source.without_secrets(source.parts(), show_secrets=False):
         report.add(part)
     uses = report.sections()["uses"]
     check = upgrade_check.check_brokers if clients else upgrade_check.check_clients
     found = check(uses, offers, release)
     if found.subjects or found.rows:
-        rows = view.arranged({subject: found.rows})[subject]
+        rows = view.arranged({subject: found.rows}, source.capture.logins.all)[subject]
         shown = view.tables[subject][1]
         write_rows([view.selected(subject, rows)], form, output, shown, shown, layout=view.layout)
         view.report_left_out()

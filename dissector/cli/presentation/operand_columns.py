@@ -14,6 +14,7 @@ from dissector.engine.tables.polars_tables import Row, TablePart
 from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
 from dissector.view.json.body import body_json
+from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.value_text import bytes_text, json_text
 
 
@@ -58,7 +59,9 @@ class MaskedExchange:
 
     def column(self, name: str) -> object:
         """Return a column of `pairs`, or of the record."""
-        return self._record[name] if name in self._record else self._exchange.column(name)
+        value = self._record[name] if name in self._record else self._exchange.column(name)
+        known = self._exchange.known_secrets
+        return value if self._show_secrets else mask_cell(name, value, known)
 
     def body(self, kind: str) -> Mapping[str, Any] | None:
         """Return the decoded body of the `request` or the `response`, secrets masked."""

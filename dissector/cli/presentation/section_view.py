@@ -9,6 +9,8 @@ from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
 from dissector.engine.tables.polars_tables import Row
 from dissector.errors import UsageError
+from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.login_secrets import Known
 from dissector.view.tables.column_fitting import Layout
 
 Tables = Mapping[str, tuple[str, tuple[str, ...]]]
@@ -85,9 +87,15 @@ class SectionView:
         shown = _with_columns(tables, chosen, known, names)
         return cls(shown, keys, options.limit, bool(chosen), layout, left_out)
 
-    def arranged(self, sections: Sections) -> Sections:
-        """Return the first rows of each section, sorted by its columns among these."""
-        return {name: self._arranged(rows) for name, rows in sections.items()}
+    def arranged(self, sections: Sections, known: Known) -> Sections:
+        """
+        Return the first rows of each section, sorted, and without secrets in their texts.
+
+        Args:
+            sections: The sections; they are sorted by the columns that they have.
+            known: The secrets that logins showed.
+        """
+        return {name: mask_texts(self._arranged(rows), known) for name, rows in sections.items()}
 
     def rows(self, sections: Sections) -> list[Row]:
         """Return the rows of arranged sections with the name of the section, and its columns."""

@@ -65,11 +65,12 @@ from dissector.engine.correlation.fast_path.correlator_kernel import (
     list_started,
 )
 from dissector.engine.correlation.handover import frame_of, new_connection
-from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
+from dissector.engine.correlation.objects.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.correlation.slow_path import Connections, SlowPath
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Ints
+from dissector.engine.tables.logins import Logins
 
 _SPEAKS = {KAFKA: "kafka", TLS: "tls", OTHER: "other"}
 
@@ -105,6 +106,7 @@ class Correlator:
             only with a known broker as endpoint.
         tables: The state of the kernels.
         slow_path: The connections that objects lead, and their state.
+        logins: The secrets that the logins showed.
     """
 
     def __init__(
@@ -135,6 +137,7 @@ class Correlator:
         )
         self._started: Ints = np.zeros(0, np.int64)
         self._started_count = 0
+        self.logins = Logins()
         self.is_shard = False
         self.brokers: frozenset[tuple[int, Endpoint]] = frozenset()
         self.doubtful_sides: dict[int, int] = {}
@@ -157,7 +160,10 @@ class Correlator:
             self.brokers = self.slow_path.brokers()
             brokers = None if self.is_shard else self.brokers
             self.doubtful_sides = self.slow_path.resolve_doubts(brokers, ended)
-        return tables.end_window()
+        exchanges = tables.end_window()
+        self.logins.learn(exchanges)
+        exchanges.logins = self.logins
+        return exchanges
 
     def finish(self, numbers: Ints | None = None) -> Exchanges:
         """
@@ -220,6 +226,7 @@ class Correlator:
         self._started = started[started != NONE]
         self._started_count = len(self._started)
         self.slow_path.retain(new_numbers)
+        self.logins.retain(new_numbers)
 
     @property
     def early_decisions(self) -> int:
@@ -235,8 +242,13 @@ class Correlator:
         ]
         return min([int(waiting.min(initial=NEVER)), tables.lowest_barrier(), *on_slow_path])
 
-    def in_flight(self) -> list[ExchangeRow]:
+    def in_flight(self) -> Exchanges:
         """Return the requests in flight, between two windows."""
+        exchanges = to_exchange_table(self._rows_in_flight())
+        exchanges.logins = self.logins
+        return exchanges
+
+    def _rows_in_flight(self) -> list[ExchangeRow]:
         tables = self.tables
         connections, rows = tables.connections, list[ExchangeRow]()
         for number in np.flatnonzero(
@@ -252,7 +264,8 @@ class Correlator:
         for number, correlator in self.slow_path.correlators.items():
             for request in correlator.open_requests.oldest_first():
                 frame = request.frame
-                rows.append(ExchangeRow(number, WAITING, frame.side, frame, None, frame.token))
+                is_token = correlator.may_be_token(frame)
+                rows.append(ExchangeRow(number, WAITING, frame.side, frame, None, is_token))
         return rows
 
     def state_of(self, connection: int) -> ConnectionState | None:

@@ -27,6 +27,7 @@ from dissector.errors import Problem
 from dissector.protocol.apis import api_name
 from dissector.protocol.context import current, using
 from dissector.protocol.facts import Facts, collect
+from dissector.protocol.login_secrets import KnownSecrets
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records_fields import record_problems
 
@@ -148,7 +149,9 @@ class Exchange:
         if self.is_token:
             return _token("request", frame, self.request_bytes)
         with using(self._schemas):
-            return decode_request(frame, self.request_bytes, self._broken_off(BROKEN_REQUEST))
+            broken_off = self._broken_off(BROKEN_REQUEST)
+            message = decode_request(frame, self.request_bytes, broken_off)
+        return self._in_context(message)
 
     def _decoded_response(self) -> Message | None:
         frame = self._table.frame(self._table.response, self._row)
@@ -164,7 +167,7 @@ class Exchange:
         if self._table.answers_acks_0[self._row]:
             what = "response to a Produce request with acks = 0, which expects none"
             message.problems.append(Problem(what, "response", kind="unexpected_response"))
-        return message
+        return self._in_context(message)
 
     def kept(self) -> Exchange:
         """Return a copy with its own bytes, which outlives the window."""
@@ -180,6 +183,11 @@ class Exchange:
                 packets=self._packets,
             )
             return kept.for_programs() if self._is_for_programs else kept
+
+    @property
+    def known_secrets(self) -> KnownSecrets:
+        """The secrets that logins on its connection showed."""
+        return self._table.known_secrets(self._row)
 
     @property
     def messages(self) -> list[Message]:
@@ -354,6 +362,11 @@ class Exchange:
     def row(self) -> dict[str, Any]:
         """Return the columns of `pairs`, in order."""
         return {name: self.column(name) for name in COLUMNS}
+
+    def _in_context(self, message: Message) -> Message:
+        """Tell a message what the capture knows that decides about secrets in it."""
+        message.known_secrets, message.topic_name = self.known_secrets, self.known_topic
+        return message
 
     def _broken_off(self, message: int) -> str:
         """Return the kind of connection end within a message; empty without one."""

@@ -8,7 +8,7 @@ are written to a third buffer, the arena.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dissector.engine.fields.field_display import (
 from dissector.engine.fields.field_masking import credential_rows, secret_value_rows
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.engine.tables.logins import signs_of
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.engine.tape.tape import Tape
 from dissector.kernel import Kernel
@@ -72,8 +73,21 @@ class FieldColumns:
     problem: NDArray[np.uint32]
 
 
+class TapeMessages(Protocol):
+    """
+    The messages of a tape, in columns.
+
+    Attributes:
+        start: Address of the frame.
+        connection: Number of the connection.
+    """
+
+    start: Ints
+    connection: Ints
+
+
 def tape_columns(
-    table: Exchanges, tape: Tape, frame_starts: Ints, display: FieldDisplay
+    table: Exchanges, tape: Tape, messages: TapeMessages, display: FieldDisplay
 ) -> FieldColumns:
     """
     Return the rows of a tape as columns.
@@ -81,7 +95,7 @@ def tape_columns(
     Args:
         table: The exchanges of the messages.
         tape: The fields of the messages.
-        frame_starts: Address of each message's frame.
+        messages: The messages.
         display: Display format of each field.
     """
     count = len(tape)
@@ -95,7 +109,7 @@ def tape_columns(
     arena_at = len(table.data) + len(table.carry_over)
     columns = (
         *(tape.message, tape.field, tape.start, tape.value),
-        *(frame_starts, display.kinds, display.sizes),
+        *(messages.start, display.kinds, display.sizes, signs_of(table)),
     )
     results = (
         *(offset, length, has_value, text_start, text_length),
@@ -115,9 +129,8 @@ def tape_columns(
     )
     if not display.show_secrets:
         suspects = suspects[: int(counts[_SUSPECTS])]
-        secret = np.concatenate(
-            (secret_value_rows(table, tape, display.roles), credential_rows(table, tape, suspects))
-        )
+        credentials = credential_rows(table, tape, suspects, messages.connection)
+        secret = np.concatenate((secret_value_rows(table, tape, display.roles), credentials))
         text_start[secret], text_length[secret] = arena_at, len(MASK)
     return FieldColumns(
         tape.message,
@@ -192,7 +205,7 @@ _MASK_CHARS = len(MASK)
 
 
 class _RowArrays(NamedTuple):
-    """Rows of the tape, begins of messages' frames, and display of fields."""
+    """Rows of the tape, begins of messages' frames, display of fields, and `Logins.signs`."""
 
     message: I32
     field: I32
@@ -201,6 +214,7 @@ class _RowArrays(NamedTuple):
     frame_start: I64
     kinds: U8
     sizes: I64
+    signs: U8
 
 
 class _ColumnArrays(NamedTuple):
@@ -287,9 +301,9 @@ def _fill_columns(data: U8, carry_over: U8, rows: _RowArrays, found: _ColumnArra
                 hex_count += 1
             if kind in (TEXT, BYTES) and len(suspects) > 0:
                 may_hold = (
-                    may_hold_credential(data, at, value)
+                    may_hold_credential(data, at, value, rows.signs)
                     if at < data_end
-                    else may_hold_credential(carry_over, at - data_end, value)
+                    else may_hold_credential(carry_over, at - data_end, value, rows.signs)
                 )
                 if may_hold:
                     suspects[suspect_count] = row

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.tables.exchange_table import Exchanges, Ints
+from dissector.engine.tables.logins import signs_of
 from dissector.engine.tape.tape import Tape
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
@@ -73,9 +74,25 @@ def secret_value_rows(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) ->
     return out
 
 
-def credential_rows(table: Exchanges, tape: Tape, rows: Ints) -> Ints:
-    """Return the given rows (texts or bytes) that hold a credential."""
-    is_credential = [holds_credential(_content(table, tape, row)) for row in rows.tolist()]
+def credential_rows(table: Exchanges, tape: Tape, rows: Ints, connection: Ints) -> Ints:
+    """
+    Return the given rows (texts or bytes) that hold a credential.
+
+    Args:
+        table: The exchanges of the messages.
+        tape: The fields of the messages.
+        rows: Rows of the tape.
+        connection: The connection of each message.
+    """
+    contents = [_content(table, tape, row) for row in rows.tolist()]
+    is_credential = list(map(holds_credential, contents))
+    if table.logins is not None and len(signs_of(table)):
+        numbers = connection[tape.message[rows]].tolist()
+        known = map(table.logins.of, numbers)
+        is_credential = [
+            holds or each.holds(content)
+            for holds, each, content in zip(is_credential, known, contents, strict=True)
+        ]
     out: Ints = rows[np.array(is_credential, np.bool_)]
     return out
 

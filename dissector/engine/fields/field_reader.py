@@ -107,7 +107,7 @@ class FieldReader:
         if unread[read.message].any():
             read = _drop_messages(read, unread)
         display = self._display.update(programs().field_refs)
-        columns = tape_columns(table, read, messages.start, display)
+        columns = tape_columns(table, read, messages, display)
         names = FieldNames(self._names.copy())
         rows = self._fallback_rows(table, messages, unread)
         if rows:

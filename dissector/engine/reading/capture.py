@@ -31,6 +31,7 @@ from dissector.engine.reading.reader import Options, Reading, Tap, Window
 from dissector.engine.reading.segment_source import SegmentSource
 from dissector.engine.tables import polars_tables as tables
 from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.logins import Logins
 from dissector.protocol.context import iterate_under, using
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class Capture:
 
     def __repr__(self) -> str:
         return f"<Capture {', '.join(self.paths)}>"
+
+    @property
+    def logins(self) -> Logins:
+        """The secrets that logins showed so far in the current pass."""
+        return Logins() if self.reading is None else self.reading.correlator.logins
 
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
         """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""

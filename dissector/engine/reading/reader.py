@@ -20,7 +20,6 @@ from dissector.capture.formats.inputs import Inputs
 from dissector.capture.tcp.reassembly import Streams
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.correlation.correlator import Correlator
-from dissector.engine.correlation.objects.exchange_rows import to_exchange_table
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
@@ -229,7 +228,7 @@ class Reading:
             exchanges = self._correlate(self.streams.feed(segments))
             window = self._window(exchanges, problems)
             if segments.is_live and self.options.live:
-                window.in_flight = to_exchange_table(self.correlator.in_flight())
+                window.in_flight = self.correlator.in_flight()
             del segments, exchanges
             yield window
             del window

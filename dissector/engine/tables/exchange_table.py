@@ -9,10 +9,15 @@ on demand (`Exchange`).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
+
+if TYPE_CHECKING:
+    from dissector.engine.tables.logins import Logins
 
 ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
 STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
@@ -73,6 +78,7 @@ class Exchanges:
             bytes were captured.
         request: Columns of the request's frame.
         response: Columns of the response's frame.
+        logins: The secrets that logins showed so far; None: none were looked for.
     """
 
     data: NDArray[np.uint8]
@@ -88,6 +94,7 @@ class Exchanges:
     correlation_id: Ints
     request: Frames
     response: Frames
+    logins: Logins | None = None
 
     def __len__(self) -> int:
         return len(self.connection)
@@ -100,7 +107,7 @@ class Exchanges:
             return replace(table, **{name: getattr(table, name)[rows] for name in names})
 
         sides = {"request": selected(self.request), "response": selected(self.response)}
-        rest: Exchanges = selected(self, "data", "carry_over", *sides)
+        rest: Exchanges = selected(self, "data", "carry_over", "logins", *sides)
         return replace(rest, **sides)
 
     def detached(self, row: int) -> Exchanges:
@@ -134,6 +141,10 @@ class Exchanges:
         if offset >= 0:
             return self.carry_over[offset : offset + length].tobytes()
         return self.data[start : start + length].tobytes()
+
+    def known_secrets(self, row: int) -> KnownSecrets:
+        """Return the secrets that logins on the connection of an exchange showed."""
+        return NOTHING_KNOWN if self.logins is None else self.logins.of(int(self.connection[row]))
 
     def api_and_version(self, row: int) -> tuple[int, int] | None:
         """Return API key and version of a request, or None where they were not captured."""

@@ -7,7 +7,8 @@ the values of settings that may be secret (see `settings`), text that contains a
 topics, that contain any of these. Bytes that can't be decoded are secret as a whole if they may
 contain a secret: in messages of APIs with secrets, of unknown APIs, of APIs that a definition
 changes or adds, and in responses without their request. So is the body of such an API in an unknown
-version, as the secret may be elsewhere in it. Records of users' topics are not inspected.
+version, as the secret may be elsewhere in it. What a login showed is secret in all later messages
+of its connection. Records of users' topics are not inspected, except those of Connect's settings.
 
 Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, KIP-714.
 """
@@ -15,10 +16,11 @@ Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
+from uuid import UUID
 
 from construct import Container
 
@@ -29,11 +31,15 @@ from dissector.protocol.embedded.own_topics import DecodedRecord, is_own_topic
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
+from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic
 from dissector.protocol.embedded.secrecy.settings import PASSWORD_TYPE, is_sensitive
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
+from dissector.protocol.login_secrets import NOTHING_KNOWN, Known, knowing
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field, Schema
 from dissector.protocol.spans import Span, spans
+
+TopicName: TypeAlias = Callable[[UUID], str | None]
 
 _ENVELOPE_FIELDS = ("request_data", "response_data")
 _FIXED_HEADER_BYTES = {"request": 8, "response": 4}
@@ -199,7 +205,9 @@ def mask_record(topic: str, record: DecodedRecord) -> DecodedRecord:
 
 def is_secret_topic(topic: Any) -> bool:
     """Return whether records of the topic with this name or id may contain secrets."""
-    return topic == CLUSTER_METADATA_ID or (isinstance(topic, str) and is_own_topic(topic))
+    if not isinstance(topic, str):
+        return bool(topic == CLUSTER_METADATA_ID)
+    return is_own_topic(topic) or is_settings_topic(topic)
 
 
 def is_secret_record(topic: str, record: DecodedRecord) -> bool:
@@ -216,6 +224,32 @@ def is_secret_record(topic: str, record: DecodedRecord) -> bool:
     return value.value is None or mask(value.value, value.schema, value.version) != value.value
 
 
+def mask_texts(value: Any, known: Known = NOTHING_KNOWN) -> Any:
+    """
+    Return a value with each text that holds a credential replaced by `MASK`.
+
+    Args:
+        value: A text, or lists and mappings with texts at any depth.
+        known: Secrets that a login showed.
+    """
+    with knowing(known):
+        return _mask_texts(value)
+
+
+def _mask_texts(value: Any) -> Any:
+    match value:
+        case str():
+            return MASK if holds_credential(value) else value
+        case list() | tuple():
+            items = [_mask_texts(each) for each in value]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            return value if same else items if isinstance(value, list) else tuple(items)
+        case Mapping():
+            return {name: _mask_texts(each) for name, each in value.items()}
+        case _:
+            return value
+
+
 def mask_body(message: Message, request: Message | None = None) -> Container | None:
     """
     Return the body of a message with its secrets masked; None without a body.
@@ -230,7 +264,8 @@ def mask_body(message: Message, request: Message | None = None) -> Container | N
         masked = _all_masked(message.body)
         assert isinstance(masked, Container)
         return masked
-    return mask(message.body, message.schema, message.api_version, request)
+    with knowing(message.known_secrets):
+        return mask(message.body, message.schema, message.api_version, request)
 
 
 def may_hold_secrets_anywhere(message: Message) -> bool:
@@ -266,6 +301,13 @@ def secret_ranges(
         request: As for `mask`.
         body: The spans of its body, if the caller has them.
     """
+    with knowing(message.known_secrets):
+        return _secret_ranges(message, request, body)
+
+
+def _secret_ranges(
+    message: Message, request: Message | None, body: Span | None
+) -> list[tuple[int, int]]:
     found = None if message.api_key is None else api.under(message.schemas, message.api_key)
     # Fields that only a definition declares have not been reviewed.
     is_foreign = found is not None and bool(found.sources)
@@ -280,12 +322,12 @@ def secret_ranges(
         return [(message.body_start, size)] if message.body_start < size else []
     ranges = secret_spans(spans(*message.header, message.frame))
     root = body or spans(schema, message.api_version, message.frame, message.body_start)
-    ranges += secret_spans(root, request)
+    ranges += secret_spans(root, request, message.topic_name)
     rest = _uncertain_start(root) if root.problem else root.end
     if (
         is_foreign
         or carries_secrets(schema.fields)
-        or _has_secret_topic(root)
+        or _has_secret_topic(root, message.topic_name)
         or holds_credential(message.frame[rest:])
     ):
         ranges.append((rest, size))
@@ -318,15 +360,18 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, int]]:
+def secret_spans(
+    root: Span, request: Message | None = None, topic_name: TopicName = lambda topic_id: None
+) -> list[tuple[int, int]]:
     """
     Return the ranges [start, end) to blank in a hex dump of a span.
 
     Args:
         root: A message, as returned by `spans`; the ranges are whole fields, lengths included.
         request: As for `mask`.
+        topic_name: Returns the name of a topic id, or None.
     """
-    found = _SecretCollector(enveloped_request(request))
+    found = _SecretCollector(enveloped_request(request), topic_name)
     found.walk(root, outer_sensitive=None, secret_topic=False)
     return _merged(found.ranges)
 
@@ -334,12 +379,13 @@ def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, 
 class _SecretCollector:
     """Walks a tree of spans and collects the ranges of the secret ones."""
 
-    def __init__(self, request: Message | None) -> None:
+    def __init__(self, request: Message | None, topic_name: TopicName) -> None:
         self.request = request
+        self.topic_name = topic_name
         self.ranges: list[tuple[int, int]] = []
 
     def walk(self, span: Span, outer_sensitive: bool | None, secret_topic: bool) -> None:
-        secret_topic |= _is_secret_topic(span.children)
+        secret_topic |= _is_secret_topic(span.children, self.topic_name)
         fields = {each.name: each.value for each in span.children}
         name = _setting_name(fields)
         sensitive = (
@@ -366,13 +412,19 @@ class _SecretCollector:
         return isinstance(span.value, str | bytes) and holds_credential(span.value)
 
 
-def _is_secret_topic(fields: Iterable[Span]) -> bool:
-    """Return whether a struct's fields have the name or id of one of Kafka's own topics."""
-    return any(is_secret_topic(each.value) for each in fields)
+def _is_secret_topic(fields: Iterable[Span], topic_name: TopicName) -> bool:
+    """Return whether a struct's fields have the name or id of a topic with secrets."""
+    values = [each.value for each in fields]
+    return any(
+        is_secret_topic(each) or (isinstance(each, UUID) and is_secret_topic(topic_name(each)))
+        for each in values
+    )
 
 
-def _has_secret_topic(span: Span) -> bool:
-    return _is_secret_topic(span.children) or any(map(_has_secret_topic, span.children))
+def _has_secret_topic(span: Span, topic_name: TopicName) -> bool:
+    return _is_secret_topic(span.children, topic_name) or any(
+        _has_secret_topic(each, topic_name) for each in span.children
+    )
 
 
 def _uncertain_start(span: Span) -> int:

@@ -16,10 +16,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from dissector.protocol.embedded.secrecy.credentials import MASK as MASK
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
-
-MASK = "***"
-"""Replaces a secret."""
 
 _SCRAM_BY_DIGEST = {32: "SCRAM-SHA-256", 64: "SCRAM-SHA-512"}
 _SCRAM_ERRORS = {
@@ -41,6 +39,10 @@ _GSSAPI_OIDS = (
     bytes.fromhex("06062b0601050502"),  # SPNEGO
 )
 _JSON_LIMIT = 65_536
+
+_BEARER_TOKEN = re.compile(rb"(?i:\x01auth=bearer )([^\x01]+)\x01")
+_SCRAM_SECRETS = re.compile(rb"(?:^|,)[psv]=([^,]+)")
+"""Proof, salt and signature in the messages of SCRAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,25 @@ def decode_token(data: bytes, mechanism: str | None = None, from_client: bool = 
                 return token
     shown = mechanism if re.fullmatch(r"[A-Z0-9_-]{1,64}", mechanism or "") else "SASL"
     return Token(mechanism, None, "", f"{shown} token of {len(data)} bytes")
+
+
+def token_secrets(data: bytes, *, from_client: bool) -> list[bytes]:
+    """
+    Return the secrets in a SASL token: a password, a bearer token, salt, proof and signature.
+
+    Args:
+        data: The token, of any mechanism.
+        from_client: Whether the client sent it.
+    """
+    if from_client:
+        bearer = _BEARER_TOKEN.search(data)
+        if bearer:
+            return [bearer[1].strip()]
+        parts = data.split(b"\0")
+        if len(parts) == 3 and parts[1] and parts[2]:
+            return [parts[2]]
+    is_scram = data.startswith(b"c=" if from_client else (b"r=", b"v="))
+    return _SCRAM_SECRETS.findall(data) if is_scram else []
 
 
 def _family(mechanism: str) -> str:

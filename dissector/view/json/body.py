@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from dissector.protocol.embedded.masking import (
     is_secret_record,
@@ -13,7 +15,9 @@ from dissector.protocol.embedded.masking import (
 )
 from dissector.protocol.embedded.own_topics import decode_record
 from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic, masked_settings
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
+from dissector.protocol.login_secrets import knowing
 from dissector.protocol.messages import Message
 from dissector.protocol.records_fields import RecordsField, records_fields
 from dissector.view.text.escape import safe_json
@@ -33,10 +37,15 @@ def body_json(
     """
     if message is None or message.body is None or message.schema is None:
         return None
+    with knowing(message.known_secrets):
+        return _body_json(message, request, show_secrets)
+
+
+def _body_json(message: Message, request: Message | None, show_secrets: bool) -> Any:
     out = jsonable(message.body if show_secrets else mask_body(message, request))
     for field in records_fields(message):
         out[field.topics][field.topic_index][field.partitions][field.partition_index]["records"] = (
-            _batches_json(field, show_secrets)
+            _batches_json(field, message.topic_name, show_secrets)
         )
     return out
 
@@ -51,10 +60,14 @@ def body_text(
     return safe_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
-def _batches_json(field: RecordsField, show_secrets: bool) -> list[Any]:
+def _batches_json(
+    field: RecordsField, topic_name: Callable[[UUID], str | None], show_secrets: bool
+) -> list[Any]:
     """Return the batches of a `records` field; secret records are masked."""
     batches = [batch.to_dict() for batch in field.batches]
     topic = CLUSTER_METADATA if field.topic_id == CLUSTER_METADATA_ID else field.topic
+    if topic is None and field.topic_id is not None:
+        topic = topic_name(field.topic_id)
     if not show_secrets and is_secret_topic(topic):
         for batch in batches:
             if "bytes" in batch:
@@ -65,7 +78,10 @@ def _batches_json(field: RecordsField, show_secrets: bool) -> list[Any]:
 
 
 def mask_record_row(topic: str, record: dict[str, Any]) -> None:
-    """Mask the value of a record that holds credentials, in place."""
+    """Mask the value of a record that holds credentials, or the secrets in it, in place."""
+    if is_settings_topic(topic):
+        record["value"] = masked_settings(record["key"], record["value"])
+        return
     decoded = decode_record(topic, record["key"], record["value"])
     if decoded is not None and is_secret_record(topic, decoded):
         record["value"] = MASK

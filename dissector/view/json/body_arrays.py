@@ -19,6 +19,7 @@ class BodyArrays(NamedTuple):
         state: State of each field.
         batches: [3, batches]: start and end address of each payload, and its base offset.
         header_fields: `HEADER_FIELDS`.
+        signs: `Logins.signs`.
     """
 
     messages: I64Table
@@ -27,6 +28,7 @@ class BodyArrays(NamedTuple):
     state: U8
     batches: I64Table
     header_fields: I64Table
+    signs: U8
 
 
 class JsonProgramArrays(NamedTuple):

@@ -135,7 +135,8 @@ def _write_body(
             length, at = length_at(source, at, end, code[step, 1])
             if at < 0 or length < -1 or length > end - at:
                 return SLOW_PATH, to
-            if op != RECORDS and code[step, 2] != 0 and may_hold_credential(source, at, length):
+            is_checked = op != RECORDS and code[step, 2] != 0
+            if is_checked and may_hold_credential(source, at, length, bodies.signs):
                 return SLOW_PATH, to
             if length < 0:
                 to = write_fragment(NULL, text, to)

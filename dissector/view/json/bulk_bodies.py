@@ -24,6 +24,7 @@ from dissector.engine.records.record_decoder import check_records
 from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, slice_columns
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
+from dissector.engine.tables.logins import signs_of
 from dissector.kernel.arrays import Buffers
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import is_secret_topic
@@ -49,7 +50,9 @@ PORTION_RECORDS = 20_000
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
 
 
-def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Iterator[Columns]:
+def with_bodies(
+    table: Exchanges, columns: Columns, show_secrets: bool, names: TopicNames | None = None
+) -> Iterator[Columns]:
     """
     Yield columns of exchanges with the columns of their bodies appended, some rows at a time.
 
@@ -59,8 +62,9 @@ def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Itera
         table: The exchanges.
         columns: The columns of these exchanges.
         show_secrets: Whether passwords, tokens and salts are shown.
+        names: The known names of topic ids.
     """
-    bodies = BodyWriter(table, show_secrets)
+    bodies = BodyWriter(table, show_secrets, names or TopicNames())
     for until, arena in bodies.records.portions(len(table)):
         while bodies.row < until:
             first = bodies.row
@@ -72,7 +76,7 @@ def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Itera
 class _WindowBatches:
     """The batches of a window, as arrays for the kernel."""
 
-    def __init__(self, table: Exchanges, show_secrets: bool) -> None:
+    def __init__(self, table: Exchanges, show_secrets: bool, names: TopicNames) -> None:
         self._table = table
         self._record_fields: RecordFields = locate_records(table)
         fields = self._record_fields
@@ -87,7 +91,8 @@ class _WindowBatches:
         batches = self._batches
         self.state = batches.state
         if not show_secrets:
-            is_secret = np.array([is_secret_topic(topic) for topic in fields.topics], np.bool_)
+            topics = map(names.name, fields.topics)
+            is_secret = np.array([is_secret_topic(topic) for topic in topics], np.bool_)
             batches.state[is_secret[fields.topic]] = UNDECIDED
         is_large = (batches.end - batches.payload_start >= SMALL_BYTES) & (
             batches.attributes & CODEC_MASK == 0
@@ -145,11 +150,12 @@ class BodyWriter:
         row: The next exchange.
     """
 
-    def __init__(self, table: Exchanges, show_secrets: bool) -> None:
+    def __init__(self, table: Exchanges, show_secrets: bool, names: TopicNames) -> None:
         self._table = table
         self._show_secrets = show_secrets
+        self._names = names
         self.row = 0
-        self.records = _WindowBatches(table, show_secrets)
+        self.records = _WindowBatches(table, show_secrets, names)
         programs = body_programs(show_secrets)
         self._messages = np.zeros((2 * len(table), 3), np.int64)
         for side, kind in enumerate(KINDS):
@@ -165,7 +171,7 @@ class BodyWriter:
         window = table.data, table.carry_over, arena
         bodies = (
             *(self._messages, records.first_field, records.fields, records.state),
-            *(records.batches, _HEADER_FIELDS),
+            *(records.batches, _HEADER_FIELDS, signs_of(table)),
         )
         stack, tag_slots = (
             np.zeros((loop.DEPTH, 2), np.int64),
@@ -205,7 +211,7 @@ class BodyWriter:
 
     def decode_body(self, row: int, side: int) -> bytes:
         """Return one body as text; empty without one."""
-        exchange = Exchange(self._table, row, capture="", client="", broker="", names=TopicNames())
+        exchange = Exchange(self._table, row, capture="", client="", broker="", names=self._names)
         message = exchange.response if side else exchange.request
         text = body_text(message, exchange.request, show_secrets=self._show_secrets)
         return (text or "").encode()

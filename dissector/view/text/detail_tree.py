@@ -23,6 +23,8 @@ from dissector.protocol.embedded.masking import (
 from dissector.protocol.embedded.own_topics import DecodedRecord, decode_record
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.sasl_tokens import decode_token
+from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic, masked_settings
+from dissector.protocol.login_secrets import knowing
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.spans import Span, spans
@@ -258,7 +260,8 @@ class _DetailTree:
                 return None
             return lambda: self.embedded(each, block, base + span.end - len(each.data))
 
-        masked = () if self.show_secrets else secret_spans(root)
+        with knowing(self.message.known_secrets):
+            masked = () if self.show_secrets else secret_spans(root)
         options = NodeOptions(found.name, self.topic_name, block, base, masked, nested)
         version = f" v{found.written_version}"
         return [
@@ -276,7 +279,7 @@ class _DetailTree:
         request = enveloped_request(self.request)
         inner = replace(
             self,
-            message=message,
+            message=replace(message, known_secrets=self.message.known_secrets),
             request=request,
             block=block or self.block,
             base=base,
@@ -292,6 +295,10 @@ class _DetailTree:
         def annotate(
             record: AnyRecord, control: bool, place_of: Callable[[str], Place | None]
         ) -> tuple[bool, list[TreeNode]]:
+            if topic is not None and is_settings_topic(topic) and not control:
+                value = record.value
+                hides = not self.show_secrets and masked_settings(record.key, value) is not value
+                return hides, []
             if control:
                 found: DecodedRecord | None = decode_control(record.key, record.value)
             else:

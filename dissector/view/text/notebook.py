@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from dissector.protocol.embedded.masking import mask_texts
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def message_html(message: Message, **context: Any) -> str:
 
 def exchange_html(exchange: Exchange) -> str:
     """Return the columns of `pairs`, and the fields of both messages; secrets are masked."""
-    facts = facts_html(repr(exchange).strip("<>"), exchange.row())
+    row = mask_texts(exchange.row(), exchange.known_secrets)
+    facts = facts_html(repr(exchange).strip("<>"), row)
     request = exchange.request
     trees = (
         message_html(

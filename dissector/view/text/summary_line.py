@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dissector.protocol.embedded.masking import mask_texts
 from dissector.protocol.messages import Message
 from dissector.view.text.colors import PLAIN, row_color
 from dissector.view.text.escape import escaped
@@ -35,6 +36,7 @@ class MessageSummary:
         latency_ms: Time since the request of a response.
         note: A remark, such as `no response`.
         problems: Number of problems.
+        show_secrets: Whether credentials in names are shown.
     """
 
     message: Message
@@ -49,6 +51,7 @@ class MessageSummary:
     latency_ms: float | None = None
     note: str = ""
     problems: int = 0
+    show_secrets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +106,12 @@ def version_text(version: int) -> str:
 def _details(summary: MessageSummary) -> list[str]:
     message = summary.message
     details = [] if message.correlation_id is None else [f"id {message.correlation_id}"]
-    if message.client_id is not None:
-        details.append(escaped(message.client_id))
-    details += [topic_names(summary.topics)] if summary.topics else []
+    client_id, topics = message.client_id, summary.topics
+    if not summary.show_secrets:
+        client_id, topics = mask_texts([client_id, list(topics)], message.known_secrets)
+    if client_id is not None:
+        details.append(escaped(client_id))
+    details += [topic_names(topics)] if topics else []
     details += [error_names(summary.errors)] if summary.errors else []
     details += [] if summary.latency_ms is None else [latency_text(summary.latency_ms)]
     details += [summary.note] if summary.note else []

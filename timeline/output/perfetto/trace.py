@@ -11,7 +11,6 @@ Source: https://perfetto.dev/docs/reference/synthetic-track-event
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
 from timeline.events.event import Event
-from timeline.events.words import masked, ranges
+from timeline.events.words import mask_of, ranges
 from timeline.output.perfetto.exchange_slices import ExchangeSlices
 from timeline.output.perfetto.flows import FlowFinder
 from timeline.output.perfetto.packets import BEGIN, END, INSTANT, clock_packet, event_packet
@@ -62,7 +61,7 @@ class Trace:
             chosen: Selects rows of exchanges in a window; None for all.
             show_secrets: Show credentials in names instead of masks.
         """
-        mask = partial(masked, show_secrets=show_secrets)
+        mask = mask_of(capture, show_secrets)
         self._capture, self._write, self._chosen, self._mask = capture, write, chosen, mask
         self._tracks = Tracks(write)
         self._slices = ExchangeSlices(self._tracks, write, mask)

@@ -42,6 +42,7 @@ from dissector.engine.correlation.objects.recognition import (
 )
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
 from dissector.protocol.headers import SASL_HANDSHAKE
+from dissector.protocol.messages import decode_response
 
 MAX_TOKEN_BYTES = 1 << 20
 
@@ -80,6 +81,7 @@ class ConnectionCorrelator:
         "_emit",
         "_expects_tokens",
         "_highest_id",
+        "_in_login",
         "_now_ns",
         "_requests",
         "barriers",
@@ -122,6 +124,7 @@ class ConnectionCorrelator:
         self.ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
         self._delayed: deque[_Piece] = deque()
         self._expects_tokens = False
+        self._in_login = False
         # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
         self._now_ns = 0
@@ -151,7 +154,8 @@ class ConnectionCorrelator:
     @property
     def needs_slow_path(self) -> bool:
         """Whether there are SASL tokens or delayed bytes, which the fast path lacks."""
-        return self._expects_tokens or self._requests.has_tokens or bool(self._delayed)
+        in_login = self._expects_tokens or self._in_login
+        return in_login or self._requests.has_tokens or bool(self._delayed)
 
     def add_data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
         """Add the next bytes of one side."""
@@ -298,8 +302,11 @@ class ConnectionCorrelator:
             self._queue_frame(frame)
 
     def _queue_frame(self, frame: Frame) -> None:
-        is_token = frame.side == self.client and self._is_token(frame)
-        self.ready_frames[frame.side].append(frame._replace(token=True) if is_token else frame)
+        if frame.side == self.client:
+            is_token = self._is_token(frame)
+            frame = frame._replace(token=is_token, in_login=self._in_login and not is_token)
+            self._in_login |= self._expects_tokens
+        self.ready_frames[frame.side].append(frame)
 
     def _is_token(self, frame: Frame) -> bool:
         """Recognise raw SASL tokens: they follow SaslHandshake v0, until the next Kafka request."""
@@ -307,6 +314,22 @@ class ConnectionCorrelator:
             return True
         self._expects_tokens = frame.data[:4] == _HANDSHAKE_V0
         return False
+
+    def may_be_token(self, frame: Frame) -> bool:
+        """Return whether a frame of the client is, or may be, a raw SASL token."""
+        return frame.token or (frame.in_login and self._in_login)
+
+    def _end_login(self, request: Frame, response: Frame | None) -> None:
+        """
+        End the login with the first request whose response fits.
+
+        Until then a frame that looks like a request may be a token with these bytes, which is
+        secret. Another SaslHandshake begins a login.
+        """
+        if response is None or not (request.in_login and self._in_login):
+            return
+        if request.data[:4] != _HANDSHAKE_V0 and fits(request.data, response):
+            self._in_login = False
 
     def set_kafka(self, client: int) -> None:
         """Treat the connection as Kafka with this client."""
@@ -376,7 +399,8 @@ class ConnectionCorrelator:
             )
         if not frame.token and not is_response_due(frame.data):
             self._requests.suppress(frame)
-            self._emit(ExchangeRow(self.connection, NO_RESPONSE, frame.side, frame, None))
+            is_token = self.may_be_token(frame)
+            self._emit(ExchangeRow(self.connection, NO_RESPONSE, frame.side, frame, None, is_token))
             return
         for dropped in self._requests.add(frame):
             self._emit_request(UNANSWERED, dropped)
@@ -395,4 +419,15 @@ class ConnectionCorrelator:
         self, status: int, request: OpenRequest, response: Frame | None = None
     ) -> None:
         frame = request.frame
-        self._emit(ExchangeRow(self.connection, status, frame.side, frame, response, frame.token))
+        self._end_login(frame, response)
+        is_token = self.may_be_token(frame)
+        self._emit(ExchangeRow(self.connection, status, frame.side, frame, response, is_token))
+
+
+def fits(request: bytes, response: Frame) -> bool:
+    """Return whether a response with a request's id can be its response, as far as captured."""
+    if len(response.data) != response.size:
+        return True
+    key, version = (int.from_bytes(request[at : at + 2], "big", signed=True) for at in (0, 2))
+    message = decode_response(response.data, key, version)
+    return message.schema is None or frame_checks.is_exact(message) or message.is_assumed

@@ -43,6 +43,8 @@ class Frame(NamedTuple):
         broken_off: Whether the stream ended within the frame.
         entry: Its entry in the state tables, which is retained until the frame is emitted; -1
             without one.
+        in_login: Whether it looks like a request, but may be a raw SASL token: no response has
+            shown that the login is over.
     """
 
     side: int
@@ -54,6 +56,7 @@ class Frame(NamedTuple):
     token: bool = False
     broken_off: bool = False
     entry: int = -1
+    in_login: bool = False
 
 
 class PacketEnd(NamedTuple):

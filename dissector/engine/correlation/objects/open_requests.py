@@ -135,8 +135,8 @@ class OpenRequests:
         request = OpenRequest(self._next_number, frame, key, version, correlation_id)
         self._next_number += 1
         self._by_age[request.number] = request
+        self.tokens_seen |= frame.token or frame.in_login
         if frame.token:
-            self.tokens_seen = True
             self._tokens = self._tokens or deque()
             self._tokens.append(request)
         elif len(frame.data) >= 8:
