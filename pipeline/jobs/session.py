@@ -24,8 +24,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from dissector.errors import PipelineError, UsageError
-from pipeline.jobs.cluster import require_master, require_worker
 from pipeline.jobs.java_home import find_java
+from pipeline.jobs.spark_cluster import require_master, require_worker
 from pipeline.storage.filesystems import is_uri
 from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING
 
@@ -101,7 +101,7 @@ def open_session(
 
     Raises:
         UsageError: No suitable Java exists, or a setting is invalid.
-        PipelineError: Spark does not start, no worker takes a task (`cluster`), or the work fails.
+        PipelineError: Spark does not start, no worker takes a task (`spark_cluster`), or the work fails.
     """
     overrides = dict(settings or {})
     if _is_submitted():

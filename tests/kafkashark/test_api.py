@@ -8,9 +8,7 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from shutil import copy
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -18,12 +16,9 @@ import conform
 import dissector
 import kafkashark
 import replay
-from tests.definitions import vendor
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SECTION = README.split("## From Python\n")[1].split("\n## ")[0]
-BLOCKS = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 HEAVY = "asyncio confluent_kafka construct numpy pandas polars pyarrow pyspark typer"
 
 
@@ -109,20 +104,6 @@ def test_the_module_is_the_command() -> None:
         check=True,
     )
     assert run.stdout.startswith("Heartbeat request v0")
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_examples_of_readme_run(
-    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _imported(block) <= {*kafkashark.__all__}
-    monkeypatch.chdir(tmp_path)
-    copy(ROOT / "captures/kafka4-librdkafka-acks.pcap", tmp_path / "a.pcap")
-    fields = {"transactional_id": None, "acks": 1, "timeout_ms": 1, "topic_data": []}
-    given: dict[str, Any] = {"body": kafkashark.codec(0, 9, "request").build(fields)}
-    vendor(tmp_path / "kafka-clients-5.0.0.jar")
-    # The mock responds differently from Kafka 4: only names and calls are checked here.
-    exec(block.replace("new-broker:9092", "mock").replace("assert report.passed, ", ""), given)
 
 
 def test_docs_import_public_names() -> None:

@@ -11,12 +11,14 @@ from pyspark.sql import SparkSession
 from pipeline.cli import pipeline
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.query import views
+from pipeline.jobs.session import open_session
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/pipeline.md").read_text()
 QUERIES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
 def test_every_documented_option_exists() -> None:
@@ -47,3 +49,19 @@ def test_the_queries_run(spark: SparkSession, tmp_path: Path) -> None:
     assert any(row["error"] == "MEMBER_ID_REQUIRED" for row in errors)
     assert any(row["topic"] == "demo.orders" and row["bytes"] > 0 for row in written)
     assert health[0]["all"] > 10
+
+
+@pytest.mark.spark
+def test_the_python_examples_run(
+    without_session: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "captures").symlink_to(ROOT / "captures")
+    of_queries, of_source = BLOCKS
+    exec(of_queries, {"OUT": "tables", "QUERIES": QUERIES})
+    assert capsys.readouterr().out.count("+--") >= len(QUERIES)
+    with open_session("local[1]") as spark:
+        exec(of_source, {"spark": spark})

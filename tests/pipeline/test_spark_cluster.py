@@ -25,11 +25,11 @@ from pyspark.sql.functions import count
 
 from dissector.errors import PipelineError, UsageError
 from pipeline import register
-from pipeline.jobs.cluster import WORKER_SECONDS_SETTING
 from pipeline.jobs.java_home import find_java
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.query import read
 from pipeline.jobs.session import FAST_STARTUP_OPTION, open_session, spark_errors
+from pipeline.jobs.spark_cluster import WORKER_SECONDS_SETTING
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.pipeline.command_tables import assert_same, tables_of
