@@ -48,7 +48,7 @@ def _find_regions(
             for finding in by_packet.get(number, ()):
                 start = int(packets.start[row])
                 data = packets.data[start : start + int(packets.captured[row])].tobytes()
-                region = _region(finding, data, packets.base + start)
+                region = _region(finding, data, packets.position(row))
                 if region and _matches_file(paths[int(packets.file[row])], finding, region):
                     found[finding] = region
         if packets.first + len(packets) > last:

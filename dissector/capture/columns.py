@@ -36,6 +36,10 @@ NO_BARRIER = (NEVER, NEVER)
 """The barriers of a connection without waiting data."""
 
 
+SEVERAL = -1
+"""Index of the path of a window with packets of several files, merged by time."""
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Packets:
     """
@@ -49,17 +53,18 @@ class Packets:
         captured: Number of bytes that were captured.
         original: Length on the wire, bytes.
         link: The LINKTYPE_ value. Source: https://www.tcpdump.org/linktypes.html
-        file: Index of the packet's path.
+        file: Index of the packet's path, in the order in which the paths were given.
         problems: Damage found in the files while this window was read: the file's name, and the
             error with its position in the (decompressed) file.
-        path_index: Index of the path of the window, which may have no packets.
-        base: Offset of `data` in the (decompressed) file.
+        path_index: Index of the path of the window, which may have no packets; or SEVERAL.
+        base: Offset of `data` in the (decompressed) file; of SEVERAL, see `bases`.
         is_live: Whether the packets come from a pipe, which may deliver more at any time.
         file_bytes: Bytes read so far of all files, as stored (compressed or not).
         tls_secrets: TLS key logs in the files; no output shows their secrets.
         spans: The undamaged parts of `data`: begin, end, and whether they are pcapng.
         break_position: The first byte of the (decompressed) file in the window that is damaged, or
             begins the header of another file in it; None without one.
+        bases: Of SEVERAL, for each packet what `base` is for others.
     """
 
     data: Bytes
@@ -78,9 +83,15 @@ class Packets:
     tls_secrets: list[bytes] = field(default_factory=list, repr=False)
     spans: list[tuple[int, int, bool]] = field(default_factory=list)
     break_position: int | None = None
+    bases: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def position(self, row: int) -> int:
+        """Return the offset of a packet's first byte in its (decompressed) file."""
+        base = self.base if self.bases is None else int(self.bases[row])
+        return base + int(self.start[row])
 
 
 @dataclass(slots=True, eq=False, repr=False)

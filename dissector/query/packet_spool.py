@@ -30,6 +30,7 @@ class PacketSpool:
     """
 
     is_rereadable = True
+    is_appended = True
 
     def __init__(self) -> None:
         self._file: Any = tempfile.SpooledTemporaryFile(_MEMORY_BYTES)  # noqa: SIM115
@@ -127,6 +128,7 @@ class FollowedSpool:
     """Packets of a spool, present and future, until it is stopped."""
 
     is_rereadable = False
+    is_appended = True
 
     def __init__(self, spool: PacketSpool) -> None:
         self._spool = spool

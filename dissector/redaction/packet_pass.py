@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Packets, Segments
+from dissector.capture.columns import SEVERAL, Packets, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.iana_numbers import ETHERNET
@@ -43,11 +43,12 @@ def write_redacted(
         stop: Ends the writing.
     """
     written = _PacketPass(redaction, reading, CaptureWriter(file))
-    layers, total, sections = Layers(decode_as=reading.options.decode_as), 0, 0
+    layers, total, sections = Layers(decode_as=reading.options.decode_as), 0, set[int]()
     for window in read_packets(paths, stop=stop):
-        while sections <= window.path_index:
+        # Files that are merged by time share a section.
+        if window.path_index not in sections and SEVERAL not in sections:
             written.out.start_section()
-            sections += 1
+            sections.add(window.path_index)
         segments = layers.segments(window)
         written.write(window, segments, flows.passing(segments))
         total += len(window)

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from dissector.capture.columns import Int64s
 from dissector.capture.packets.decode_as import tunnel_ports
-from dissector.engine.reading.segment_source import FileNames
+from dissector.engine.reading.packet_files import FileNames
 from dissector.errors import PipelineError, UsageError
 from dissector.protocol.definitions.schemas import Schemas
 from pipeline.jobs.local_job import plan_ranges

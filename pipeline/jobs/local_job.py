@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.capture.columns import Int64s
-from dissector.engine.reading.segment_source import FileNames
+from dissector.engine.reading.packet_files import FileNames
 from pipeline.split.byte_ranges import RANGE_BYTES, Range, misplaced, placed_ranges, ranges_of
 from pipeline.split.collection import Collection
 from pipeline.split.connection_index import (

@@ -101,7 +101,8 @@ def open_session(
 
     Raises:
         UsageError: No suitable Java exists, or a setting is invalid.
-        PipelineError: Spark does not start, no worker takes a task (`spark_cluster`), or the work fails.
+        PipelineError: Spark does not start, no worker takes a task (`spark_cluster`), or the
+            work fails.
     """
     overrides = dict(settings or {})
     if _is_submitted():

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.capture.columns import Int64s
-from dissector.engine.reading.segment_source import FileNames
+from dissector.engine.reading.packet_files import FileNames
 from pipeline.jobs.worker import freeze_garbage
 from pipeline.split import connection_index as indexing
 from pipeline.split.byte_ranges import Range, RangeScan

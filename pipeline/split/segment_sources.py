@@ -10,7 +10,8 @@ import pyarrow as pa
 from dissector.capture.columns import Int64s, Packets, Segments
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.capture.packets.layers import Layers
-from dissector.engine.reading.segment_source import FileNames, FileProblems
+from dissector.engine.reading.packet_files import FileNames
+from dissector.engine.reading.segment_source import FileProblems
 from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_keys import KeySet
 from pipeline.split.range_reader import RangeReader

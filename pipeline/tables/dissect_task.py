@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from dissector.capture.columns import Int64s
-from dissector.engine.reading.segment_source import FileNames
+from dissector.engine.reading.packet_files import FileNames
 from pipeline.split.byte_ranges import Range
 from pipeline.split.segment_sources import RangeSource
 from pipeline.tables.incremental import IncrementalDissection, first_packet_rows

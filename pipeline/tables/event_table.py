@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.engine.reading.capture import Capture, Reading, Window
-from dissector.engine.reading.segment_source import FileNames
+from dissector.engine.reading.packet_files import FileNames
 from dissector.protocol.context import iterate_under
 from pipeline.split.byte_ranges import Range
 from pipeline.split.segment_sources import CollectionSource, ShardSource

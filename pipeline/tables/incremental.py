@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dissector.capture.tcp.tables.connection_table import ConnectionTable
 from dissector.engine.reading.capture import Reading
-from dissector.engine.reading.segment_source import FileNames
+from dissector.engine.reading.packet_files import FileNames
 from pipeline.split.segment_sources import ShardSource
 from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
 

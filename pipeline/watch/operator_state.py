@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from dissector.engine.reading.segment_source import FileNames
+from dissector.engine.reading.packet_files import FileNames
 from pipeline.split.shards import merge_segments, renumbered
 from pipeline.split.split_fragments import SplitDatagrams
 from pipeline.split.task_spill import TaskOutputWriter, read_shards

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from dissector.engine.reading.packet_files import ranges as ranges
 from dissector.protocol.embedded.masking import mask_texts
 
 if TYPE_CHECKING:
@@ -66,20 +67,6 @@ def listed(items: Iterable[str]) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 member`, `2 members`."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
-
-
-def ranges(numbers: Iterable[int], most: int | None = None) -> str:
-    """Return numbers as ranges: `0-2,5`; of more than `most` ranges the first ones and the last."""
-    found: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    texts = [str(low) if low == high else f"{low}-{high}" for low, high in found]
-    if most is not None and len(texts) > most:
-        texts = [*texts[: most - 2], "...", texts[-1]]
-    return ",".join(texts)
 
 
 def partitions_text(partitions: Mapping[str, Iterable[int]]) -> str:

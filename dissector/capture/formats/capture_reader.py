@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import chain, repeat
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +12,13 @@ import numpy as np
 
 from dissector.capture.columns import Bytes, Packets
 from dissector.capture.formats.byte_source import ByteSource, StopSignal
+from dissector.capture.formats.file_merge import FileMerge
+from dissector.capture.formats.file_order import (
+    FileBegin,
+    TimeCheck,
+    in_order,
+    repeated_files,
+)
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.formats.packet_rows import CAPTURED, ORIGINAL, START, TIME, PacketRows
 from dissector.capture.formats.pcap import HEADER_BYTES, is_pcap
@@ -60,9 +68,11 @@ def read_packets(
     inputs: Inputs | None = None,
 ) -> Iterator[Packets]:
     """
-    Read capture files, one after another, as one capture.
+    Read capture files as one capture, in time order.
 
-    pcap and pcapng, compressed or not, are recognised by content, whatever their names.
+    pcap and pcapng, compressed or not, are recognised by content, whatever their names. Files are
+    read in the order of their first packets, and merged by time where they overlap. What can't be
+    opened in advance, such as a pipe, keeps its place.
 
     Args:
         paths: `-` is standard input.
@@ -83,28 +93,64 @@ def read_packets(
             the first packet of the first one is yielded.
     """
     names = [str(path) for path in paths]
-    if len(names) > 1:
-        for name in names:
-            if is_rereadable(name, inputs):
-                _check_is_capture(name, inputs)
-    first = file_bytes = 0
-    buffers = BufferPool()
+    buffers, file_bytes = BufferPool(), [0] * len(names)
+    groups = _groups(names, inputs)
     sizes = chain((first_window_bytes or window_bytes,), repeat(window_bytes))
-    for number, name in enumerate(names):
-        if number and stop is not None and stop.is_requested:
+
+    def windows_of(number: int) -> Iterator[Packets]:
+        if number != first_number and stop is not None and stop.is_requested:
             return
-        source = ByteSource(name, stdin, stop, inputs)
-        try:
-            for packets in _windows(source, number, first, sizes, buffers):
-                first = packets.first + len(packets)
-                packets.file_bytes = file_bytes + source.file_bytes
-                has_news = len(packets) or packets.problems or packets.tls_secrets
-                if has_news or packets.is_live or every_block:
-                    yield packets
+        with closing(ByteSource(names[number], stdin, stop, inputs)) as source:
+            shares = (merge.window_bytes(size) for size in sizes)
+            for packets in _windows(source, number, 0, shares, buffers):
+                file_bytes[number] = source.file_bytes
+                yield packets
                 del packets
-        finally:
-            source.close()
-        file_bytes += source.file_bytes
+
+    first, first_number = 0, groups[0][0].number if groups else 0
+    repeated, check = repeated_files(names) if len(names) > 1 else [], TimeCheck(names)
+    for group in groups:
+        merge = FileMerge(group, windows_of)
+        for packets in merge.windows():
+            packets.first = first
+            first += len(packets)
+            packets.file_bytes = sum(file_bytes)
+            if len(names) > 1:
+                packets.problems = [*repeated, *check.problems(packets), *packets.problems]
+                repeated = []
+            has_news = len(packets) or packets.problems or packets.tls_secrets
+            if has_news or packets.is_live or every_block:
+                yield packets
+            del packets
+
+
+def _groups(names: Sequence[str], inputs: Inputs | None) -> list[list[FileBegin]]:
+    """Return the files in the order of reading; see `in_order`."""
+    if len(names) == 1:
+        return [[FileBegin(0, None)]]
+    return list(
+        in_order(
+            names,
+            lambda name: is_rereadable(name, inputs) and not _is_appended(name, inputs),
+            lambda name: _first_time(name, inputs),
+        )
+    )
+
+
+def _is_appended(name: str, inputs: Inputs | None) -> bool:
+    return bool(inputs and name in inputs and inputs[name].is_appended)
+
+
+def _first_time(name: str, inputs: Inputs | None) -> int | None:
+    """
+    Return the time of the first packet of a file; None without one.
+
+    Raises:
+        CaptureError: It can't be opened, or is not a capture.
+    """
+    with closing(ByteSource(name, inputs=inputs)) as source:
+        windows = _windows(source, 0, 0, repeat(_GROWTH_BYTES), BufferPool())
+        return next((int(each.time_ns[0]) for each in windows if len(each)), None)
 
 
 def read_tls_secrets(paths: Sequence[str | Path], inputs: Inputs | None = None) -> Iterator[bytes]:
@@ -136,14 +182,6 @@ def _is_pcapng(name: str, inputs: Inputs | None) -> bool:
     source = ByteSource(name, inputs=inputs)
     try:
         return _read_head(source).startswith(MAGIC)
-    finally:
-        source.close()
-
-
-def _check_is_capture(name: str, inputs: Inputs | None) -> None:
-    source = ByteSource(name, inputs=inputs)
-    try:
-        _detect_format(source, _read_head(source))
     finally:
         source.close()
 

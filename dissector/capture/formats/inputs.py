@@ -14,9 +14,11 @@ class Input(Protocol):
 
     Attributes:
         is_rereadable: Whether it can be opened more than once.
+        is_appended: Whether its packets follow those of the files before it, whatever their times.
     """
 
     is_rereadable: bool
+    is_appended: bool = False
 
     def open(self) -> BinaryIO | io.RawIOBase:
         """Return a file at the first byte; closing it leaves the caller's file open."""
@@ -60,6 +62,7 @@ class BytesInput:
     """The content of a capture file, in memory."""
 
     is_rereadable = True
+    is_appended = False
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
         self._data = bytes(data)
@@ -76,6 +79,8 @@ class FileInput:
     Attributes:
         is_rereadable: Whether it is seekable; others can be read once only.
     """
+
+    is_appended = False
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

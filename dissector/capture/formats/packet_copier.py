@@ -1,7 +1,8 @@
 """
 Writes selected packets of captures to one pcapng file, with a section for each capture.
 
-Blocks of pcapng are copied unchanged, with times, interfaces, comments and secrets.
+Blocks of pcapng are copied unchanged, with times, interfaces, comments and secrets. From the first
+packet on where captures overlap in time, there is one section for all, with packets in time order.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 """
@@ -15,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Bytes, Int32s, Int64s, Packets
+from dissector.capture.columns import SEVERAL, Bytes, Int64s, Packets
 from dissector.capture.formats.capture_reader import read_file_head
 from dissector.capture.formats.packet_copy_kernel import (
     AT,
@@ -36,8 +37,10 @@ from dissector.capture.formats.pcapng import (
     INTERFACE,
     MAGIC,
     OBSOLETE,
+    SECRETS,
     SECTION,
     SIMPLE,
+    TLS_KEY_LOG,
     Interface,
     read_interface,
 )
@@ -64,68 +67,51 @@ class PacketCopier:
         self.copied = 0
         self._paths = paths
         self._file = file
-        self._path_index = -1
-        self._is_own_section = False
-        self._links: dict[int, int] = {}
+        self._started: list[int] = []
+        self._is_merged = False
+        self._own: _OwnSection | None = None
         self._order = "<"
         self._interfaces: list[Interface] = []
 
     def write(self, packets: Packets, keep: NDArray[np.bool_]) -> None:
         """Write the chosen packets of a window, and the blocks that describe them."""
-        while self._path_index < packets.path_index:
-            self._start_file(self._path_index + 1)
         self.copied += int(keep.sum())
+        if packets.path_index == SEVERAL and not self._is_merged:
+            self._is_merged, self._own = True, _OwnSection(self._file)
+        if self._is_merged:
+            self._own_section().write_secrets(packets.tls_secrets)
+            self._own_section().write(packets, keep, slice(None))
+            return
+        if packets.path_index not in self._started:
+            self._start_file(packets.path_index)
         for begin, end, is_pcapng in packets.spans:
             rows = slice(*np.searchsorted(packets.start, (begin, end)).tolist())
-            columns = (packets.time_ns, packets.start, packets.captured, packets.original, keep)
-            table = PacketTable._make(np.ascontiguousarray(each[rows]) for each in columns)
             if is_pcapng:
-                self._copy_blocks(packets.data[:end], table, begin)
+                self._copy_blocks(packets.data[:end], _table(packets, keep, rows), begin)
             elif keep[rows].any():
-                self._write_packets(packets.data, table, packets.link[rows], keep[rows])
-
-    def _write_packets(
-        self, data: Bytes, table: PacketTable, links: Int32s, keep: NDArray[np.bool_]
-    ) -> None:
-        """Write packets of pcap, each link type as an interface."""
-        numbers = np.zeros(len(keep), np.int64)
-        for link in np.unique(links[keep]).tolist():
-            numbers[links == link] = self._start_interface(link)
-        room = int(np.asarray(table.captured)[keep].sum()) + ENHANCED_EXTRA_BYTES * int(keep.sum())
-        out = np.empty(room, np.uint8)
-        self._file.write(out[: write_packets(data, table, numbers, out)].data)
+                self._own_section().write(packets, keep, rows)
 
     def finish(self) -> None:
         """Write the sections of captures without packets."""
-        while self._path_index < len(self._paths) - 1:
-            self._start_file(self._path_index + 1)
+        for index in range(0 if self._is_merged else len(self._paths)):
+            if index not in self._started:
+                self._start_file(index)
 
     def _start_file(self, index: int) -> None:
-        self._path_index = index
-        self._links = {}
+        self._started.append(index)
+        self._own = None
         head = read_file_head(self._paths[index])
-        self._is_own_section = False
         if not head.startswith(MAGIC):
-            self._start_section()
-            self._start_interface(*file_header(head))
+            self._own_section().interface(*file_header(head))
 
-    def _start_section(self) -> None:
-        self._file.write(_block("<", SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
-        self._links = {}
-        self._is_own_section = True
-
-    def _start_interface(self, link: int, snap_bytes: int = 0) -> int:
-        """Describe an interface of a link type, unless there is one; return its number."""
-        if not self._is_own_section:
-            self._start_section()  # the packets of a pcap file that was joined to a pcapng file
-        if link not in self._links:
-            self._links[link] = len(self._links)
-            interface = struct.pack("<HHI", link, 0, snap_bytes) + _TIME_RESOLUTION_NS
-            self._file.write(_block("<", INTERFACE, interface))
-        return self._links[link]
+    def _own_section(self) -> _OwnSection:
+        """Return the section for packets of pcap; behind blocks of pcapng it is a new one."""
+        if self._own is None:
+            self._own = _OwnSection(self._file)
+        return self._own
 
     def _copy_blocks(self, data: Bytes, table: PacketTable, begin: int) -> None:
-        self._is_own_section = False
+        self._own = None
         state = np.zeros(3, np.int64)
         state[AT] = begin
         out = np.empty(len(data) - begin, np.uint8)
@@ -176,6 +162,45 @@ class PacketCopier:
         head = (0, ticks >> 32, ticks & 0xFFFFFFFF, captured, int(table.original[packet]))
         body = struct.pack(f"{self._order}5I", *head) + bytes(data[start : start + captured])
         return _block(self._order, ENHANCED, body)
+
+
+class _OwnSection:
+    """A section with an interface for each link type, and times in ns."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._links: dict[int, int] = {}
+        file.write(_block("<", SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+
+    def interface(self, link: int, snap_bytes: int = 0) -> int:
+        """Describe an interface of a link type, unless there is one; return its number."""
+        if link not in self._links:
+            self._links[link] = len(self._links)
+            body = struct.pack("<HHI", link, 0, snap_bytes) + _TIME_RESOLUTION_NS
+            self._file.write(_block("<", INTERFACE, body))
+        return self._links[link]
+
+    def write_secrets(self, logs: Sequence[bytes]) -> None:
+        """Write TLS key logs."""
+        for secrets in logs:
+            head = struct.pack("<II", TLS_KEY_LOG, len(secrets))
+            self._file.write(_block("<", SECRETS, head + secrets))
+
+    def write(self, packets: Packets, keep: NDArray[np.bool_], rows: slice) -> None:
+        """Write the chosen ones of some packets of a window as blocks of their own."""
+        chosen, links = keep[rows], packets.link[rows]
+        numbers = np.zeros(len(chosen), np.int64)
+        for link in np.unique(links[chosen]).tolist():
+            numbers[links == link] = self.interface(link)
+        table = _table(packets, keep, rows)
+        room = int(packets.captured[rows][chosen].sum())
+        out = np.empty(room + ENHANCED_EXTRA_BYTES * int(chosen.sum()), np.uint8)
+        self._file.write(out[: write_packets(packets.data, table, numbers, out)].data)
+
+
+def _table(packets: Packets, keep: NDArray[np.bool_], rows: slice) -> PacketTable:
+    columns = (packets.time_ns, packets.start, packets.captured, packets.original, keep)
+    return PacketTable._make(np.ascontiguousarray(each[rows]) for each in columns)
 
 
 def _block(order: str, kind: int, body: bytes) -> bytes:

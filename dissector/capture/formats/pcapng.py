@@ -34,7 +34,7 @@ MAGIC = b"\x0a\x0d\x0d\x0a"
 SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 """Types of blocks."""
 
-_SECRETS, _TLS_KEY_LOG = 10, 0x544C534B
+SECRETS, TLS_KEY_LOG = 10, 0x544C534B
 BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 BLOCK_MIN_BYTES = 12
 _MAX_KNOWN_BLOCK = 11
@@ -203,15 +203,15 @@ class PcapngReader:
             if self._interfaces and self._interfaces[0].snap_bytes:
                 captured = min(captured, self._interfaces[0].snap_bytes)
             self._add_packet(0, None, captured, original, len(block), at + 4, base, rows)
-        elif kind == _SECRETS and room >= 8:
+        elif kind == SECRETS and room >= 8:
             self._add_secrets(block, at, base, rows)
-        elif kind in (INTERFACE, ENHANCED, OBSOLETE, SIMPLE, _SECRETS):
+        elif kind in (INTERFACE, ENHANCED, OBSOLETE, SIMPLE, SECRETS):
             rows.report("block too short for its type", base + at - 8)
 
     def _add_secrets(self, block: memoryview, at: int, base: int, rows: PacketRows) -> None:
         """Keep the content of a Decryption Secrets Block if it is a TLS key log."""
         kind, length = struct.unpack_from(f"{self._order}II", block, at)
-        if kind != _TLS_KEY_LOG:
+        if kind != TLS_KEY_LOG:
             return
         if at + 8 + length > len(block):
             rows.report("secrets longer than their block", base + at)
@@ -344,7 +344,7 @@ def _scan(
             columns.links[count] = clocks[number, _LINK]
             state[2] = time_ns
             count += 1
-        elif kind in (SECTION, INTERFACE, OBSOLETE, SIMPLE, _SECRETS):
+        elif kind in (SECTION, INTERFACE, OBSOLETE, SIMPLE, SECRETS):
             break
         at = end
         status = _INCOMPLETE

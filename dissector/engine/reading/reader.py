@@ -26,12 +26,12 @@ from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.packet_columns import PacketColumns, PacketLengths
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
+from dissector.engine.reading.packet_files import TlsSecrets
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.engine.reading.segment_source import (
     FileProblems,
     FileSource,
     SegmentSource,
-    TlsSecrets,
 )
 from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol, TypeAlias
 
-import numpy as np
-
-from dissector.capture.columns import Packets, Segments
+from dissector.capture.columns import SEVERAL, Packets, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.packets.layers import Layers
 from dissector.engine.exchanges.packet_columns import PacketLengths
+from dissector.engine.reading.packet_files import FileNames, TlsSecrets
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import Problem
 
 FileProblems: TypeAlias = list[tuple[str, Problem]]
 """Names of files, and their problems."""
-
-TlsSecrets: TypeAlias = list[bytes]
-"""Contents of key logs."""
 
 
 class SegmentSource(Protocol):
@@ -64,42 +59,8 @@ class SegmentSource(Protocol):
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""
 
-
-class FileNames:
-    """
-    Maps packets to files.
-
-    Attributes:
-        starts: The number of the first packet of each file that has any.
-        names: Their names.
-        tls_secrets: TLS key logs found in the files so far.
-    """
-
-    def __init__(self) -> None:
-        self.starts: list[int] = []
-        self.names: list[str] = []
-        self.tls_secrets: TlsSecrets = []
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """Names of the files known so far."""
-        return self.names
-
-    def add(self, first: int, name: str) -> None:
-        """Record that packets from `first` on are of a file."""
-        if not self.names or self.names[-1] != name:
-            self.starts.append(first)
-            self.names.append(name)
-
-    def file_of(self, packet: int) -> str:
-        """Return the name of the file that holds a packet."""
-        at = bisect_right(self.starts, packet) - 1
-        return self.names[max(at, 0)]
-
-    def files_of(self, packets: Ints) -> Coded:
-        """Return the names of the files that hold packets."""
-        at = np.searchsorted(self.starts, packets, side="right") - 1
-        return Coded(np.maximum(at, 0), self.names)
+    def places_text(self, packets: Iterable[int]) -> str:
+        """Return the files of packets (from 1) with the numbers there; empty if it is one file."""
 
 
 class FileSource(FileNames):
@@ -167,5 +128,7 @@ class FileSource(FileNames):
         self.tls_secrets += packets.tls_secrets
         if self._lengths is not None:
             self._lengths.add(packets.first, packets.original)
-        if len(packets):
-            self.add(packets.first, str(self._paths[int(packets.file[0])]))
+        if packets.path_index == SEVERAL:
+            self.add_merged(packets.first, packets.file, self._paths)
+        elif len(packets):
+            self.add(packets.first, self._paths[packets.path_index])

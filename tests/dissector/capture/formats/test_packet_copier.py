@@ -112,7 +112,7 @@ def test_obsolete_packets(tmp_path: Path) -> None:
 def test_each_file_is_a_section(tmp_path: Path) -> None:
     """Also one of another byte order, and one without packets."""
     first = pcap([(NS, b"a"), (NS, b"b")])
-    second = section(">") + interface(113, order=">") + enhanced(b"c", 5, 0, ">")
+    second = section(">") + interface(113, order=">") + enhanced(b"c", 2_000_000, 0, ">")
     files = [first, pcap([]), second, pcap([])]
     again = read(tmp_path, copied(tmp_path, files, [1, 2]))
     assert [each[1] for each in again] == [b"b", b"c"]

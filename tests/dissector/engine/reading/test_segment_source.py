@@ -8,7 +8,8 @@ import numpy as np
 
 from dissector import open_capture
 from dissector.engine.reading.capture import Options, Reading
-from dissector.engine.reading.segment_source import FileNames, FileSource
+from dissector.engine.reading.packet_files import FileNames
+from dissector.engine.reading.segment_source import FileSource
 from tests.dissector.engine.reading.test_capture import crossing, write
 
 
@@ -36,3 +37,31 @@ def test_a_reading_continues_with_fed_segments(tmp_path: Path) -> None:
     first = known.first_packets(np.arange(len(known))).tolist()
     assert first == sorted(set(first))
     assert first[0] == 0
+
+
+def test_packets_of_merged_files_have_their_places() -> None:
+    names = FileNames()
+    paths = ["day/a", "day/b", "c"]
+    names.add(0, "day/a")
+    names.add_merged(3, np.array([1, 0, 1, 2], np.int32), paths)
+    names.add_merged(7, np.array([2, 2, 0], np.int32), paths)
+    names.add(10, "c")
+    of_each = [*("day/a",) * 3, "day/b", "day/a", "day/b", *("c",) * 3, "day/a", "c", "c"]
+    assert [names.file_of(packet) for packet in range(12)] == of_each
+    columns = names.files_of(np.arange(12)[::-1].copy())
+    assert [columns.values[code] for code in columns.codes] == of_each[::-1]
+    assert len(set(columns.values)) == 3
+    assert names.numbers_of(np.arange(12)).tolist() == [1, 2, 3, 1, 4, 2, 1, 2, 3, 5, 4, 5]
+    assert names.numbers_of(np.array([11, 3])).tolist() == [5, 1]
+    assert names.places_text([1, 2, 5, 4, 12]) == "a: 1-2,4; b: 1; c: 5"
+
+
+def test_files_of_one_name_are_told_apart() -> None:
+    names = FileNames()
+    names.add(0, "one/a")
+    assert names.places_text([1]) == ""
+    names.add(2, "two/a")
+    assert names.places_text([2, 3]) == "one/a: 2; two/a: 1"
+    for number in range(4):
+        names.add(3 + number, f"{number}")
+    assert names.places_text([1, 3, 4, 5, 6]) == "one/a: 1; two/a: 1; 0: 1; 2 more files"
