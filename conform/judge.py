@@ -9,7 +9,7 @@ is not judged any further (`conform.rule_budgets`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -65,6 +65,7 @@ class Judge:
         self._uncertain: Counter[tuple[int | None, str]] = Counter()
         self._connections: dict[int, ConnectionState] = {}
         self._ended_numbers: set[int] = set()
+        self._places_text: Callable[[Iterable[int]], str] | None = None
 
     def judge_capture(self, capture: Capture) -> Verdict:
         """Judge a whole capture."""
@@ -77,6 +78,7 @@ class Judge:
         reading, table = capture.reading, window.exchanges
         assert reading is not None
         self.verdict.captures = capture.paths
+        self._places_text = reading.source.places_text
         self.verdict.problems += [f"{name}: {problem}" for name, problem in window.problems]
         for number in self._connection_numbers(window):
             self._record_losses(reading, number)
@@ -105,6 +107,8 @@ class Judge:
                 for _, reporter, _ in group.members:
                     reporter.count_unjudged(reason, count)
         self._uncertain.clear()
+        if self._places_text is not None:
+            self.verdict.name_places(self._places_text)
         return self.verdict
 
     def _connection_numbers(self, window: Window) -> list[int]:

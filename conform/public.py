@@ -43,7 +43,7 @@ def conform(
     Memory does not grow with the capture: of equal findings the first three are retained in full.
 
     Args:
-        captures: Parts of one capture in time order, as for `open_capture` (names of files, file
+        captures: Parts of one capture in any order, as for `open_capture` (names of files, file
             objects, bytes, lists), or one `Capture` of it, possibly with message definitions
             (`schemas`) or fed packets, but without a filter.
         select: Ids of rules (`B01`) or letters of families (`F`), also with commas; empty: all.

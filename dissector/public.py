@@ -105,7 +105,7 @@ def open_capture(
             capture.records()  # a polars.DataFrame; see the methods of Capture
 
     Args:
-        captures: Parts of one capture (a rotated set) in time order, also in lists: names of files
+        captures: Parts of one capture (a rotated set) in any order, also in lists: names of files
             (`-` is standard input), file objects open for reading bytes, contents of files as
             bytes. Without any, packets are given to `Capture.feed`. A file object is read from its
             position, stays open, and can be read once only if it is not seekable.

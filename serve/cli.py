@@ -34,7 +34,7 @@ def serve(
         list[str],
         typer.Argument(
             metavar="CAPTURE...",
-            help="pcap or pcapng files, also compressed, in time order; - is standard input.",
+            help="pcap or pcapng files, also compressed, in any order; - is standard input.",
             show_default=False,
         ),
         READS,

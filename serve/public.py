@@ -52,7 +52,7 @@ class Cassette:
         Configure a server on loopback.
 
         Args:
-            captures: Parts of one capture in time order; same types as for `open_capture`.
+            captures: Parts of one capture in any order; same types as for `open_capture`.
             strict: Disable fallbacks, and compare produced records with the captured ones.
             upstream: `HOST:PORT[,...]` of a fallback cluster. By default the embedded broker, if
                 installed, answers requests without a captured answer, unless `strict`.

@@ -108,11 +108,10 @@ def timeline(
     events = found.events(windows)
     match form:
         case "text":
-            write_lines(
-                event_lines(events, lambda: source.begin_ns, terminal_width(output)), output
-            )
+            begin, width = lambda: source.begin_ns, terminal_width(output)
+            write_lines(event_lines(events, begin, width, source.places_text), output)
         case "mermaid":
-            write_lines(mermaid_lines(events), output)
+            write_lines(mermaid_lines(events, source.places_text), output)
         case "parquet":
             write_parquet([(event.row() for event in events)], event_types(), output)
         case _:

@@ -19,7 +19,7 @@ def timeline(
     Yield the events of a capture in time order, as `kafkashark timeline` does.
 
     Args:
-        captures: Files in time order that form one capture, or one `Capture` of `open_capture`.
+        captures: Files in any order that form one capture, or one `Capture` of `open_capture`.
         kinds: The kinds of events.
         ports: Treat connections on these ports as Kafka, and ignore all others.
 

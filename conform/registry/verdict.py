@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 
 from conform.registry.rank import Rank, Severity, rank_of
@@ -51,6 +51,7 @@ class Finding:
         message: `request`, `response`, or empty.
         found: The finding.
         capture: The file; empty for a live broker.
+        place: The file and the number of the packet there, if the capture is several files.
         cause: A likely common cause of findings of many rules, such as a broker that closes every
             connection; empty for an independent finding.
         request: The bytes sent to a live broker, without the size field; empty for a capture.
@@ -75,6 +76,7 @@ class Finding:
     path: str = ""
     span: tuple[int, int] | None = None
     capture: str = ""
+    place: str = ""
     cause: str = ""
     request: bytes = b""
     frame: tuple[bytes, int] | None = None
@@ -235,6 +237,14 @@ class Verdict:
         if len(kind.versions) < _MAX_VERSIONS:
             kind.versions.add(version)
         return kind if len(kind.findings) < MAX_FINDINGS_PER_KIND else None
+
+    def name_places(self, places_text: Callable[[Iterable[int]], str]) -> None:
+        """Add to findings the files of their packets, which the function returns."""
+        for kind in self.kinds.values():
+            kind.findings = [
+                each if each.packet is None else replace(each, place=places_text([each.packet]))
+                for each in kind.findings
+            ]
 
     def __iter__(self) -> Iterator[Kind]:
         """Yield the kinds of findings: the worst first, then by rule, then the most frequent."""

@@ -74,7 +74,8 @@ def location_text(finding: Finding) -> str:
     if finding.connection is not None:
         parts.append(f"connection {finding.connection}")
     if finding.packet is not None:
-        parts.append(f"packet {finding.packet}")
+        place = f" ({finding.place})" if finding.place else ""
+        parts.append(f"packet {finding.packet}{place}")
     if finding.correlation_id is not None:
         parts.append(f"id {finding.correlation_id}")
     if finding.path:

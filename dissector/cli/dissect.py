@@ -105,7 +105,7 @@ def dissect(
     has_color = table_options.has_color(color, output)
 
     def style() -> LineStyle:
-        return LineStyle(source.begin_ns, view.times, has_color)
+        return LineStyle(source.begin_ns, view.times, has_color, source.places)
 
     if form == "parquet":
         _write_fields(source, output, show_secrets)

@@ -26,7 +26,7 @@ from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.prefetch import cores
 from dissector.engine.reading.reading_notices import reading_notices
 from dissector.engine.tables.column_types import Columns
-from dissector.engine.tables.exchange_table import Exchanges
+from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
 from dissector.file_roles import READS, WRITES
@@ -46,7 +46,7 @@ Captures = Annotated[
     list[str],
     Argument(
         metavar="CAPTURE...",
-        help="pcap or pcapng files, also compressed, in time order; - is standard input.",
+        help="pcap or pcapng files, also compressed, in any order; - is standard input.",
         show_default=False,
     ),
     READS,
@@ -222,6 +222,19 @@ class Source:
         from dissector.view.tables.secret_cells import SecretCells
 
         return SecretCells(lambda: self.capture.logins, show_secrets).parts(parts)
+
+    @property
+    def places(self) -> Callable[[Ints], list[str]] | None:
+        """Returns the files of packets, with their numbers there; None for one file."""
+        reading = self.capture.reading
+        if reading is None or len(self.capture.paths) < 2:
+            return None
+        return reading.source.places_of
+
+    def places_text(self, packets: Iterable[int]) -> str:
+        """Return the files of packets, with their numbers there; empty for one file."""
+        reading = self.capture.reading
+        return "" if reading is None else reading.source.places_text(packets)
 
     def in_flight(self) -> Iterator[Exchange] | None:
         """

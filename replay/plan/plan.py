@@ -66,7 +66,7 @@ class Plan(PlannedSteps):
         Read captures, spool their exchanges, and plan the replay.
 
         Args:
-            captures: Parts of one capture in time order, as `open_capture` takes them, or one
+            captures: Parts of one capture in any order, as `open_capture` takes them, or one
                 capture of `open_capture`, with its filter, ports and key logs.
             filter: A display filter: only the exchanges that match it.
             allow: Names of APIs that are otherwise left out: deletions, reconfigurations, and

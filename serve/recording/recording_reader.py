@@ -48,7 +48,7 @@ def read_recording(
     Read captures into a recording.
 
     Args:
-        captures: Parts of one capture in time order; same types as for `open_capture`.
+        captures: Parts of one capture in any order; same types as for `open_capture`.
         ports: Kafka ports; by default Kafka is detected on all ports.
         keylogs: TLS key log files.
         decode_as: Tunnels on other UDP ports; as in `Options`.

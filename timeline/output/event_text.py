@@ -15,7 +15,10 @@ MIN_WIDTH, WIDTH = 40, 118
 
 
 def event_lines(
-    events: Iterable[Event], begin_ns: Callable[[], int], width: int | None = None
+    events: Iterable[Event],
+    begin_ns: Callable[[], int],
+    width: int | None = None,
+    places: Callable[[Iterable[int]], str] = lambda packets: "",
 ) -> Iterator[str]:
     """
     Yield the lines of events.
@@ -24,6 +27,7 @@ def event_lines(
         events: Events in time order.
         begin_ns: Returns the time of the first packet of the capture, known at the first event.
         width: Width of the terminal.
+        places: Returns the files of packets, with their numbers there; empty for one file.
     """
     wrapper = textwrap.TextWrapper(
         width=max(MIN_WIDTH, min(width or WIDTH, WIDTH)),
@@ -32,15 +36,17 @@ def event_lines(
         break_on_hyphens=False,
     )
     for event in events:
-        yield headline(event, begin_ns())
+        yield headline(event, begin_ns(), places)
         yield from wrapper.wrap(escaped(event.text))
 
 
-def headline(event: Event, begin_ns: int) -> str:
+def headline(event: Event, begin_ns: int, places: Callable[[Iterable[int]], str]) -> str:
     """Return time, kind, subject, event, cause, count, duration and packets of an event."""
     took_ns = event.end_ns - event.time_ns
     took = f", {duration(took_ns)}" if took_ns else ""
+    files = f" ({escaped(found)})" if (found := places(event.packets)) else ""
+    packets = ranges(event.packets, MAX_LISTED)
     doubt = "" if event.certain else ", uncertain"
     subject = escaped(f"{event.kind} {event.subject}  {event.title}")
     seconds = (event.time_ns - begin_ns) / 1e9
-    return f"{seconds:12.6f}  {subject}{took}{doubt}  [packets {ranges(event.packets, MAX_LISTED)}]"
+    return f"{seconds:12.6f}  {subject}{took}{doubt}  [packets {packets}{files}]"

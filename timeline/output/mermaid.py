@@ -8,7 +8,7 @@ Source: https://mermaid.js.org/syntax/sequenceDiagram.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from dissector.view.text.escape import escaped
@@ -25,8 +25,10 @@ _REPLACED = {"#": "#35;", ";": "#59;", "<": "#60;", ">": "#62;", "%": "#37;"}
 """Characters with a meaning in Mermaid, and their entity codes."""
 
 
-def mermaid_lines(events: Iterable[Event]) -> Iterator[str]:
-    """Yield the lines of a diagram of the first events."""
+def mermaid_lines(
+    events: Iterable[Event], places: Callable[[Iterable[int]], str] = lambda packets: ""
+) -> Iterator[str]:
+    """Yield the lines of a diagram of the first events; `places`: see `event_lines`."""
     rest = iter(events)
     shown = list(islice(rest, MAX_EVENTS))
     left = sum(1 for _ in rest)
@@ -36,7 +38,7 @@ def mermaid_lines(events: Iterable[Event]) -> Iterator[str]:
     for event in shown:
         arrows = [each for each in event.evidence if each not in drawn][:MAX_ARROWS]
         drawn.update(arrows)
-        body += _arrows(arrows, names)
+        body += _arrows(arrows, names, places)
         body.append(_note(event, names))
     yield "sequenceDiagram"
     for label, name in names.items():
@@ -47,8 +49,16 @@ def mermaid_lines(events: Iterable[Event]) -> Iterator[str]:
         yield f"    Note over {ends}: {counted(left, 'more event')}, -Y and --kind select"
 
 
-def _arrows(evidence: Iterable[Evidence], names: dict[str, str]) -> list[str]:
+def _arrows(
+    evidence: Iterable[Evidence],
+    names: dict[str, str],
+    places: Callable[[Iterable[int]], str],
+) -> list[str]:
     """Return the requests and responses of exchanges in packet order."""
+
+    def place(packet: int) -> str:
+        return f"(packet {packet}{', ' if (found := places([packet])) else ''}{_safe(found)})"
+
     lines = []
     for each in evidence:
         client, broker = (
@@ -57,10 +67,10 @@ def _arrows(evidence: Iterable[Evidence], names: dict[str, str]) -> list[str]:
         )
         api = _safe(each.api or ("response" if each.request_packet is None else "connect"))
         if each.request_packet is not None:
-            text = f"    {client}->>{broker}: {api} (packet {each.request_packet})"
+            text = f"    {client}->>{broker}: {api} {place(each.request_packet)}"
             lines.append((each.request_packet, text))
         if each.response_packet is not None:
-            text = f"    {broker}-->>{client}: {api} (packet {each.response_packet})"
+            text = f"    {broker}-->>{client}: {api} {place(each.response_packet)}"
             lines.append((each.response_packet, text))
     return [text for _, text in sorted(lines)]
 

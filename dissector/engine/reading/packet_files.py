@@ -126,6 +126,15 @@ class FileNames:
         found = self._before[run]
         return np.concatenate([found, np.zeros(len(self._codes) - len(found), np.int64)])
 
+    def places_of(self, packets: Ints) -> list[str]:
+        """Return the file of each packet with its number there, as `cap.pcap3: 12`."""
+        files, numbers = self.files_of(packets), self.numbers_of(packets)
+        names = [self._short(name) for name in files.values]
+        return [
+            f"{names[code]}: {number}"
+            for code, number in zip(files.codes.tolist(), numbers.tolist(), strict=True)
+        ]
+
     def places_text(self, packets: Iterable[int]) -> str:
         """
         Return the files of packets with the numbers there; empty if the capture is one file.
@@ -152,15 +161,18 @@ class FileNames:
         return last if is_distinct else name
 
 
-def ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as ranges: `1-3,7`."""
+def ranges(numbers: Iterable[int], most: int | None = None) -> str:
+    """Return numbers as ranges: `1-3,7`; of more than `most` ranges the first ones and the last."""
     spans: list[list[int]] = []
     for number in sorted(set(numbers)):
         if spans and number == spans[-1][1] + 1:
             spans[-1][1] = number
         else:
             spans.append([number, number])
-    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
+    texts = [f"{first}" if first == last else f"{first}-{last}" for first, last in spans]
+    if most is not None and len(texts) > most:
+        texts = [*texts[: most - 2], "...", texts[-1]]
+    return ",".join(texts)
 
 
 def _ranks(codes: NDArray[np.uint16]) -> Ints:

@@ -59,6 +59,9 @@ class SegmentSource(Protocol):
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""
 
+    def places_of(self, packets: Ints) -> list[str]:
+        """Return the file of each packet with its number there."""
+
     def places_text(self, packets: Iterable[int]) -> str:
         """Return the files of packets (from 1) with the numbers there; empty if it is one file."""
 

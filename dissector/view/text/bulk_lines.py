@@ -66,11 +66,12 @@ def message_lines(columns: Columns, style: LineStyle) -> Iterator[str]:
         names,
         _latencies(columns["latency_ms"]),
         _joined_texts((columns["status"], _with_gap(NOTES.get))),
+        style.places_of(packet.values),
         strict=True,
     )
     lines = (
-        f"{number:>6} {time}{end}{title}{request}{name}{latency}{note}".rstrip()
-        for number, time, end, title, request, name, latency, note in rows
+        f"{number:>6} {time}{end}{title}{request}{name}{latency}{note}".rstrip() + place
+        for number, time, end, title, request, name, latency, note, place in rows
     )
     return _in_color(lines, columns, style) if style.has_color else lines
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
+import numpy as np
+
+from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.embedded.masking import mask_texts
 from dissector.protocol.messages import Message
 from dissector.view.text.colors import PLAIN, row_color
@@ -63,17 +67,26 @@ class LineStyle:
         begin_ns: Time of the first packet, the origin of relative times.
         times: Formats times in another way.
         has_color: Whether lines with errors are coloured.
+        places: Returns the files of packets (from 0) of a capture of several files, with their
+            numbers there; None for one file.
     """
 
     begin_ns: int
     times: TimeStyle | None = None
     has_color: bool = False
+    places: Callable[[Ints], list[str]] | None = None
 
     def time(self, time_ns: int) -> str:
         """Return the time of a message."""
         if self.times is not None:
             return f"{self.times.text(time_ns):>12}"
         return f"{(time_ns - self.begin_ns) / 1e9:>12.6f}"
+
+    def places_of(self, packets: Ints) -> Iterable[str]:
+        """Return what follows the lines of packets (from 1): their files, if there are several."""
+        if self.places is None:
+            return repeat("", len(packets))
+        return (f"  [{escaped(place)}]" for place in self.places(packets - 1))
 
     def line(self, text: str, errors: object, status: str, problems: object) -> str:
         """Return a line in the colour of its message."""
@@ -88,6 +101,7 @@ def message_line(summary: MessageSummary, style: LineStyle) -> str:
     time = style.time(summary.time_ns)
     prefix = f"{summary.packet:>6} {time} {f'#{summary.connection}':>4} {endpoints}"
     line = "  ".join((f"{prefix} {_title(summary):<32}", *_details(summary))).rstrip()
+    line += next(iter(style.places_of(np.array([summary.packet]))))
     return style.line(line, summary.errors, summary.note, summary.problems)
 
 

@@ -27,7 +27,7 @@ def test_each_finding_has_a_region() -> None:
 
 
 def test_regions_in_the_second_of_two_files() -> None:
-    first = CAPTURES / "demo.pcap"
+    first = CAPTURES / "kafka4-librdkafka-shapes.pcap"
     verdict = judged_file(MOCK)
     before = regions_of(verdict)
     _, packets = packets_of(first)
