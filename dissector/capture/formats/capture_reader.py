@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, repeat
 from pathlib import Path
@@ -97,7 +97,7 @@ def read_packets(
     groups = _groups(names, inputs)
     sizes = chain((first_window_bytes or window_bytes,), repeat(window_bytes))
 
-    def windows_of(number: int) -> Iterator[Packets]:
+    def windows_of(number: int) -> Generator[Packets, None, None]:
         if number != first_number and stop is not None and stop.is_requested:
             return
         with closing(ByteSource(names[number], stdin, stop, inputs)) as source:

@@ -9,7 +9,7 @@ uses up the window of one file at least.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +28,9 @@ class FileMerge:
     """The windows of files, in time order."""
 
     def __init__(
-        self, files: Iterable[FileBegin], windows_of: Callable[[int], Iterator[Packets]]
+        self,
+        files: Iterable[FileBegin],
+        windows_of: Callable[[int], Generator[Packets, None, None]],
     ) -> None:
         """Start; `windows_of` yields the windows of a file, by its number."""
         self._waiting = deque(files)
@@ -101,7 +103,7 @@ class _OpenFile:
         windows: Its windows.
     """
 
-    def __init__(self, windows: Iterator[Packets]) -> None:
+    def __init__(self, windows: Generator[Packets, None, None]) -> None:
         self.windows = windows
         self._window: Packets | None = None
         self._keys: Int64s = np.zeros(0, np.int64)

@@ -71,7 +71,8 @@ class FileNames:
         """Return the name of the file that holds a packet."""
         run = max(bisect_right(self.starts, packet) - 1, 0)
         if run in self._merged:
-            return list(self._codes)[self._merged[run][packet - self.starts[run]]]
+            code = int(self._merged[run][packet - self.starts[run]])
+            return list(self._codes)[code]
         return self.names[run]
 
     def files_of(self, packets: Ints) -> Coded:
