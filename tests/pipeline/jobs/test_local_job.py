@@ -15,6 +15,7 @@ from pipeline.split.collection import Collection
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
+from tests.dissector.engine.correlation.objects.test_prefaces import ANSWER, HEAD, capture
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
 from tests.pipeline.command_tables import assert_same, tables_of, without_packets
 from tests.pipeline.split_captures import delayed, imperfect_packets, record_starts
@@ -54,6 +55,15 @@ def test_every_packet_may_be_its_own_range(tmp_path: Path) -> None:
     name = write(path, crossing())
     ranges = divided(name, *record_starts(path)[1:])
     assert_same(dissect_ranges(ranges, ALL, parts=3), tables_of([name], tmp_path))
+
+
+def test_the_client_before_a_proxy_is_known_in_any_division(tmp_path: Path) -> None:
+    name = capture(tmp_path / "a.pcap", HEAD, ANSWER, [5, 30])
+    ranges = divided(name, *record_starts(Path(name))[1:])
+    got = dissect_ranges(ranges, FEW, parts=2)
+    assert set(got["exchanges"]["origin"].to_pylist()) == {"CONNECT kafka-1.example.com:9092", None}
+    expected = tables_of([name], tmp_path)
+    assert_same(got, {table: expected[table] for table in FEW.tables})
 
 
 REAL = (
