@@ -33,7 +33,7 @@ from dissector.summary.version_offers import VersionOffers
 from report.gather.covered_part import Part
 from report.gather.event_digest import EventDigest
 from report.gather.extreme_exchanges import ExtremeExchanges, latency_ns, total_bytes
-from report.gather.sections import Sections
+from report.gather.guarded_sections import Sections
 from report.gather.time_bins import TimeBins
 from timeline.timeline import Timeline
 

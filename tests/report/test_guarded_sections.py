@@ -12,7 +12,7 @@ import pytest
 from conform.judge import Judge
 from dissector.engine.reading.statistics import Statistics
 from report.gather.extreme_exchanges import ExtremeExchanges
-from report.gather.sections import SectionBudget, Sections
+from report.gather.guarded_sections import SectionBudget, Sections
 from report.gather.time_bins import TimeBins
 from report.page import html_page
 from tests.corpus import FOLDER
