@@ -341,8 +341,13 @@ class Cluster(Topology):
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.ensure_future(do())
-            task.add_done_callback(lambda _: self._running.pop(key, None))
+            task.add_done_callback(lambda task: self._end(key, task))
         return await asyncio.shield(task)
+
+    def _end(self, key: object, task: asyncio.Task[Any]) -> None:
+        self._running.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # all its callers may be gone, and asyncio would print it
 
 
 def first_coordinator(response: Container) -> Container | None:
