@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from dissector.capture.columns import SEVERAL, Packets, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import read_packets
-from dissector.capture.iana_numbers import ETHERNET
+from dissector.capture.iana_numbers import ETHERNET, WIRESHARK_UPPER_PDU
 from dissector.capture.packets.layers import Layers
+from dissector.capture.packets.link_layers import link_name
 from dissector.engine.export.flow_filter import FlowFilter
 from dissector.engine.reading.reader import Reading
+from dissector.errors import UsageError
 from dissector.redaction.packets.capture_writer import CaptureWriter
 from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
@@ -91,6 +93,10 @@ class _PacketPass:
         start, captured = int(packets.start[number]), int(packets.captured[number])
         content = packets.data[start : start + captured].tobytes()
         link, original = int(packets.link[number]), int(packets.original[number])
+        if link == WIRESHARK_UPPER_PDU:
+            raise UsageError(
+                f"export --redact can't write exported PDUs (link type {link_name(link)})"
+            )
         plain = in_known_link(content, link, original)
         if plain is None:
             return None

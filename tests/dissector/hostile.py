@@ -179,6 +179,31 @@ def options(n: int) -> bytes:
     return section() + many + b"".join(blocks) + enhanced(ethernet(ipv4(tcp(b"x"))), 1)
 
 
+def damage(n: int) -> bytes:
+    """Return a file with damage behind every few packets."""
+    records = pcap([(START_NS + i * 1000, bytes(60)) for i in range(4 * n)])
+    size = 4 * 76
+    pieces = (records[24 + i * size : 24 + (i + 1) * size] for i in range(n))
+    return records[:24] + b"\xff".join(pieces)
+
+
+def false_starts(n: int) -> bytes:
+    """Return a file of bytes of which each but the last of a few seems to begin a record."""
+    almost = struct.pack("<IIII", 1, 1, 1, 1) + b"\0"
+    return pcap([(START_NS, bytes(60))]) + b"\xff" * 16 + (almost * 2 + b"\xff" * 3) * n
+
+
+def false_blocks(n: int) -> bytes:
+    """Return a file of pcapng with blocks that seem long, to their search."""
+    head = section() + interface() + struct.pack("<I", 0xFFFFFFFF)
+    return head + struct.pack("<II", 6, 1 << 20) * n
+
+
+def joined(n: int) -> bytes:
+    """Return many files, one after the other."""
+    return (pcap([(START_NS, bytes(60))]) + section() + interface()) * n
+
+
 KINDS: dict[str, tuple[Callable[[int], bytes], int]] = {
     "orphans": (orphans, 500),
     "open requests": (open_requests, 250),
@@ -194,5 +219,9 @@ KINDS: dict[str, tuple[Callable[[int], bytes], int]] = {
     "topics": (topics, 1000),
     "interfaces": (interfaces, 500),
     "options": (options, 2000),
+    "damage": (damage, 250),
+    "false starts": (false_starts, 500),
+    "false blocks": (false_blocks, 2000),
+    "joined": (joined, 100),
 }
 """By name, what makes a capture of a size, and the size that takes some hundredths of a second."""

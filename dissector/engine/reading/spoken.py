@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NOTHING, KAFKA, TLS, ALERT, HTTP, OTHER = "nothing", "kafka", "tls", "tls alert", "http", "other"
 
 _HANDSHAKE, _ALERT_RECORD = 22, 21
+_RECORDS = (20, _ALERT_RECORD, _HANDSHAKE, 23)
 _HTTP_WORDS = "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT"
 _HTTP_BEGINS = (*(f"{word} ".encode()[:7] for word in _HTTP_WORDS), b"HTTP/1.", b"PRI * H")
 _FIRST_BYTES = sorted({_HANDSHAKE, _ALERT_RECORD, *(each[0] for each in _HTTP_BEGINS)})
@@ -68,7 +69,11 @@ def spoken_by(reading: Reading, connection: int) -> tuple[str, str]:
 
 def _side(reading: Reading, connection: int, side: int, speaks: str) -> str:
     first = reading.streams.first_bytes.of(connection, side)
-    return protocol_of(first) or speaks if first else NOTHING
+    if not first:
+        return NOTHING
+    if speaks == TLS and first[0] not in _RECORDS:
+        speaks = OTHER  # the other side speaks TLS
+    return protocol_of(first) or speaks
 
 
 def mismatch(reading: Reading, connection: Connection) -> str:

@@ -7,8 +7,9 @@ import struct
 import pytest
 
 from dissector.redaction.packets.checksums import internet_checksum, tcp_checksum
-from dissector.redaction.packets.located_headers import HeaderFinder, Located
+from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
+from tests.dissector.capture import handmade_links
 from tests.dissector.capture.handmade_packets import address, ethernet, ipv4, ipv6, tcp, udp
 
 ETHERNET, SLL, SLL2, RAW, NULL = 1, 113, 276, 101, 0
@@ -124,3 +125,18 @@ def test_options_of_ipv6_are_padding() -> None:
 def test_other_packets_have_no_headers(link: int) -> None:
     for data in (b"", b"acme", ethernet(ipv4(udp(b"acme", (53, 53)), protocol=17))):
         assert HeaderFinder().find(data, link, len(data), 0) is None
+
+
+@pytest.mark.parametrize("name", handmade_links.LINKS)
+def test_other_link_headers_are_replaced_by_ethernet(name: str) -> None:
+    link, wrap = handmade_links.LINKS[name]
+    for inner in (INNER, INNER6):
+        plain = in_known_link(wrap(inner), link, 0)
+        assert plain is not None
+        data, new_link, original = plain
+        assert (new_link, original) == (ETHERNET, len(data) if link != ETHERNET else 0)
+        new = redacted(data, new_link)
+        assert not [each for each in PRIVATE if each in new]
+        assert b"en0" not in new
+        found = find(new, new_link)
+        assert new[found.payload_at : found.end] == NEW
