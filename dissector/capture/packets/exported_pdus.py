@@ -7,8 +7,9 @@ Each PDU is the next bytes of its connection, by addresses and ports.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dissector.capture.columns import Segments
+from dissector.capture.columns import Int64s, Segments, UInt64s
 from dissector.capture.packets.exported_pdu_tags import UNNUMBERED
 
 _ACK = 16
@@ -50,11 +51,12 @@ class PduNumbers:
             entry[:] = values
 
 
-def _sum_before(lengths: np.ndarray) -> np.ndarray:
-    return np.cumsum(lengths) - lengths
+def _sum_before(lengths: Int64s) -> Int64s:
+    before: Int64s = np.cumsum(lengths) - lengths
+    return before
 
 
-def _is_greater(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _is_greater(source: UInt64s, target: UInt64s) -> NDArray[np.bool_]:
     """Return whether endpoints, rows of numbers, are greater than others."""
     greater = np.zeros(len(source), bool)
     decided = np.zeros(len(source), bool)
