@@ -149,7 +149,7 @@ CONNECTIONS: Catalogue = (
     ColumnInfo("a", "str", "side that opened the connection, or sent first"),
     ColumnInfo("b", "str", "the other side"),
     ColumnInfo("speaks", "str", "kafka, tls or other; null if no bytes were sent"),
-    ColumnInfo("spoken", "str", "protocols of a and b by their first bytes: kafka / tls alert"),
+    ColumnInfo("protocols", "str", "protocols of a and b by their first bytes: kafka / tls alert"),
     ColumnInfo("client", "str", "side that sends requests: a or b"),
     _ORIGIN,
     ColumnInfo("first_time_ns", "int", "time of the first packet, ns since the epoch"),

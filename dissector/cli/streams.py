@@ -34,7 +34,7 @@ SHOWN = (
     "a",
     "b",
     "speaks",
-    "spoken",
+    "protocols",
     "client",
     "packets_a",
     "packets_b",

@@ -137,7 +137,7 @@ def open_session(
 
 
 def _require_cluster(spark: SparkSession) -> None:
-    if not spark.sparkContext.master.startswith("local"):
+    if not (spark.sparkContext.master or "").startswith("local"):
         require_worker(spark.sparkContext)
 
 

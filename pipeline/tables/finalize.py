@@ -85,10 +85,10 @@ class RowFinisher:
             kind = batch.schema.field(at).type
             values = pc.if_else(pa.array(is_affected), pa.scalar(value, kind), batch.column(at))
             batch = batch.set_column(at, column, values)
-        at = batch.schema.get_field_index("spoken")
+        at = batch.schema.get_field_index("protocols")
         spoken = pc.replace_substring(batch.column(at), "kafka", "other")
         values = pc.if_else(pa.array(is_affected), spoken, batch.column(at))
-        return batch.set_column(at, "spoken", values)
+        return batch.set_column(at, "protocols", values)
 
     def _with_numbers(self, batch: pa.RecordBatch, first_packets: Int64s) -> pa.RecordBatch:
         at = batch.schema.get_field_index("connection")

@@ -23,7 +23,7 @@ def connection_rows(
     Yield a row for each TCP connection of a capture that has been read, or for some of them.
 
     `a` is the side that opened the connection, or sent first; `client` is the endpoint that sends
-    requests. `speaks` is `kafka`, `tls`, `other`, or null without bytes; `spoken` is what each side
+    requests. `speaks` is `kafka`, `tls`, `other`, or null without bytes; `protocols` is what each side
     spoke by its first bytes. `entered` is the offset in the stream of the first plausible Kafka
     frame, `skipped` counts bytes without one; of decrypted connections both are about the
     plaintext.
@@ -38,7 +38,7 @@ def connection_rows(
             "a": connection.a_text,
             "b": connection.b_text,
             "speaks": (state.speaks or None) if state else None,
-            "spoken": " / ".join(spoken_by(reading, connection.id)) if state else None,
+            "protocols": " / ".join(spoken_by(reading, connection.id)) if state else None,
             "client": None if state is None or state.client is None else SIDES[state.client],
             "origin": kafka and reading.correlator.origins([connection.id])[0],
             "first_time_ns": connection.first_ns,

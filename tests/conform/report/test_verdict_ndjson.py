@@ -20,6 +20,7 @@ def test_ndjson() -> None:
         "not_grouped": 0,
         "rules": 3,
         "rules_judged": 2,
+        "not_read": [],
         "faults": 0,
     }
     found = [row for row in rows if row["section"] == "finding"]

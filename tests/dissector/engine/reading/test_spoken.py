@@ -86,7 +86,7 @@ def test_what_both_sides_spoke(name: str, tmp_path: Path) -> None:
     write(tmp_path / "a.pcap", wire.packets)
     reading = read(tmp_path / "a.pcap").reading
     assert reading is not None
-    assert [row["spoken"] for row in connection_rows(reading)] == [spoken] * 2
+    assert [row["protocols"] for row in connection_rows(reading)] == [spoken] * 2
     found = [each for _, each in mismatches(reading)]
     assert [each.startswith(text) for each in found] == [True, True] * bool(text)
     notices = list(reading_notices(reading))
