@@ -14,12 +14,11 @@ from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import Evidence
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
+from timeline.events.waits import SIDES
 from timeline.events.words import client_name
 
 MAX_CONNECTIONS = 100_000
 """Maximum number of connections with a retained last exchange."""
-
-SIDES = ("client", "broker")
 
 
 class LastExchange(NamedTuple):

@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 from dissector.engine.reading.reader import Reading
 from dissector.engine.tables.exchange_table import UNANSWERED, Exchanges
 
+SIDES = ("client", "broker")
+
 
 class Wait(NamedTuple):
     """
     The wait of a request until the end of its connection, or of the capture.
+
+    A connection that only one side has closed ends with its last packet.
 
     Attributes:
         until_ns: Its end.
@@ -60,11 +64,12 @@ class Waits:
             has_gap: Returns whether a connection has a gap in a time range.
         """
         self._reading, self._table, self._ending = reading, table, ending
+        self._connections = reading.streams.connections
         self._has_gap = has_gap
         self._rows = wait_to_the_end(table)
         self._now_ns = 0
         if self._rows.any():
-            self._now_ns = int(reading.streams.connections.columns().last_ns.max())
+            self._now_ns = int(self._connections.columns().last_ns.max())
 
     def of(self, row: int) -> Wait | None:
         """Return the wait of a request; None if it was answered, or its answer was lost."""
@@ -73,13 +78,17 @@ class Waits:
         table, position = self._table, int(self._table.connection[row])
         client = int(table.client[row])
         ended, closer, end_ns = self._ending(position, client)
-        states = self._reading.streams.connections.deliveries(np.array([position]))
+        states = self._connections.deliveries(np.array([position]))
         acked = int(states.acked[0, client])
         sent = int(states.sent[0, client])
         end = int(table.request.offset[row] + table.request.size[row])
         if self._reading.decryption.summary_of(position) is not None:
             end = sent  # the offset is that in the plaintext
         until_ns = end_ns if ended else self._now_ns
+        has_fin = self._connections.fin_sequences(np.array([position]))[0] >= 0
+        if not ended and has_fin.any():
+            closer = SIDES[int(np.argmax(has_fin)) != client]
+            until_ns = int(self._connections.columns(np.array([position])).last_ns[0])
         return Wait(
             until_ns,
             ended,

@@ -170,7 +170,7 @@ def _ending(wait: Wait) -> str:
     """Return the side that ended the connection of an unanswered request, if captured."""
     if not wait.closer:
         return ""
-    how = "closed" if wait.ended == "fin" else "closed or reset"
+    how = "closed or reset" if wait.ended == "rst" else "closed"
     return f"; the {wait.closer} {how} it first"
 
 

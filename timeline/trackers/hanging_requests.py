@@ -40,7 +40,7 @@ def hanging(observed: ObservedExchange, wait: Wait) -> str:
 def waiting_text(observed: ObservedExchange, wait: Wait) -> str:
     """Describe the wait of a hanging request."""
     took = duration(wait.until_ns - observed.time_ns)
-    end = "" if wait.ended else ", when the capture ends"
+    end = "" if wait.closer or wait.ended else ", when the capture ends"
     if wait.is_acknowledged:
         return f"was acknowledged by TCP, and not answered for {took}{end}"
     return (

@@ -64,6 +64,16 @@ def test_a_lost_request_whose_client_resets_the_connection() -> None:
     assert event.text.endswith("8 retransmissions; the client closed or reset it first")
 
 
+def test_a_client_that_gives_up_alone_ends_the_wait() -> None:
+    scene = Scene()
+    connection = begun(scene)
+    send_lost(connection, scene, resent=4)
+    connection.send_segment(0, 17)
+    go_on(scene, 1000)
+    (event,) = unanswered(scene)
+    assert "for 4.00 s; 4 retransmissions; the client closed it first" in event.text
+
+
 def test_an_acknowledged_request_without_an_answer() -> None:
     scene = Scene()
     begun(scene).client(request_frame(METADATA, 9, 2, topics=None))
