@@ -114,3 +114,18 @@ def test_a_topic_created_anew(shared: Path) -> None:
     clients = [each for each in events if each.kind != "cluster" and each.event == anew[0].event]
     assert len(clients) == 5
     assert {each.cause for each in clients} == {"UNKNOWN_TOPIC_OR_PARTITION"}
+
+
+def test_causes_of_rebalances(shared: Path) -> None:
+    told = Told(shared, "crash")
+    words = {"Adding": "joined", "Leader": "leader rejoined", "explicit": "left"}
+    pattern = r"Preparing to rebalance .* with old generation (\d+) \(reason: (\w+)"
+    logged = {int(match[1]) + 1: words[match[2]] for _, match in told.lines(pattern)}
+    events = only(told.events("group"), "rebalance")
+    found = {
+        int(re.findall(r"generation (?:\d+ to )?(\d+):", each.text)[0]): each.cause
+        for each in events
+    }
+    assert all(each.certain for each in events)
+    assert found == {number: word for number, word in logged.items() if number in found}
+    assert len(found) == 4
