@@ -101,7 +101,7 @@ def open_session(
 
     Raises:
         UsageError: No suitable Java exists, or a setting is invalid.
-        PipelineError: Spark does not start, no worker takes a task (`spark_cluster`), or the
+        PipelineError: Spark does not start, no worker takes a task (see `spark_cluster`), or the
             work fails.
     """
     overrides = dict(settings or {})
@@ -137,7 +137,7 @@ def open_session(
 
 
 def _require_cluster(spark: SparkSession) -> None:
-    if not (spark.sparkContext.master or "").startswith("local"):
+    if not str(spark.sparkContext.master).startswith("local"):
         require_worker(spark.sparkContext)
 
 

@@ -48,6 +48,7 @@ class _PartitionBuffer:
     rows: int = 0
     bytes: int = 0
     writer: pq.ParquetWriter | None = None
+    open: ExitStack = field(default_factory=ExitStack)
 
 
 class TableWriter:
@@ -77,15 +78,24 @@ class TableWriter:
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
-            for key in self._buffers:
-                self._flush(*key)
+            with self._open:
+                self._finish()
         self._open.__exit__(kind, error, trace)
+
+    def _finish(self) -> None:
+        """Write the rest, one file after the other: rows may be of any number of days."""
+        for key, buffer in self._buffers.items():
+            self._flush(*key)
+            buffer.open.close()
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Add rows of a table."""
         self.rows[table] = self.rows.get(table, 0) + batch.num_rows
         for partition, rows in split_by_partition(batch):
-            buffer = self._buffers.setdefault((table, partition), _PartitionBuffer())
+            buffer = self._buffers.get((table, partition))
+            if buffer is None:
+                buffer = self._buffers[table, partition] = _PartitionBuffer()
+                self._open.push(buffer.open)
             buffer.batches.append(rows)
             buffer.rows += rows.num_rows
             buffer.bytes += rows.nbytes
@@ -101,10 +111,10 @@ class TableWriter:
             return
         if buffer.writer is None:
             path = partition_path(table, partition, self._name)
-            file = self._open.enter_context(atomic_write(join_path(self._folder, path)))
+            file = buffer.open.enter_context(atomic_write(join_path(self._folder, path)))
             schema = buffer.batches[0].schema
             writer = pq.ParquetWriter(file, schema, compression="zstd")
-            buffer.writer = self._open.enter_context(writer)
+            buffer.writer = buffer.open.enter_context(writer)
         buffer.writer.write_table(pa.Table.from_batches(buffer.batches))
         self._bytes -= buffer.bytes
         buffer.batches, buffer.rows, buffer.bytes = [], 0, 0

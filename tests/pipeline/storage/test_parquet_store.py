@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pyarrow as pa
@@ -127,6 +128,21 @@ def test_waiting_rows_are_bounded_for_any_number_of_folders(
     assert sum(file.metadata.num_rows for file in files) == 20 * len(batch)
     # The folder with most rows is written first.
     assert max(files, key=lambda file: file.metadata.num_rows).num_row_groups == 20
+
+
+def test_rows_of_more_days_than_files_can_be_open_are_stored(tmp_path: Path) -> None:
+    """As in a capture with wrong times."""
+    batch = _exchanges([(day * DAY_NS, None, "Fetch") for day in range(300)])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, limits[1]))
+    try:
+        with TableWriter(str(tmp_path), "7") as store:
+            store.add("exchanges", batch)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert len(files) == 300
+    assert sum(pq.ParquetFile(each).metadata.num_rows for each in files) == 300
 
 
 def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
