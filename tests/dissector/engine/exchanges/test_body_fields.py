@@ -11,9 +11,10 @@ import pytest
 from construct import Container
 
 from dissector import codec, open_capture
-from dissector.engine.exchanges.body_fields import BodyFields
+from dissector.engine.exchanges.body_fields import Context, body_fields
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
+from dissector.protocol.messages import Message
 
 CAPTURES = Path(__file__).parents[4] / "captures"
 DEMO = CAPTURES / "demo.pcap"
@@ -65,7 +66,7 @@ def test_an_id_without_a_name_is_its_text() -> None:
         Container(topic_id=UUID(int=0), name="by name"),
     ]
     body = Container(topics=topics)
-    wrapped = BodyFields(body, "Fetch v13 request", names)
+    wrapped = body_fields(body, Context(Message("request", b"", 0, 1, 13), names))
     found = [each.topic for each in wrapped.topics]
     assert found == ["orders", str(unknown), None, "orders", "by name"]
     assert wrapped == body
