@@ -23,9 +23,9 @@ def connection_rows(
     Yield a row for each TCP connection of a capture that has been read, or for some of them.
 
     `a` is the side that opened the connection, or sent first; `client` is the endpoint that sends
-    requests. `speaks` is `kafka`, `tls`, `other`, or null without bytes; `protocols` is what each side
-    spoke by its first bytes. `entered` is the offset in the stream of the first plausible Kafka
-    frame, `skipped` counts bytes without one; of decrypted connections both are about the
+    requests. `speaks` is `kafka`, `tls`, `other`, or null without bytes; `protocols` is what each
+    side spoke by its first bytes. `entered` is the offset in the stream of the first plausible
+    Kafka frame, `skipped` counts bytes without one; of decrypted connections both are about the
     plaintext.
     """
     connections = reading.streams.connections
