@@ -95,7 +95,7 @@ class _PacketPass:
         link, original = int(packets.link[number]), int(packets.original[number])
         if link == WIRESHARK_UPPER_PDU:
             raise UsageError(
-                f"export --redact can't write exported PDUs (link type {link_name(link)})"
+                f"export --redact can't write exported PDUs, link type {link_name(link)}"
             )
         plain = in_known_link(content, link, original)
         if plain is None:
