@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissector.file_roles import READS, WRITES
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.text.escape import escaped
 from replay.options import reading_options
 from replay.options.security_options import SecurityOptions, tell, tell_once

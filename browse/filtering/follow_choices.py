@@ -8,7 +8,7 @@ from browse.filtering.filter_texts import literal
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.errors import DissectorError
 from dissector.filter import parse, parse_operand, values_of
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.text.escape import escaped
 
 _MOST_VALUES = 8

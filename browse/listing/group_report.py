@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from browse.listing.capture_access import CaptureAccess, Pass
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.summary.groups_reader import GroupsReader
 
 

@@ -10,8 +10,10 @@ from conform.evidence.observation import ConnectionObservation, Observation, spa
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
 from conform.registry.verdict import VARIABLE_PARTS, Finding, Verdict, finding_key
-from dissector.protocol.embedded.masking import mask_texts, overlaps_secret, secret_ranges
+from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.blanked_ranges import overlaps_secret
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import NOTHING_KNOWN
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,6 +119,8 @@ def open_atomic(output: str | None) -> Iterator[BinaryIO]:
         with _open_binary(output) as file:
             yield file
         return
+    import secrets  # slow to import
+
     # Others may write to the folder too: no link with a name that they guess is followed.
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with interrupt.removed_on_exit(part):

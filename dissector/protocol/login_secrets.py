@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Protocol
-from urllib.parse import quote_from_bytes
 
 MIN_BYTES = 4
 """Shorter secrets are not searched: they would be found nearly everywhere."""
@@ -61,6 +60,8 @@ class KnownSecrets:
 
     def forms(self) -> Iterator[bytes]:
         """Yield the secrets as they appear: as they are, in JSON, in a URL."""
+        from urllib.parse import quote_from_bytes  # few captures need it
+
         for each in self.secrets:
             escaped = each.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
             yield from {each, escaped, quote_from_bytes(each, safe="").encode()}

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from dissector.protocol.embedded.masking import mask_texts
 from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.text.value_text import jsonable
 from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.compare.step_verdict import FAILING_VERDICTS

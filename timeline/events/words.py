@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from dissector.engine.reading.packet_files import ranges as ranges
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 
 if TYPE_CHECKING:
     from dissector.engine.reading.capture import Capture

@@ -9,7 +9,7 @@ from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
 from dissector.engine.tables.polars_tables import Row
 from dissector.errors import UsageError
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import Known
 from dissector.view.tables.column_fitting import Layout
 

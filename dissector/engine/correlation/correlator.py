@@ -65,6 +65,7 @@ from dissector.engine.correlation.fast_path.correlator_kernel import (
     list_started,
 )
 from dissector.engine.correlation.handover import frame_of, new_connection
+from dissector.engine.correlation.login_learning import learn
 from dissector.engine.correlation.objects.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.correlation.slow_path import Connections, SlowPath
 from dissector.engine.correlation.state_tables import StateTables
@@ -161,7 +162,7 @@ class Correlator:
             brokers = None if self.is_shard else self.brokers
             self.doubtful_sides = self.slow_path.resolve_doubts(brokers, ended)
         exchanges = tables.end_window()
-        self.logins.learn(exchanges)
+        learn(self.logins, exchanges)
         exchanges.logins = self.logins
         return exchanges
 
@@ -264,7 +265,7 @@ class Correlator:
         for number, correlator in self.slow_path.correlators.items():
             for request in correlator.open_requests.oldest_first():
                 frame = request.frame
-                is_token = correlator.may_be_token(frame)
+                is_token = correlator.login.may_be_token(frame)
                 rows.append(ExchangeRow(number, WAITING, frame.side, frame, None, is_token))
         return rows
 

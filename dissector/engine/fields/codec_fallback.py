@@ -19,8 +19,9 @@ from dissector.engine.fields.field_frame import FieldNames
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.tape import NO_ITEM
-from dissector.protocol.embedded.masking import overlaps_secret, secret_ranges
+from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.blanked_ranges import overlaps_secret
 from dissector.protocol.messages import Message
 from dissector.protocol.spans import Span, spans
 

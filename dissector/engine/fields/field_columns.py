@@ -28,7 +28,6 @@ from dissector.engine.fields.field_display import (
 from dissector.engine.fields.field_masking import credential_rows, secret_value_rows
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.engine.tables.logins import signs_of
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.engine.tape.tape import Tape
 from dissector.kernel import Kernel
@@ -109,7 +108,7 @@ def tape_columns(
     arena_at = len(table.data) + len(table.carry_over)
     columns = (
         *(tape.message, tape.field, tape.start, tape.value),
-        *(messages.start, display.kinds, display.sizes, signs_of(table)),
+        *(messages.start, display.kinds, display.sizes, table.login_signs),
     )
     results = (
         *(offset, length, has_value, text_start, text_length),

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.tables.exchange_table import Exchanges, Ints
-from dissector.engine.tables.logins import signs_of
 from dissector.engine.tape.tape import Tape
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
@@ -86,7 +85,7 @@ def credential_rows(table: Exchanges, tape: Tape, rows: Ints, connection: Ints) 
     """
     contents = [_content(table, tape, row) for row in rows.tolist()]
     is_credential = list(map(holds_credential, contents))
-    if table.logins is not None and len(signs_of(table)):
+    if table.logins is not None and len(table.login_signs):
         numbers = connection[tape.message[rows]].tolist()
         known = map(table.logins.of, numbers)
         is_credential = [

@@ -9,15 +9,13 @@ on demand (`Exchange`).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.engine.tables.logins import NO_SIGNS, Logins
 from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
-
-if TYPE_CHECKING:
-    from dissector.engine.tables.logins import Logins
 
 ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
 STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
@@ -145,6 +143,11 @@ class Exchanges:
     def known_secrets(self, row: int) -> KnownSecrets:
         """Return the secrets that logins on the connection of an exchange showed."""
         return NOTHING_KNOWN if self.logins is None else self.logins.of(int(self.connection[row]))
+
+    @property
+    def login_signs(self) -> NDArray[np.uint8]:
+        """`Logins.signs` of the known secrets."""
+        return NO_SIGNS if self.logins is None else self.logins.signs
 
     def api_and_version(self, row: int) -> tuple[int, int] | None:
         """Return API key and version of a request, or None where they were not captured."""

@@ -15,8 +15,7 @@ Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, 
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeAlias
@@ -30,11 +29,12 @@ from dissector.protocol.embedded.fields import enveloped_request
 from dissector.protocol.embedded.own_topics import DecodedRecord, is_own_topic
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.blanked_ranges import merged
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
 from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic
 from dissector.protocol.embedded.secrecy.settings import PASSWORD_TYPE, is_sensitive
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
-from dissector.protocol.login_secrets import NOTHING_KNOWN, Known, knowing
+from dissector.protocol.login_secrets import knowing
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field, Schema
 from dissector.protocol.spans import Span, spans
@@ -224,32 +224,6 @@ def is_secret_record(topic: str, record: DecodedRecord) -> bool:
     return value.value is None or mask(value.value, value.schema, value.version) != value.value
 
 
-def mask_texts(value: Any, known: Known = NOTHING_KNOWN) -> Any:
-    """
-    Return a value with each text that holds a credential replaced by `MASK`.
-
-    Args:
-        value: A text, or lists and mappings with texts at any depth.
-        known: Secrets that a login showed.
-    """
-    with knowing(known):
-        return _mask_texts(value)
-
-
-def _mask_texts(value: Any) -> Any:
-    match value:
-        case str():
-            return MASK if holds_credential(value) else value
-        case list() | tuple():
-            items = [_mask_texts(each) for each in value]
-            same = all(new is old for new, old in zip(items, value, strict=True))
-            return value if same else items if isinstance(value, list) else tuple(items)
-        case Mapping():
-            return {name: _mask_texts(each) for name, each in value.items()}
-        case _:
-            return value
-
-
 def mask_body(message: Message, request: Message | None = None) -> Container | None:
     """
     Return the body of a message with its secrets masked; None without a body.
@@ -331,33 +305,7 @@ def _secret_ranges(
         or holds_credential(message.frame[rest:])
     ):
         ranges.append((rest, size))
-    return _merged(ranges)
-
-
-def overlaps_secret(ranges: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """
-    Return whether bytes [start, end) overlap a range.
-
-    Args:
-        ranges: As returned by `secret_ranges` or `secret_spans`: in order, and disjoint.
-        start: Of the bytes.
-        end: Of the bytes.
-    """
-    before_end = bisect_left(ranges, (end,))
-    return before_end > 0 and ranges[before_end - 1][1] > start
-
-
-def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ranges in order, those that overlap as one, without empty ones."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if start >= end:
-            continue
-        if merged and start < merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
+    return merged(ranges)
 
 
 def secret_spans(
@@ -373,7 +321,7 @@ def secret_spans(
     """
     found = _SecretCollector(enveloped_request(request), topic_name)
     found.walk(root, outer_sensitive=None, secret_topic=False)
-    return _merged(found.ranges)
+    return merged(found.ranges)
 
 
 class _SecretCollector:

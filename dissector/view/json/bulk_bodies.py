@@ -24,7 +24,6 @@ from dissector.engine.records.record_decoder import check_records
 from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, slice_columns
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
-from dissector.engine.tables.logins import signs_of
 from dissector.kernel.arrays import Buffers
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import is_secret_topic
@@ -171,7 +170,7 @@ class BodyWriter:
         window = table.data, table.carry_over, arena
         bodies = (
             *(self._messages, records.first_field, records.fields, records.state),
-            *(records.batches, _HEADER_FIELDS, signs_of(table)),
+            *(records.batches, _HEADER_FIELDS, table.login_signs),
         )
         stack, tag_slots = (
             np.zeros((loop.DEPTH, 2), np.int64),

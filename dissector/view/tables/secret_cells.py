@@ -15,7 +15,7 @@ from dissector.engine.tables.column_types import Coded, Columns, distinct
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tables.logins import Logins
 from dissector.engine.tables.polars_tables import MixedRows, Row, TablePart
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import NOTHING_KNOWN, Known
 
 Part = TypeVar("Part", bound=TablePart)

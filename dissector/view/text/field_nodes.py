@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from dissector.protocol.embedded.masking import overlaps_secret
+from dissector.protocol.embedded.secrecy.blanked_ranges import overlaps_secret
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.spans import Span
 from dissector.view.text.annotations import meaning

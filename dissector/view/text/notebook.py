@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:

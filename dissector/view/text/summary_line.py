@@ -9,7 +9,7 @@ from itertools import repeat
 import numpy as np
 
 from dissector.engine.tables.exchange_table import Ints
-from dissector.protocol.embedded.masking import mask_texts
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.messages import Message
 from dissector.view.text.colors import PLAIN, row_color
 from dissector.view.text.escape import escaped

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from dissector.protocol.apis import api
 from dissector.protocol.headers import CONTROLLED_SHUTDOWN
-from dissector.protocol.messages import Message, decode_request
+from dissector.protocol.messages import Message, decode_request, decode_response
 
 HEADER_BYTES = 14
 """
@@ -135,6 +135,22 @@ def decodes_exactly(frame: bytes) -> bool:
     A frame of zeros is rejected: it fits many declarations.
     """
     return any(frame) and is_exact(decode_request(frame))
+
+
+def fits_request(response: bytes, size: int, request: bytes) -> bool:
+    """
+    Return whether a frame with a request's id can be its response, as far as it was captured.
+
+    Args:
+        response: The captured bytes of the frame.
+        size: Its declared size.
+        request: The request.
+    """
+    if len(response) != size:
+        return True
+    key, version = (int.from_bytes(request[at : at + 2], "big", signed=True) for at in (0, 2))
+    message = decode_response(response, key, version)
+    return message.schema is None or is_exact(message) or message.is_assumed
 
 
 def is_exact(message: Message) -> bool:

@@ -34,6 +34,7 @@ from dissector.engine.correlation.both_paths.frame_checks_kernel import is_respo
 from dissector.engine.correlation.objects import resync
 from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
 from dissector.engine.correlation.objects.framer import Frame, Framer
+from dissector.engine.correlation.objects.login_phase import LoginPhase
 from dissector.engine.correlation.objects.open_requests import OpenRequest, OpenRequests
 from dissector.engine.correlation.objects.recognition import (
     discard_scanned,
@@ -41,12 +42,8 @@ from dissector.engine.correlation.objects.recognition import (
     recognise_by_responses,
 )
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
-from dissector.protocol.headers import SASL_HANDSHAKE
-from dissector.protocol.messages import decode_response
 
 MAX_TOKEN_BYTES = 1 << 20
-
-_HANDSHAKE_V0 = SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0"
 
 Emit = Callable[[ExchangeRow], None]
 
@@ -73,21 +70,21 @@ class ConnectionCorrelator:
         streams: The two directions.
         barriers: Read limit of each side, as `Chunks.barrier`; set before bytes are added.
         lost_before: Responses to requests before this packet may be in a gap.
+        login: The phase of the login by raw SASL tokens.
         ready_frames: The complete frames of each side that wait for their turn.
     """
 
     __slots__ = (
         "_delayed",
         "_emit",
-        "_expects_tokens",
         "_highest_id",
-        "_in_login",
         "_now_ns",
         "_requests",
         "barriers",
         "client",
         "connection",
         "doubtful_side",
+        "login",
         "lost_before",
         "ready_frames",
         "speaks",
@@ -123,8 +120,7 @@ class ConnectionCorrelator:
         self._requests = OpenRequests()
         self.ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
         self._delayed: deque[_Piece] = deque()
-        self._expects_tokens = False
-        self._in_login = False
+        self.login = LoginPhase()
         # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
         self._now_ns = 0
@@ -154,7 +150,7 @@ class ConnectionCorrelator:
     @property
     def needs_slow_path(self) -> bool:
         """Whether there are SASL tokens or delayed bytes, which the fast path lacks."""
-        in_login = self._expects_tokens or self._in_login
+        in_login = self.login.expects_tokens or self.login.is_open
         return in_login or self._requests.has_tokens or bool(self._delayed)
 
     def add_data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
@@ -303,33 +299,8 @@ class ConnectionCorrelator:
 
     def _queue_frame(self, frame: Frame) -> None:
         if frame.side == self.client:
-            is_token = self._is_token(frame)
-            frame = frame._replace(token=is_token, in_login=self._in_login and not is_token)
-            self._in_login |= self._expects_tokens
+            frame = self.login.marked(frame)
         self.ready_frames[frame.side].append(frame)
-
-    def _is_token(self, frame: Frame) -> bool:
-        """Recognise raw SASL tokens: they follow SaslHandshake v0, until the next Kafka request."""
-        if self._expects_tokens and not frame_checks.is_request(frame.data):
-            return True
-        self._expects_tokens = frame.data[:4] == _HANDSHAKE_V0
-        return False
-
-    def may_be_token(self, frame: Frame) -> bool:
-        """Return whether a frame of the client is, or may be, a raw SASL token."""
-        return frame.token or (frame.in_login and self._in_login)
-
-    def _end_login(self, request: Frame, response: Frame | None) -> None:
-        """
-        End the login with the first request whose response fits.
-
-        Until then a frame that looks like a request may be a token with these bytes, which is
-        secret. Another SaslHandshake begins a login.
-        """
-        if response is None or not (request.in_login and self._in_login):
-            return
-        if request.data[:4] != _HANDSHAKE_V0 and fits(request.data, response):
-            self._in_login = False
 
     def set_kafka(self, client: int) -> None:
         """Treat the connection as Kafka with this client."""
@@ -348,7 +319,7 @@ class ConnectionCorrelator:
 
     def validate_request(self, buffer: bytearray, size: int) -> bool:
         """Return whether a frame of this size at the beginning of a buffer can be a request."""
-        if self._expects_tokens and 0 <= size <= MAX_TOKEN_BYTES:
+        if self.login.expects_tokens and 0 <= size <= MAX_TOKEN_BYTES:
             return True
         if size < 8:
             return False
@@ -399,7 +370,7 @@ class ConnectionCorrelator:
             )
         if not frame.token and not is_response_due(frame.data):
             self._requests.suppress(frame)
-            is_token = self.may_be_token(frame)
+            is_token = self.login.may_be_token(frame)
             self._emit(ExchangeRow(self.connection, NO_RESPONSE, frame.side, frame, None, is_token))
             return
         for dropped in self._requests.add(frame):
@@ -419,15 +390,6 @@ class ConnectionCorrelator:
         self, status: int, request: OpenRequest, response: Frame | None = None
     ) -> None:
         frame = request.frame
-        self._end_login(frame, response)
-        is_token = self.may_be_token(frame)
+        self.login.answer(frame, response)
+        is_token = self.login.may_be_token(frame)
         self._emit(ExchangeRow(self.connection, status, frame.side, frame, response, is_token))
-
-
-def fits(request: bytes, response: Frame) -> bool:
-    """Return whether a response with a request's id can be its response, as far as captured."""
-    if len(response.data) != response.size:
-        return True
-    key, version = (int.from_bytes(request[at : at + 2], "big", signed=True) for at in (0, 2))
-    message = decode_response(response.data, key, version)
-    return message.schema is None or frame_checks.is_exact(message) or message.is_assumed

@@ -13,10 +13,17 @@ https://learn.microsoft.com/rest/api/storageservices/create-service-sas (`sig`);
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any
 
 from dissector.protocol.embedded.secrecy.settings import is_sensitive
-from dissector.protocol.login_secrets import repeats_login_secret
+from dissector.protocol.login_secrets import (
+    NOTHING_KNOWN,
+    Known,
+    knowing,
+    repeats_login_secret,
+)
 
 MASK = "***"
 """Replaces a secret."""
@@ -41,8 +48,7 @@ _WORD = rb"""(?:
 )"""
 """A word for a secret. Names of settings, elements and options end with it."""
 
-_LOWERED = re.compile(
-    rb"""
+_LOWERED = rb"""
     ://[^/\s@"'<>]{1,1000}@                                    # user:password@host
     | (?<![a-z])bearer\s{1,4}(?!auth|token\b|credential|scheme)[\w.~+/=-]{6}
     | -----begin\s[a-z0-9\s]{0,40}private\skey
@@ -56,9 +62,7 @@ _LOWERED = re.compile(
         # <entry key="password">x
         | ["']>\s{0,16}+[^\s<]
       )
-    """.replace(b"WORD", _WORD),
-    re.VERBOSE,
-)
+    """
 
 _REJECTED_SETTING = re.compile(
     rb"nvalid\s{1,4}value\s.{0,4096}?\sfor\s{1,4}configuration\s{1,4}([\w.-]+)", re.DOTALL
@@ -78,6 +82,12 @@ _ENTITIES: dict[bytes, bytes] = {
 }
 
 
+@cache
+def _lowered() -> re.Pattern[bytes]:
+    """Return the forms of credentials in lower case; compiled when the first text needs it."""
+    return re.compile(_LOWERED.replace(b"WORD", _WORD), re.VERBOSE)
+
+
 def holds_credential(value: str | bytes) -> bool:
     """
     Return whether text, or bytes of unknown content, appear to contain a credential.
@@ -87,6 +97,32 @@ def holds_credential(value: str | bytes) -> bool:
     data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
     is_short = len(data) <= _MAX_CACHED_BYTES
     return (_cached_search(data) if is_short else _search(data)) or repeats_login_secret(data)
+
+
+def mask_texts(value: Any, known: Known = NOTHING_KNOWN) -> Any:
+    """
+    Return a value with each text that holds a credential replaced by `MASK`.
+
+    Args:
+        value: A text, or lists and mappings with texts at any depth.
+        known: Secrets that a login showed.
+    """
+    with knowing(known):
+        return _mask_texts(value)
+
+
+def _mask_texts(value: Any) -> Any:
+    match value:
+        case str():
+            return MASK if holds_credential(value) else value
+        case list() | tuple():
+            items = [_mask_texts(each) for each in value]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            return value if same else items if isinstance(value, list) else tuple(items)
+        case Mapping():
+            return {name: _mask_texts(each) for name, each in value.items()}
+        case _:
+            return value
 
 
 @lru_cache(maxsize=4096)
@@ -104,7 +140,7 @@ def _search(data: bytes) -> bool:
 
 
 def _is_credential(data: bytes) -> bool:
-    if _CASED.search(data) or _LOWERED.search(data.lower()):
+    if _CASED.search(data) or _lowered().search(data.lower()):
         return True
     return any(
         is_sensitive(name.decode("utf-8", "replace").rstrip("."))
