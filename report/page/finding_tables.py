@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from conform.registry.verdict import Verdict
@@ -41,11 +42,12 @@ def event_counts(figures: Figures, maker: TableMaker) -> Table:
 def event_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
     """Yield the retained events of each kind."""
     most = replace(maker, most=len(KINDS) * maker.most)
+    row = partial(_event_row, figures.reading.source.places_text)
     for kind in KINDS:
         events = figures.events.retained(kind)
         if not events:
             continue
-        table = most.table(f"events-{kind}", _TITLES[kind], _EVENT, map(_event_row, events))
+        table = most.table(f"events-{kind}", _TITLES[kind], _EVENT, map(row, events))
         more = figures.events.total(kind) - len(table.rows)
         yield replace(table, more=more)
 
@@ -55,8 +57,8 @@ def event_interval(row: Mapping[str, Any], begin_ns: int) -> tuple[float, float]
     return (row["time_ns"] - begin_ns) / 1e9, (row["end_ns"] - begin_ns) / 1e9
 
 
-def _event_row(event: Event) -> dict[str, Any]:
-    took_ns = event.end_ns - event.time_ns
+def _event_row(places: Callable[[Iterable[int]], str], event: Event) -> dict[str, Any]:
+    took_ns, files = event.end_ns - event.time_ns, places(event.packets)
     return {
         "time_ns": event.time_ns,
         "end_ns": event.end_ns,
@@ -67,7 +69,7 @@ def _event_row(event: Event) -> dict[str, Any]:
         "cause": event.cause,
         "count": event.count,
         "text": event.text,
-        "packets": ranges(event.packets, MAX_LISTED),
+        "packets": ranges(event.packets, MAX_LISTED) + (f" ({files})" if files else ""),
         "certain": event.certain,
         "css_class": css_class(event),
     }

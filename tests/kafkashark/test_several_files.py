@@ -166,3 +166,12 @@ def test_shared_rotated_files(shared: Path, run: Run) -> None:
     assert len(rows(run("records", *files, "-T", "ndjson"))) == 62
     ring = [*files[5:], *files[:5]]
     assert len(rows(run("pairs", *ring, "-T", "ndjson"))) == 121
+
+
+def test_a_report_names_the_files_of_packets(
+    rotated: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "report.html"
+    assert main(["report", *rotated, "-o", str(page)]) == 0
+    assert capsys.readouterr().err == ""
+    assert re.search(r"[\d,-]+ \(cap\.pcap\d*: [\d,-]+", page.read_text())
