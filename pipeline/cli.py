@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -142,7 +142,7 @@ def pipeline(
         idle_ns = idle_minutes * MINUTE_NS
         stream = Watch(watch, out, options, parts=parts, idle_ns=idle_ns)
         _watch(stream, master, settings, once)
-        return 0
+        return report_unread(stream.unread)
     # Check before starting Java, which takes seconds.
     check_request(request)
     summaries = summaries and "exchanges" in options.tables
@@ -158,12 +158,12 @@ def pipeline(
             make_summaries(spark, out)
     for table, rows in made.rows.items():
         print(f"{table:12}{rows:>14,} rows")
-    return report_unread(made.unread)
+    return report_unread(made.unread.values())
 
 
-def report_unread(unread: Mapping[str, str]) -> int:
+def report_unread(unread: Iterable[str]) -> int:
     """Report captures that are not in the tables on stderr; return the exit status."""
-    reasons = list(unread.values())
+    reasons = list(dict.fromkeys(unread))  # Spark repeats a batch that failed
     if len(reasons) > MAX_REPORTED:
         rest = len(reasons) - MAX_REPORTED
         reasons[MAX_REPORTED:] = [f"and {rest:,} more captures could not be read"]

@@ -129,7 +129,9 @@ def ranges_of(
             each = Range(
                 len(ranges), file.path, start, end, proven, folder=folder, decode_as=decode_as
             )
-            ranges.append(unreadable(each, Problem(file.problem)) if file.problem else each)
+            if file.problem:
+                each = unreadable(each, Problem(file.problem, position=file.position))
+            ranges.append(each)
     return ranges
 
 

@@ -34,6 +34,7 @@ class File:
         first_ns: Capture time of its first packet; None without one.
         divisible: Whether it is an uncompressed pcap file with separately readable ranges.
         problem: Reason why it is unreadable; empty if it is readable.
+        position: The byte that is wrong; None without one.
     """
 
     path: str
@@ -41,6 +42,7 @@ class File:
     first_ns: int | None = None
     divisible: bool = False
     problem: str = ""
+    position: int | None = None
 
     @property
     def is_capture(self) -> bool:
@@ -85,7 +87,7 @@ def find_captures(paths: Iterable[str]) -> Collection:
         raise UsageError("no captures found")
     if all(file.problem for file in collection.files):
         first = collection.files[0]
-        raise CaptureError(first.path, first.problem)
+        raise CaptureError(first.path, first.problem, first.position)
     return collection
 
 
@@ -110,7 +112,7 @@ def inspect_file(path: str, attempts: int = MAX_ATTEMPTS) -> File:
     except CaptureError as error:
         if isinstance(error, ReadError) and attempts > 1:
             return inspect_file(path, attempts - 1)
-        return File(path, problem=error.what)
+        return File(path, problem=error.what, position=error.position)
     return File(path, size, first_ns, divisible)
 
 

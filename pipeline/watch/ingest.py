@@ -20,7 +20,7 @@ from pipeline.split.collection import Collection, inspect_file
 from pipeline.split.connection_index import index_range
 from pipeline.split.task_spill import BlockLocation, TaskOutputWriter
 from pipeline.storage.atomic_files import join_path
-from pipeline.tables.dissect_task import SHARDS, dissect_range
+from pipeline.tables.dissect_task import SHARDS, UNREAD, dissect_range
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import EVENTS
 
@@ -82,22 +82,23 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
         yield _row(**about_file, part=part, fragments=indexed.scan.split_fragments)
     keys = np.unique(np.asarray(indexed.rows.column("key")))
     folder, source = join_path(work, FILES), _source_of(path)
-    has_problems = False
+    written = set()
     with TaskOutputWriter(folder, source) as output:
         for table, batch in dissect_range(byte_range, keys, parts, options):
             if table == SHARDS:
                 location = asdict(output.write_shard(batch))
                 yield _row(**about_file, **location)
-            elif table == "problems":
-                has_problems = True
+            elif table == "problems" or (table == UNREAD and file.is_capture):
+                written.add(table)
                 output.write_rows(table, batch)
         # The last part receives all connections again, as events depend on all.
         for table, batch in dissect_range(byte_range, keys, 1, options) if has_events else ():
             if table == SHARDS:
                 location = asdict(output.write_shard(batch)) | {"part": parts}
                 yield _row(**about_file, **location)
-    if has_problems:
-        yield _row(**about_file, part=FILE_PART, source=source, folder=folder, tables=["problems"])
+    if written:
+        tables = sorted(written)
+        yield _row(**about_file, part=FILE_PART, source=source, folder=folder, tables=tables)
 
 
 def block_location(row: dict[str, Any]) -> BlockLocation:

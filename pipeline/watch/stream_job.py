@@ -14,7 +14,7 @@ import json
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import has_magic
 from itertools import groupby
 from typing import Any
@@ -30,7 +30,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from dissector.errors import UsageError
 from pipeline.jobs.session import has_reader
 from pipeline.jobs.worker import freeze_garbage
-from pipeline.split.task_spill import read_rows
+from pipeline.split.task_spill import read_rows, read_rows_of
 from pipeline.storage.atomic_files import (
     atomic_write,
     has_files,
@@ -41,6 +41,7 @@ from pipeline.storage.atomic_files import (
 from pipeline.storage.filesystems import absolute, open_file
 from pipeline.storage.parquet_store import TableWriter
 from pipeline.storage.shared_folder import require_mark
+from pipeline.tables.dissect_task import UNREAD
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.watch.batch_facts import BatchFacts
@@ -95,6 +96,7 @@ class Watch:
         parts: In how many parts connections are dissected; 0: as many as the cluster has cores. It
             is fixed by the checkpoint.
         idle_ns: A connection that is silent for longer, by the times of packets, has ended.
+        unread: Reasons why captures could not be read at all, as in `Made`; added as files arrive.
     """
 
     folder: str
@@ -103,6 +105,7 @@ class Watch:
     files: int = MAX_FILES
     parts: int = 0
     idle_ns: int = IDLE_NS
+    unread: list[str] = field(default_factory=list)
 
     def start(self, spark: SparkSession, once: bool = False) -> StreamingQuery:
         """
@@ -206,6 +209,8 @@ class Watch:
         try:
             locations = [(row["folder"], row["source"], row["tables"]) for row in outputs.collect()]
             facts = BatchFacts.of(self.out, batch, locations)
+            for each in read_rows_of(locations, UNREAD):
+                self.unread.extend(each.column("reason").to_pylist())
             # The number of files must not depend on the cluster, so that a retry overwrites all.
             rows = [(at % self.parts, *location) for at, location in enumerate(locations)]
             writer = BatchWriter(self.out, batch, self.options, facts)

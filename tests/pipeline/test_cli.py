@@ -94,9 +94,14 @@ def test_the_example_of_a_watched_folder_runs(tmp_path: Path) -> None:
     assert (flag, folder) == ("--watch", "/data/incoming")
     (tmp_path / "incoming").mkdir()
     shutil.copy(DENIED, tmp_path / "incoming")
+    (tmp_path / "incoming" / "notes.txt").write_text("no capture at all")
     ran = run([flag, "incoming", *rest, "--once"], tmp_path)
-    assert ran.returncode == 0, ran.stderr
+    assert (ran.returncode, ran.stderr) == (0, "")
     assert (tmp_path / "tables" / "exchanges").is_dir()
+    (tmp_path / "incoming" / "cut.pcap").write_bytes(Path(DENIED).read_bytes()[:9])
+    ran = run([flag, "incoming", *rest, "--once"], tmp_path)
+    said = f"kafkashark: {tmp_path}/incoming/cut.pcap: pcap file cut off in its header at byte 9\n"
+    assert (ran.returncode, ran.stderr) == (2, said)
 
 
 @pytest.mark.spark
@@ -146,9 +151,9 @@ def test_impossible_summaries_are_refused_before_the_job(tmp_path: Path) -> None
 
 
 def test_captures_that_could_not_be_read_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report_unread({}) == 0
+    assert report_unread([]) == 0
     assert capsys.readouterr().err == ""
-    assert report_unread({str(each): f"{each}.pcap: no such file" for each in range(12)}) == 2
+    assert report_unread(f"{each % 12}.pcap: no such file" for each in range(24)) == 2
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "kafkashark: 0.pcap: no such file"
     assert lines[MAX_REPORTED:] == ["kafkashark: and 2 more captures could not be read"]
