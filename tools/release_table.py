@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -72,11 +73,11 @@ def _table_lines(key: int, changes: list[str]) -> list[str]:
     return [f'    {key}: "{first}, "\n', f'    "{second}",\n']
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.release_table")
     parser.add_argument("source", type=Path, metavar="VERSIONS.json")
     parser.add_argument("--write", action="store_true", help="write the module, not stdout")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     text = table(json.loads(options.source.read_text()))
     if options.write:
         TABLE.write_text(text)
@@ -85,4 +86,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aiohttp import web
+from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from browse.app.web_access import WebAccess, headers
@@ -21,6 +24,9 @@ _FULL = (
 )
 
 _FONT_PIXELS = 16
+
+_QUIT_S = 5.0
+"""The time in which a screen has to quit."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -38,6 +44,7 @@ class ScreenServer(Server):
         super().__init__(command, host=host, port=port, title="kafkashark")
         self.access = WebAccess(host, port)
         self._sessions = 0
+        self._screens: dict[asyncio.Task[Any] | None, AppService] = {}
 
     def initialize_logging(self) -> None:
         """Print errors in one line; requests are not printed, as their addresses have the token."""
@@ -72,7 +79,14 @@ class ScreenServer(Server):
         try:
             return await super().handle_websocket(request)
         finally:
+            screen = self._screens.pop(asyncio.current_task(), None)
+            if screen is not None:
+                await _end(screen)
             self._sessions -= 1
+
+    async def _process_messages(self, websocket: web.WebSocketResponse, screen: AppService) -> None:
+        self._screens[asyncio.current_task()] = screen
+        await super()._process_messages(websocket, screen)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -83,6 +97,18 @@ class ScreenServer(Server):
         if why is not None:
             raise web.HTTPForbidden(text=f"kafkashark: {why}\n")
         return await handler(request)
+
+
+async def _end(screen: AppService) -> None:
+    """Wait for the process of a screen that was asked to quit, and kill one that does not."""
+    process = screen._process
+    if process is None:
+        return
+    try:
+        await asyncio.wait_for(process.wait(), _QUIT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:

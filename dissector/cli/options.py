@@ -30,11 +30,7 @@ from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
 from dissector.file_roles import READS, WRITES
-from dissector.protocol.definitions.sources import (
-    READS_SCHEMAS,
-    SCHEMAS_VARIABLE,
-    use_sources,
-)
+from dissector.protocol.definitions.sources import READS_SCHEMAS, SCHEMAS_VARIABLE, use_sources
 from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 

@@ -141,6 +141,8 @@ class RangeReader:
                 problems = _problems_before(window.problems, shift, end)
                 is_broken = window.break_position is not None
                 damaged = is_broken and int(window.break_position or 0) + shift < end
+                # No other range has the record that the end of the file cuts off.
+                damaged |= bool(problems)
                 is_past_end = count < len(window)
                 at = (
                     int(starts[count]) if is_past_end else at + _records_bytes(window, record_bytes)

@@ -52,9 +52,16 @@ def run(path: str, folder: Path) -> Iterator[dict[str, object]]:
 
 
 def _row(command: str, status: int, messages: str) -> dict[str, object]:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    unit = 1 if sys.platform == "darwin" else 1024
-    return {"command": command, "status": status, "messages": messages, "peak": peak * unit}
+    return {"command": command, "status": status, "messages": messages, "peak": _peak_bytes()}
+
+
+def _peak_bytes() -> int:
+    """Return the peak of this program; that of `getrusage` begins with its parent's on Linux."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(each for each in status.read_text().splitlines() if each.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 if __name__ == "__main__":

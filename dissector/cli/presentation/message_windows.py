@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dissector.engine.exchanges.topic_resolution import LateNames
 from dissector.engine.reading.live_requests import LiveRequests
-from dissector.engine.reading.packet_order import OrderedMessage
-from dissector.engine.reading.packet_order_buffer import OrderedBatch, PacketOrderBuffer
+from dissector.engine.reading.packet_order import OrderedBatch, OrderedMessage, PacketOrderBuffer
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tables.polars_tables import Row

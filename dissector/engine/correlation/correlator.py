@@ -18,12 +18,8 @@ import numpy as np
 from dissector.capture.columns import DATA, END, NEVER, Chunks
 from dissector.capture.tcp.connections import Endpoint
 from dissector.engine.correlation.both_paths import correlation_limits as limits
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.correlation.both_paths.correlator_arrays import ChunkColumns
-from dissector.engine.correlation.both_paths.frame_checks_kernel import (
-    load_api,
-    new_api_limits,
-)
+from dissector.engine.correlation.both_paths.frame_checks_kernel import load_api, new_api_limits
 from dissector.engine.correlation.both_paths.state_columns import (
     CARRY_OVER_BASE,
     CLIENT,
@@ -114,7 +110,7 @@ class Correlator:
         self,
         connections: Connections,
         ports: frozenset[int] = frozenset(),
-        max_frame_bytes: int = MAX_FRAME_BYTES,
+        max_frame_bytes: int = limits.MAX_FRAME_BYTES,
         *,
         use_fast_path: bool = True,
     ) -> None:

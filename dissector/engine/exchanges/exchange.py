@@ -39,7 +39,6 @@ TOKEN = "SaslToken"
 COLUMNS = names(EXCHANGES)
 """The columns of `pairs`, in order."""
 
-
 _PACKET_COLUMNS = frozenset((*RELATIVE, *LENGTHS))
 
 

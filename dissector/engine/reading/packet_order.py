@@ -1,16 +1,32 @@
-"""Yields the messages of a capture in packet order, with bounded memory."""
+"""
+Puts the messages of a capture in packet order, with bounded memory: as objects, or as numbers.
+
+Exchanges come as they end, so a request comes late. As numbers, messages are yielded in batches; a
+window is retained as long as one of its messages waits.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.protocol.messages import Message
+
+Window = TypeVar("Window")
 
 MAX_WAITING = 100_000
 """Messages that may wait for an earlier request; beyond that the first are yielded out of order."""
+
+BATCH_MESSAGES = 20_000
+"""Messages of a batch."""
+
+_PACKET, _WINDOW, _ROW, _SIDE = range(4)
 
 
 class OrderedMessage(NamedTuple):
@@ -73,3 +89,70 @@ class PacketOrder:
         """Yield the rest, at the end of the capture."""
         while self._waiting:
             yield heapq.heappop(self._waiting)
+
+
+@dataclass(slots=True)
+class OrderedBatch(Generic[Window]):
+    """
+    Messages in packet order.
+
+    Attributes:
+        windows: Their windows, in order.
+        window: Of each message, the index of its window.
+        row: The row of its exchange in the window.
+        side: 0 for the request, 1 for the response.
+        packet: The packet that completed it.
+    """
+
+    windows: list[Window]
+    window: Ints
+    row: Ints
+    side: Ints
+    packet: Ints
+
+
+class PacketOrderBuffer(Generic[Window]):
+    """Retains messages until no open exchange can have an earlier one."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros((4, 0), np.int64)
+        self._windows: dict[int, Window] = {}
+        self._number = 0
+
+    def add(self, window: Window, packets: Ints) -> Iterator[OrderedBatch[Window]]:
+        """
+        Add the messages of a window; yield those beyond the limit.
+
+        Args:
+            window: The window.
+            packets: For each exchange, which packet completed the request and the response; NONE
+                without one.
+        """
+        row, side = np.nonzero(packets != NONE)
+        number = np.full(len(row), self._number)
+        self._windows[self._number] = window
+        self._number += 1
+        new = np.stack([packets[row, side], number, row, side])
+        table = np.concatenate([self._table, new], axis=1)
+        self._table = table[:, np.lexsort(table[::-1])]
+        return self._first(max(0, self._table.shape[1] - MAX_WAITING))
+
+    def ready(self, low_watermark: int) -> Iterator[OrderedBatch[Window]]:
+        """Yield the messages before the low watermark: from there on messages may follow."""
+        return self._first(int(np.searchsorted(self._table[_PACKET], low_watermark)))
+
+    def drain(self) -> Iterator[OrderedBatch[Window]]:
+        """Yield the rest, at the end of the capture."""
+        return self._first(self._table.shape[1])
+
+    def _first(self, count: int) -> Iterator[OrderedBatch[Window]]:
+        first, self._table = self._table[:, :count], self._table[:, count:]
+        for begin in range(0, count, BATCH_MESSAGES):
+            batch = first[:, begin : begin + BATCH_MESSAGES]
+            numbers, window = np.unique(batch[_WINDOW], return_inverse=True)
+            windows = [self._windows[number] for number in numbers.tolist()]
+            yield OrderedBatch(windows, window, batch[_ROW], batch[_SIDE], batch[_PACKET])
+        remaining = set(np.unique(self._table[_WINDOW]).tolist())
+        self._windows = {
+            number: each for number, each in self._windows.items() if number in remaining
+        }

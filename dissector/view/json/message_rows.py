@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.live_requests import LiveRequests
-from dissector.engine.reading.packet_order import OrderedMessage
-from dissector.engine.reading.packet_order_buffer import OrderedBatch
+from dissector.engine.reading.packet_order import OrderedBatch, OrderedMessage
 from dissector.engine.tables.column_types import (
     Coded,
     Column,

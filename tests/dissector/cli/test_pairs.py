@@ -20,6 +20,7 @@ KEYS = [
     "connection",
     "client",
     "broker",
+    "origin",
     "api_key",
     "api",
     "api_version",
@@ -39,7 +40,7 @@ KEYS = [
 ]
 """As the design has them; written out, because others rely on them."""
 
-ENDS = {"connection": 0, "client": "10.0.0.1:50000", "broker": "10.0.0.2:9092"}
+ENDS = {"connection": 0, "client": "10.0.0.1:50000", "broker": "10.0.0.2:9092", "origin": None}
 NO_REQUEST = dict.fromkeys(
     (
         *("api_key", "api", "api_version", "client_id"),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.engine.reading import packet_order_buffer
-from dissector.engine.reading.packet_order_buffer import OrderedBatch, PacketOrderBuffer
+from dissector.engine.reading import packet_order
+from dissector.engine.reading.packet_order import OrderedBatch, PacketOrderBuffer
 from dissector.engine.tables.exchange_table import NONE
 
 PACKETS = st.none() | st.integers(0, 30)
@@ -48,7 +48,7 @@ def test_messages_come_in_packet_order(
     ]
     made = PacketOrderBuffer[str]()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packet_order_buffer, "BATCH_MESSAGES", piece)
+        patch.setattr(packet_order, "BATCH_MESSAGES", piece)
         for number, rows in enumerate(windows):
             assert flat(made.add(f"w{number}", taken(rows))) == []
         ready = flat(made.ready(low_water))
@@ -58,7 +58,7 @@ def test_messages_come_in_packet_order(
 
 
 def test_number_of_waiting_messages_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packet_order_buffer, "MAX_WAITING", 3)
+    monkeypatch.setattr(packet_order, "MAX_WAITING", 3)
     made = PacketOrderBuffer[str]()
     assert flat(made.add("a", taken([(5, 9), (1, None)]))) == []
     assert flat(made.add("b", taken([(3, 4)]))) == [(1, "a", 1, 0), (3, "b", 0, 0)]

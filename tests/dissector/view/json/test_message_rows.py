@@ -13,7 +13,7 @@ import pytest
 
 from dissector.cli import options
 from dissector.cli.presentation import message_windows
-from dissector.engine.reading import packet_order_buffer
+from dissector.engine.reading import packet_order
 from dissector.engine.reading.capture import Capture, Options
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.query import selection
@@ -64,7 +64,7 @@ def test_irregular_messages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(options, "Options", partial(Options, window_bytes=window_bytes))
-    monkeypatch.setattr(packet_order_buffer, "BATCH_MESSAGES", 3)
+    monkeypatch.setattr(packet_order, "BATCH_MESSAGES", 3)
     one_by_one, in_columns = pairs_of_texts(shop, *words)
     assert in_columns == one_by_one
     assert in_columns.count("\n") >= 3
