@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.text.value_text import time_text
 from replay.client.version_negotiation import client_version
 from replay.model.plan_source import Source
@@ -68,7 +69,8 @@ class Provenance:
         """Return the metadata of a plan and its options."""
         times_ns = plan.request_times_ns
         first_ns, last_ns = (times_ns[0], times_ns[-1]) if len(times_ns) else (None, None)
-        clients = Counter(plan.clients.get(each, "unknown") for each in plan.connection_numbers)
+        names = [plan.clients.get(each, "unknown") for each in plan.connection_numbers]
+        clients = Counter(names if settings.show_secrets else map(mask_texts, names))
         options = {**settings.options(), **plan.source.options}
         about = cls(plan.source, first_ns, last_ns, clients, options)
         if plan.part is not None:

@@ -66,9 +66,10 @@ class RunReport(Report):
         step = outcome.step
         api = step.captured.api
         known = self.apis.setdefault(api, ApiCounters())
+        why = outcome.failure if self._shows_secrets else mask_texts(outcome.failure)
         if verdict is Verdict.MISSING:
-            self.failures.add(outcome.failure, api)
-            differences = [Difference("", "a response", f"none: {outcome.failure}")]
+            self.failures.add(why, api)
+            differences = [Difference("", "a response", f"none: {why}")]
         found = self.difference_table.find_keys(api, differences, verdict is Verdict.INCOMPLETE)
         if verdict in FAILING_VERDICTS and found and all(each.accepted_by for each in found):
             verdict = Verdict.ACCEPTED
@@ -77,12 +78,12 @@ class RunReport(Report):
             verdicts[verdict] += 1
         self._record_verdict(outcome.pass_number, step.number, verdict)
         if verdict is Verdict.LEFT_OUT:
-            self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(outcome.failure, api)
+            self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(why, api)
             return
         self._add_sent(outcome, known, copy)
         self._count_missing_prerequisites(step, verdict)
         if verdict is Verdict.NOT_JUDGED:
-            self.not_judged.add(outcome.failure, api)
+            self.not_judged.add(why, api)
             if outcome.waited_ns:
                 self.waits.setdefault(api, Durations()).add(outcome.waited_ns)
         request = self._request_row(outcome)

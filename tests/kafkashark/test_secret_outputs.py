@@ -225,7 +225,7 @@ MORE_COMMANDS = [
     *(["timeline", "-T", form] for form in ("text", "ndjson", "csv", "mermaid", "perfetto")),
     ["timeline", "-T", "parquet"],
     ["timeline", "--otlp"],
-    *(["conform", "-T", form] for form in ("text", "ndjson", "sarif", "junit")),
+    *(["conform", "-T", form] for form in ("text", "ndjson", "sarif", "junit", "html")),
     ["report"],
     ["upgrade", "--to", "4.4"],
     ["groups", "-T", "ndjson"],
@@ -250,7 +250,7 @@ def outputs(command: list[str], path: str, run: Any, folder: Path, *more: str) -
     """Run a command; return the files that it wrote, with what it printed."""
     folder.mkdir()
     out = folder / "out"
-    binary = {"parquet", "perfetto", "report"} & {*command}
+    binary = {"parquet", "perfetto", "report", "html"} & {*command}
     to_file = [out] if command in NO_OUTPUT_OPTION else ["-o", out] if binary else []
     # Captures come first: `--otlp` takes a file.
     done: Done = run(command[0], path, *command[1:], *to_file, *more)
@@ -284,6 +284,21 @@ def _check_none_is_shown(run: Any, folder: Path, *plays: Callable[[WireConnectio
         if shows(command, outputs(command, path, run, folder / str(at)))
     ]
     assert not shown
+
+
+@pytest.mark.long  # the mock leaves some requests unanswered
+def test_no_report_of_a_replay_shows_a_secret(run: Any, tmp_path: Path) -> None:
+    path = capture(tmp_path, *SCENES)
+    for folder, more in ((tmp_path / "masked", ()), (tmp_path / "shown", ("--show-secrets",))):
+        folder.mkdir()
+        reports = [folder / f"report.{form}" for form in ("txt", "ndjson", "html", "xml")]
+        options = [word for each in reports for word in ("--report", str(each))]
+        pace = ("--speed", "max", "--timeout", "0.2")
+        done: Done = run("replay", path, "--to", "mock", *pace, *options, *more)
+        assert done.status in (0, 1), done.err
+        (folder / "printed").write_text(done.out + done.err)
+        found = [each.name for each in folder.iterdir() if MARKER in each.read_text()]
+        assert bool(found) is bool(more), found
 
 
 @pytest.mark.parametrize("play", SCENES)
