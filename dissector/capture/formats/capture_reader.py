@@ -97,7 +97,8 @@ def read_packets(
     groups = _groups(names, inputs)
     sizes = chain((first_window_bytes or window_bytes,), repeat(window_bytes))
 
-    def windows_of(number: int) -> Generator[Packets, None, None]:
+    # Without a reference of its own to the merge: that cycle would keep the memory of windows.
+    def windows_of(number: int, merge: FileMerge) -> Generator[Packets, None, None]:
         if number != first_number and stop is not None and stop.is_requested:
             return
         with closing(ByteSource(names[number], stdin, stop, inputs)) as source:

@@ -30,9 +30,9 @@ class FileMerge:
     def __init__(
         self,
         files: Iterable[FileBegin],
-        windows_of: Callable[[int], Generator[Packets, None, None]],
+        windows_of: Callable[[int, FileMerge], Generator[Packets, None, None]],
     ) -> None:
-        """Start; `windows_of` yields the windows of a file, by its number."""
+        """Start; `windows_of` yields the windows of a file, by its number, for this merge."""
         self._waiting = deque(files)
         self._windows_of = windows_of
         self._open: list[_OpenFile] = []
@@ -83,7 +83,7 @@ class FileMerge:
 
     def _open_next(self) -> None:
         number = self._waiting.popleft().number
-        self._open.append(_OpenFile(self._windows_of(number)))
+        self._open.append(_OpenFile(self._windows_of(number, self)))
 
     def _fill(self) -> Iterator[Packets]:
         """Give each open file a window with packets; yield those without."""

@@ -166,7 +166,7 @@ class Reading:
         self._ends, self._gaps = ConnectionEnds.none(), ConnectionGaps.none()
         self.streams = Streams()
         self.decryption = TlsDecryption(
-            self.streams.connections, options.ports, self.keys, self._secrets_of_files
+            self.streams.connections, options.ports, self.keys, self._secrets_of_files()
         )
         with using(options.schemas):
             self.correlator = Correlator(
@@ -252,7 +252,7 @@ class Reading:
 
     def resume(self, decryption: TlsDecryption) -> None:
         """Go on with the decryption of an earlier part of the capture, and the present keys."""
-        decryption.attach(self.keys, self._secrets_of_files)
+        decryption.attach(self.keys, self._secrets_of_files())
         self.decryption = decryption
 
     def retain(self, numbers: Ints) -> None:
@@ -265,8 +265,10 @@ class Reading:
         """Return the first packet of messages that may follow."""
         return min(self.correlator.low_watermark(), self.decryption.low_watermark())
 
-    def _secrets_of_files(self) -> TlsSecrets:
-        return list(read_tls_secrets(self.source.paths, self.options.inputs))
+    def _secrets_of_files(self) -> Callable[[], TlsSecrets]:
+        """Return what reads the secrets in the files; without a reference to this reading."""
+        paths, inputs = self.source.paths, self.options.inputs
+        return lambda: list(read_tls_secrets(paths, inputs))
 
     def _take_secrets(self) -> bool:
         """Add secrets in the files, and in growing key logs; return whether any were added."""
