@@ -86,7 +86,10 @@ def without_short_names(row: Row) -> Row:
     if "found" in row:
         return {**row, "found": _QUOTED.sub("", row["found"])}
     if row.get("section") == "summary":
-        return {**row, "subject": ""}
+        return {**row, "subject": "", "not_read": []}
+    if row.get("cause") in ("another protocol", "fin"):
+        # An export holds no bytes of another protocol, so that connection merely ended.
+        return {**row, "cause": "fin", "text": "", "certain": False}
     if row.get("kind") == "group":
         return {**row, "text": " ".join(_DURATION_OR_COUNT.findall(row["text"]))}
     return row

@@ -97,7 +97,7 @@ def test_damage_is_reported_and_the_job_continues(spark: SparkSession, tmp_path:
     path = tmp_path / "b.pcap"
     files = [
         write(tmp_path / "a.pcap", packets[:20]),
-        write(path, packets[15:50]),
+        write(path, packets[20:50]),
         write(tmp_path / "c.pcap", packets[50:]),
     ]
     data = bytearray(path.read_bytes())
