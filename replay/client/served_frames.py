@@ -70,6 +70,10 @@ class ServedFrames(FrameProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Split received bytes into frames; asyncio calls this."""
+        if self._pauses:  # early Pythons 3.11 read on if they were paused in `connection_made`
+            self._buffer += data
+            self._unfinished.hold(self, len(self._buffer))
+            return
         super().data_received(data)
         self._unfinished.hold(self, 0 if self._is_lost else len(self._buffer))
         if self._has_whole_frame:
