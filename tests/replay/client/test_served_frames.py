@@ -94,6 +94,19 @@ def test_a_paused_connection_is_not_read_until_each_reason_has_ended() -> None:
     in_a_loop(check)
 
 
+def test_what_comes_during_a_pause_is_kept() -> None:
+    def check() -> None:
+        side = Side()
+        side.connection.pause("connecting")
+        side.begin()
+        side.connection.data_received(FRAME)  # early Pythons 3.11 read on
+        assert side.frames == []
+        side.connection.resume("connecting")
+        assert len(side.frames) == 1
+
+    in_a_loop(check)
+
+
 def test_a_peer_that_does_not_read_is_told() -> None:
     def check() -> None:
         side = Side()
