@@ -33,7 +33,7 @@ from conform.rule_budgets import RuleBudget, RuleBudgets
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
-from dissector.engine.reading.reading_notices import reading_notices
+from dissector.engine.reading.spoken import reading_notices
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.apis import api_name
 

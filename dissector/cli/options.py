@@ -24,7 +24,7 @@ from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.prefetch import cores
-from dissector.engine.reading.reading_notices import reading_notices
+from dissector.engine.reading.spoken import reading_notices
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart

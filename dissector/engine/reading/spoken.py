@@ -1,5 +1,5 @@
 """
-The protocols that the two sides of a connection speak, by their first bytes.
+The protocols that the two sides of a connection speak, by their first bytes; lines for stderr.
 
 A client of another protocol than its server's is one of the most frequent faults: TLS at a
 plaintext port, plaintext at a TLS port, Kafka at an HTTP server.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dissector.capture.columns import Int64s
+from dissector.capture.packets.link_layers import link_name
 
 if TYPE_CHECKING:
     from dissector.capture.tcp.connections import Connection
@@ -122,7 +123,7 @@ def _candidates(first_byte: Int64s) -> Int64s:
     return found
 
 
-def mismatch_notices(reading: Reading) -> Iterator[str]:
+def _mismatch_notices(reading: Reading) -> Iterator[str]:
     """Yield a line for each server and difference, the most frequent first."""
     counts = Counter[tuple[str, str]]()
     for connection, text in mismatches(reading):
@@ -134,3 +135,11 @@ def mismatch_notices(reading: Reading) -> Iterator[str]:
     more = len(counts) - _MAX_NOTICES
     if more > 0:
         yield f"{more:,} more servers with clients of another protocol"
+
+
+def reading_notices(reading: Reading) -> Iterator[str]:
+    """Yield what was not read, and which clients spoke another protocol than their server."""
+    for link, count in sorted(reading.source.unread_links.items()):
+        packets = f"{count:,} packet{'s' * (count != 1)}"
+        yield f"{packets} of link type {link_name(link)}, which is not read"
+    yield from _mismatch_notices(reading)
