@@ -6,9 +6,9 @@ target. They may be wrong (a cluster restored from another one advertises that o
 by default each connection goes to a host that the user named. The names and addresses of one host
 are the same, whatever the port: `localhost` is `127.0.0.1`.
 
-A name that only the target gives is looked up, to compare its addresses. That tells the name's
-server nothing but the name, which the target chose itself. Only the addresses that were compared
-are connected to, as another look-up could return others.
+A name that only the target gives is looked up, to compare its addresses. The name's server learns
+nothing but the name, which the target chose itself. Only the addresses that were compared are
+connected to, as another look-up could return others.
 """
 
 from __future__ import annotations

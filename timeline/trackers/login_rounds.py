@@ -1,7 +1,7 @@
 """
 Rounds of SASL logins: what an answer of the broker means to the login.
 
-A round without an error need not be the last. Only the mechanism tells: SCRAM ends with the
+A round without an error need not be the last. Only the mechanism decides: SCRAM ends with the
 signature of the server, OAUTHBEARER and GSSAPI with an empty answer; OAUTHBEARER refuses by a JSON
 object in an answer without an error.
 
