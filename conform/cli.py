@@ -188,9 +188,7 @@ def conform(
         )
     if not captures:
         raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
-    source = options.source(
-        captures, None, ports, max_frame_bytes, jobs, keylogs=keylogs, decode_as=decode_as
-    )
+    source = options.source(captures, None, ports, max_frame_bytes, jobs, keylogs, decode_as)
     source.reports_unreadable = True
     verdict = judge_windows(rules, source.capture, source.each_window())
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"

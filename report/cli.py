@@ -76,15 +76,7 @@ def report(
         show_secrets=show_secrets,
         **({} if to is None else {"release": _release(to)}),
     )
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     figures = Figures(source, wishes)
     figures.gather()
     page = html_page(figures)

@@ -79,15 +79,7 @@ def timeline(
         _check_otlp(otlp, form, output)
     if form == "perfetto" and is_terminal(output):
         raise UsageError("-T perfetto requires an output file: -o FILE")
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     source.explains_no_kafka = True
     if otlp is not None:
         _export_spans(source, otlp, show_secrets)

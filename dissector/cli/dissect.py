@@ -90,15 +90,7 @@ def dissect(
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     source.explains_no_kafka = True
     names = _names(source, chosen)
     view = table_options.table_view(form, output, lambda: source.begin_ns, times=times, utc=utc)

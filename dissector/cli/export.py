@@ -82,13 +82,7 @@ def export(
 
     def source() -> options.Source:
         return options.source(
-            captures,
-            filter_text,
-            ports,
-            max_frame_bytes,
-            jobs,
-            keylogs=keylogs,
-            decode_as=decode_as,
+            captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as
         )
 
     selection = _select(source(), by_numbers=bool(_NUMBERED.search(filter_text or "")))
@@ -109,13 +103,7 @@ def export(
         return
     if redact:
         whole_source = options.source(
-            captures,
-            None,
-            ports,
-            max_frame_bytes,
-            jobs,
-            keylogs=keylogs,
-            decode_as=decode_as,
+            captures, None, ports, max_frame_bytes, jobs, keylogs, decode_as
         )
         with closing(_redaction(whole_source, secret, kept, decrypts=decrypt)) as redaction:
             stop, reading = whole_source.capture.options.stop, whole_source.capture.reading

@@ -352,9 +352,9 @@ def source(
     ports: list[int] | None = None,
     max_frame_bytes: int = MAX_FRAME,
     jobs: int | None = None,
-    *,
     keylogs: list[str] | None = None,
     decode_as: list[str] | None = None,
+    *,
     records: bool = False,
 ) -> Source:
     """

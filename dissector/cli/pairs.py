@@ -99,15 +99,7 @@ def pairs(
     passes = _filter(filter_text)
     if pending:
         filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     source.explains_no_kafka = True
     chosen = table_options.chosen_columns(columns, fields)
     view = table_options.table_view(

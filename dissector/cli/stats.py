@@ -100,15 +100,7 @@ def stats(
     options.check_choice(form, FORMATS, "-T")
     requested = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
     chosen = chosen_sections(by or [], [name for name, wanted in requested.items() if wanted])
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
     tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
     tables = tables or SECTIONS

@@ -100,15 +100,7 @@ def streams(
     """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     chosen = table_options.chosen_columns(columns, fields)
     table_options.check_columns(chosen, CONNECTIONS, "streams")
     view = table_options.table_view(

@@ -72,15 +72,7 @@ def groups(
         output=output,
         priority=PRIORITY,
     )
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     source.explains_no_kafka = True
     reader = GroupsReader(source.capture, source.filter)
     for window in source.each_window(gleaning=True):

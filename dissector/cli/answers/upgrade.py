@@ -85,15 +85,7 @@ def upgrade(
         output=output,
         priority=PRIORITY,
     )
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-    )
+    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     source.explains_no_kafka = True
     offers = VersionOffers(source.capture)
     source.observers.append(offers.observe)
