@@ -6,11 +6,12 @@ and `for range`. `tools.kernels` compiles it, with all that it calls, into the e
 its package; without that module the same function runs as Python.
 
 Arrays that belong together are the fields of a NamedTuple, so that a kernel has few parameters.
+State is kept in tables of rows with named fields, see `named_rows`.
 
-As Python a kernel gets its arrays as memoryviews with Python integers as items. So it may index
-arrays and take their `len`, and may use no other part of numpy. It may use integer constants and
-functions marked with `device_function`; it must not raise, and must not create anything but
-numbers.
+As Python a kernel gets its arrays as memoryviews with Python integers as items, and tables of rows
+as their memory. So it may index arrays and take their `len`, and may use no other part of numpy.
+It may use integer constants and functions marked with `device_function`; it must not raise, and
+must not create anything but numbers.
 
 Compiled code runs without the interpreter's lock (GIL) and does not check indices, unless it was
 built to.
@@ -31,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from dissector.installation import compiling
+from dissector.kernel.named_rows import in_memory
 
 CHECKED = "KAFKASHARK_CHECKED"
 """Environment variable that selects kernels built with checks of all indices."""
@@ -129,6 +131,8 @@ def _to_python(argument: Any) -> Any:
         return type(argument)(*map(_to_python, argument))
     if not isinstance(argument, np.ndarray):
         return operator.index(argument)
+    if argument.dtype.fields is not None and argument.flags.c_contiguous:
+        return in_memory(argument)
     memory = (argument if argument.dtype != np.bool_ else argument.view(np.uint8)).data
     if not memory.c_contiguous:
         raise TypeError("kernels take C-contiguous arrays")

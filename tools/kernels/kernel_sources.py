@@ -78,11 +78,11 @@ class Module:
             return tuple(map(int, value))
         raise KeyError(f"{self.name}: {name} is neither a number nor a function to compile")
 
-    def find_class(self, name: str) -> tuple[str, ast.ClassDef] | None:
-        """Return place and definition of a class of the project; None without one."""
+    def find_class(self, name: str) -> tuple[Module, ast.ClassDef] | None:
+        """Return a class of the project with its module; None without one."""
         found = self._definitions.get(name)
         if isinstance(found, ast.ClassDef):
-            return f"{self.name}.{name}", found
+            return self, found
         if isinstance(found, ast.ImportFrom):
             original = next(a.name for a in found.names if (a.asname or a.name) == name)
             source = module(found.module or "")

@@ -84,11 +84,13 @@ cdef int kk_fill(Py_buffer* view, object array, bint writes, str codes, int ndim
         PyObject_GetBuffer(array, view, flags)
     except (BufferError, TypeError, ValueError) as error:
         raise TypeError(f"{where}: {error}") from None
-    code = view.format.decode("latin1") if view.format != NULL else "B"
-    if view.ndim != ndim or code not in codes:
+    code = view.format.decode("latin1").replace("q", "l") if view.format != NULL else "B"
+    is_right = code == codes if codes[:1] == "T" else code in codes
+    if view.ndim != ndim or not is_right:
         got = f"{view.ndim} dimensions of {code!r}"
         PyBuffer_Release(view)
-        raise TypeError(f"{where} takes {ndim} dimensions of {codes[0]!r}, not {got}")
+        what = "rows" if codes[:1] == "T" else repr(codes[0])
+        raise TypeError(f"{where} takes {ndim} dimensions of {what}, not {got}")
     return 0
 
 

@@ -15,7 +15,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tools.kernels.kernel_sources import Function, Module
-from tools.kernels.types import ANY_COLUMN, Array, Struct, Type, c_type, of_annotation
+from tools.kernels.types import (
+    ANY_COLUMN,
+    Array,
+    Row,
+    Rows,
+    Struct,
+    Two,
+    Type,
+    c_type,
+    of_annotation,
+)
 
 INT64_MIN = -(2**63)
 
@@ -31,6 +41,8 @@ INTRINSICS = {
 }
 """Hand-written bodies in Cython."""
 
+BUILTINS = {"len", "range", "int", "bool", "min", "max"}
+
 
 @dataclass
 class Unit:
@@ -40,11 +52,23 @@ class Unit:
     declared: list[str] = field(default_factory=list)
     known: dict[tuple[str, tuple[str, ...]], Specialised] = field(default_factory=dict)
     structs: dict[str, Struct] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    def declare(self, kind: Type) -> None:
+        """Declare the structs that a type needs, each after those inside it."""
+        if isinstance(kind, Struct):
+            for _, each in kind.fields:
+                self.declare(each)
+            self.structs[kind.name] = kind
+        row = kind.row if isinstance(kind, Rows) else kind
+        if isinstance(row, Row):
+            self.rows.update((each.name, each) for each in row.inner)
 
     def specialise(self, function: Function, arguments: Sequence[Type] = ()) -> Specialised:
         """Return a function specialised for argument types; translate it at the first call."""
         kinds = parameter_types(function, arguments)
-        self.structs.update((each.name, each) for each in kinds if isinstance(each, Struct))
+        for each in kinds:
+            self.declare(each)
         generic = tuple(
             each.name
             for each, parameter in zip(kinds, function.tree.args.args, strict=True)
@@ -67,8 +91,8 @@ class Specialised:
         function: Its source.
         name: Name in Cython.
         parameters: Types of the parameters.
-        written: Names of parameters written by the function or its callees; for arrays in structs,
-            names such as `tables.rows`.
+        written: Names of parameters written by the function or its callees; for arrays and rows in
+            structs, names such as `tables.rows`.
     """
 
     function: Function
@@ -79,7 +103,7 @@ class Specialised:
     @property
     def returns(self) -> Type:
         """Type of the result."""
-        return of_annotation(self.function.tree.returns, self.function.module.find_class)
+        return of_annotation(self.function.tree.returns, self.function.module)
 
 
 def parameter_types(function: Function, arguments: Sequence[Type]) -> list[Type]:
@@ -89,9 +113,7 @@ def parameter_types(function: Function, arguments: Sequence[Type]) -> list[Type]
     for i, each in enumerate(parameters):
         is_generic = _is_generic(each)
         kinds.append(
-            arguments[i]
-            if is_generic
-            else of_annotation(each.annotation, function.module.find_class)
+            arguments[i] if is_generic else of_annotation(each.annotation, function.module)
         )
     if arguments and kinds[: len(arguments)] != list(arguments):
         raise TypeError(f"{function.place} takes {kinds}, not {list(arguments)}")
@@ -112,7 +134,7 @@ class _Translation(ast.NodeTransformer):
         tree = target.function.tree
         names = [each.arg for each in tree.args.args]
         self._types: dict[str, Type] = dict(zip(names, target.parameters, strict=True))
-        self._roots = {each: each for each in names}
+        self._roots = {each: {each} for each in names}
         self._locals: dict[str, Type] = {}
         self._counters: list[str] = []
 
@@ -148,33 +170,58 @@ class _Translation(ast.NodeTransformer):
 
     def _infer_array(self, name: str, value: ast.expr) -> None:
         kind = self._type(value)
-        if isinstance(kind, Array):
+        if isinstance(kind, Array | Rows | Row | Two):
             self._types[name] = kind
             if name in self._locals:
                 self._locals[name] = kind
-            root = self._root(value)
-            if root:
-                self._roots[name] = root
+            self._roots.setdefault(name, set()).update(self._root(value))
 
-    def _root(self, value: ast.expr) -> str:
-        """Return the parameter, or the array in a struct, named by an expression."""
+    def _root(self, value: ast.expr) -> set[str]:
+        """Return the parameters, and arrays and tables in structs, that an expression refers to."""
         if isinstance(value, ast.Name):
-            return self._roots.get(value.id, value.id)
-        if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
-            return f"{value.value.id}.{value.attr}"
-        return ""
+            return self._roots.get(value.id, set())
+        if isinstance(value, ast.Attribute) and isinstance(self._type(value.value), Struct):
+            assert isinstance(value.value, ast.Name)
+            return {f"{value.value.id}.{value.attr}"}
+        if isinstance(value, ast.Attribute | ast.Subscript):
+            return self._root(value.value)
+        if isinstance(value, ast.IfExp):
+            return self._root(value.body) | self._root(value.orelse)
+        if isinstance(value, ast.Call):
+            return set().union(*map(self._root, value.args))
+        return set()
 
     def _type(self, value: ast.expr) -> Type:
         if isinstance(value, ast.Name):
             return self._types.get(value.id, 1)
         if isinstance(value, ast.Attribute):
-            struct = self._type(value.value)
-            if not isinstance(struct, Struct):
-                raise TypeError(f"{self._place(value)}: {ast.unparse(value.value)} has no arrays")
-            return struct.field(value.attr)
+            owner = self._type(value.value)
+            if not isinstance(owner, Struct | Row):
+                raise TypeError(f"{self._place(value)}: {ast.unparse(value.value)} has no fields")
+            if value.attr not in dict(owner.fields):
+                raise TypeError(f"{self._place(value)}: {owner.name} has no field {value.attr}")
+            return owner.field(value.attr)
+        if isinstance(value, ast.Subscript):
+            table = self._type(value.value) if not self._is_constant(value.value) else 1
+            if isinstance(table, Rows):
+                return table.row
+            return table.item if isinstance(table, Two) else 1
         if isinstance(value, ast.IfExp):
             return self._type(value.body)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            return self._type_of_call(value.func.id)
         return 1
+
+    def _type_of_call(self, name: str) -> Type:
+        """Return the type of what a function returns, for rows; else 1."""
+        function = None if name in BUILTINS else self._module.lookup(name)
+        if not isinstance(function, Function):
+            return 1
+        kind = of_annotation(function.tree.returns, function.module)
+        return kind if isinstance(kind, Row) else 1
+
+    def _is_constant(self, value: ast.expr) -> bool:
+        return isinstance(value, ast.Name) and value.id not in self._types
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Prefix local names; replace constants by their values."""
@@ -214,9 +261,11 @@ class _Translation(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """Read or write an item of an array at its address."""
-        if isinstance(node.value, ast.Name) and node.value.id not in self._types:
+        if isinstance(node.value, ast.Name) and self._is_constant(node.value):
             return self._choice(self._module.lookup(node.value.id), node.slice)
         kind = self._type(node.value)
+        if isinstance(kind, Rows | Two):
+            return self._row_at(node, kind)
         if not isinstance(kind, Array):
             raise TypeError(f"{self._place(node)}: {ast.unparse(node.value)} is no array")
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -239,6 +288,21 @@ class _Translation(ast.NodeTransformer):
         item = ast.Subscript(ast.Attribute(array, "p", ast.Load()), at, node.ctx)
         return _call("LL", [item]) if isinstance(node.ctx, ast.Load) else item
 
+    def _row_at(self, node: ast.Subscript, kind: Rows | Two) -> ast.expr:
+        """Return the address of a row of a table or inside a row, or one of two integers."""
+        table, line = self.visit(node.value), ast.Constant(node.lineno)
+        is_table = isinstance(kind, Rows)
+        size = ast.Attribute(table, "n0", ast.Load()) if is_table else _literal(2)
+        first = ast.Attribute(table, "p", ast.Load()) if is_table else table
+        at = _call("kk_at", [self.visit(node.slice), size, line])
+        if isinstance(kind, Two) and kind.item == 1:
+            if not isinstance(node.ctx, ast.Load):
+                self._mark_written(node.value)
+            return ast.Subscript(first, at, node.ctx)
+        if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, ast.Tuple):
+            raise TypeError(f"{self._place(node)}: rows have one index and are written by field")
+        return ast.BinOp(first, ast.Add(), at)
+
     def _choice(self, values: Any, index: ast.expr) -> ast.expr:
         """Return an item of a constant tuple."""
         at = self.visit(index)
@@ -250,18 +314,23 @@ class _Translation(ast.NodeTransformer):
         return found
 
     def _mark_written(self, array: ast.expr) -> None:
-        root = self._root(array)
-        if root:
-            self._target.written.add(root)
+        self._target.written |= self._root(array)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Name an array of a struct."""
+        """Name an array of a struct, or read or write a field of a row."""
         self._type(node)
-        return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
+        owner = self._type(node.value)
+        if not isinstance(owner, Row):
+            return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
+        if not isinstance(node.ctx, ast.Load):
+            self._mark_written(node.value)
+        return ast.Attribute(self.visit(node.value), f"f_{node.attr}", node.ctx)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Call a function of the unit, or its equivalent of a Python function."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "len" and isinstance(self._type(node.args[0]), Two):
+            return _literal(2)
         if name == "len":
             return ast.Attribute(self.visit(node.args[0]), "n0", ast.Load())
         if name == "range":
@@ -325,8 +394,12 @@ class _Translation(ast.NodeTransformer):
 
 
 def _assigned_values(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    for each in ast.walk(tree):
-        for target in each.targets if isinstance(each, ast.Assign) else ():
+    """Yield assigned names with their values, in the order of lines."""
+    found = (each for each in ast.walk(tree) if isinstance(each, ast.Assign | ast.AnnAssign))
+    for each in sorted(found, key=lambda each: each.lineno):
+        if each.value is None:
+            continue
+        for target in each.targets if isinstance(each, ast.Assign) else [each.target]:
             pairs = [(target, each.value)]
             if isinstance(target, ast.Tuple) and isinstance(each.value, ast.Tuple):
                 pairs = list(zip(target.elts, each.value.elts, strict=True))

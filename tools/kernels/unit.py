@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.kernels.kernel_sources import Function, modules_with_kernels
 from tools.kernels.translate import Specialised, Unit
-from tools.kernels.types import ARRAYS, Array, Struct, Type, c_type
+from tools.kernels.types import ARRAYS, Array, Row, Rows, Struct, Type, c_type
 
 _SOURCE = "SOURCE = "
 
@@ -19,7 +19,9 @@ def unit_text(package: str) -> str:
     unit = Unit()
     kernels = [each for module in modules_with_kernels(package) for each in module.kernels]
     entrances = [_entrance(unit.specialise(each)) for each in kernels]
-    structs = "\n".join(each.declaration for each in (*ARRAYS.values(), *unit.structs.values()))
+    tables = [each for row in unit.rows.values() for each in (row, Rows(row))]
+    declared = (*ARRAYS.values(), *tables, *unit.structs.values())
+    structs = "\n".join(each.declaration for each in declared)
     text = "\n".join((PRELUDE.read_text(), structs, *unit.written, *entrances))
     return f"{text}\n{_SOURCE}{hashlib.sha256(text.encode()).hexdigest()!r}\n"
 
@@ -43,9 +45,7 @@ def _entrance(kernel: Specialised) -> str:
     arrays = [each for parameter in parameters for each in _arrays(*parameter)]
     lines = [f"def {entrance_name(function)}({declared}):"]
     lines += [f"    cdef Py_buffer views[{max(len(arrays), 1)}]", "    cdef int taken = 0"]
-    lines += [
-        f"    cdef {c_type(kind).rstrip('*')} v_{name}" for name, kind in parameters if kind != 1
-    ]
+    lines += [f"    cdef {_held(kind)} v_{name}" for name, kind in parameters if kind != 1]
     if kernel.returns:
         lines.append("    cdef long long result = 0")
     lines.append("    try:")
@@ -55,6 +55,9 @@ def _entrance(kernel: Specialised) -> str:
         expected = f"{writes}, {kind.codes!r}, {kind.ndim}, {where!r}"
         lines.append(f"        kk_fill(&views[{i}], {name}, {expected})")
         lines.append("        taken += 1")
+        if isinstance(kind, Row):
+            lines.append(f"        v_{name} = <{kind.name}*>views[{i}].buf")
+            continue
         lines.append(f"        v_{name}.p = <{kind.item}*>views[{i}].buf")
         lines += [f"        v_{name}.n{d} = views[{i}].shape[{d}]" for d in range(kind.ndim)]
     lines.append("        with nogil:")
@@ -68,16 +71,21 @@ def _entrance(kernel: Specialised) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _arrays(name: str, kind: Type) -> list[tuple[str, Array]]:
-    """Return the arrays of a parameter, with the expressions that name them."""
-    if isinstance(kind, Array):
+def _arrays(name: str, kind: Type) -> list[tuple[str, Array | Rows | Row]]:
+    """Return the arrays and rows of a parameter, with the expressions that name them."""
+    if isinstance(kind, Array | Rows | Row):
         return [(name, kind)]
     if isinstance(kind, Struct):
         return [(f"{name}.{field}", array) for field, array in kind.fields]
     return []
 
 
+def _held(kind: Type) -> str:
+    """Return the type of what an entry point holds for a parameter."""
+    return kind.name if isinstance(kind, Struct) else c_type(kind)
+
+
 def _argument(name: str, kind: Type) -> str:
     if isinstance(kind, Struct):
         return f"&v_{name}"
-    return f"v_{name}" if isinstance(kind, Array) else name
+    return name if kind == 1 else f"v_{name}"

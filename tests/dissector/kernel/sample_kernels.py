@@ -9,6 +9,7 @@ from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, AnyColumn, I8Table, I64Cube, I64Table
 from dissector.kernel.crc32c import update_crc, update_crc_by_table
 from dissector.kernel.memcpy import copy_bytes
+from dissector.kernel.named_rows import NamedRow, Rows, Two
 
 
 class Colour(IntEnum):
@@ -29,6 +30,85 @@ class Sums(NamedTuple):
     numbers: I64
     table: I64Table
     flags: U8
+
+
+class Side(NamedRow):
+    """A direction of a link."""
+
+    sent: int
+    is_open: bool
+
+
+class Link(NamedRow):
+    """A link: its number, two directions, and two limits."""
+
+    number: int
+    sides: Two[Side]
+    limits: Two[int]
+
+
+class Totals(NamedRow):
+    """One row."""
+
+    sent: int
+    sequence: int
+
+
+class Links(NamedTuple):
+    """A group with tables and a row."""
+
+    links: Rows[Link]
+    others: Rows[Link]
+    totals: Totals
+    lengths: I64
+
+
+@device_function
+def busiest(side: Side, other: Side) -> Side:
+    return side if side.sent >= other.sent else other
+
+
+@device_function
+def send(side: Side, length: int) -> None:
+    side.sent += length
+    side.is_open = True
+
+
+@Kernel
+def send_all(tables: Links, limit: int) -> int:
+    """Send on each link in turn, on the first side up to its limit; return what is left over."""
+    left = 0
+    for i in range(len(tables.lengths)):
+        if i % 2 == 0:
+            link = tables.links[i % len(tables.links)]
+        else:
+            link = tables.others[0]
+        side = link.sides[i % len(link.sides)]
+        link.limits[i & 1] = limit
+        if side.sent + tables.lengths[i] > link.limits[i & 1]:
+            left += tables.lengths[i]
+            continue
+        send(side, tables.lengths[i])
+        tables.totals.sent += tables.lengths[i]
+        tables.totals.sequence = link.number
+    most = busiest(tables.links[0].sides[0], tables.links[0].sides[1])
+    most.is_open = most.sent == 0
+    return left
+
+
+@Kernel
+def sum_links(links: Rows[Link], at: int) -> int:
+    """Return the numbers of links, and what is sent on one; nothing is written."""
+    total = links[at].sides[1].sent
+    for i in range(len(links)):
+        total += links[i].number
+    return total
+
+
+@Kernel
+def count_row(totals: Totals) -> None:
+    """Write to a row that is an argument."""
+    totals.sequence += 1
 
 
 @device_function

@@ -16,6 +16,16 @@ from tools.kernels.unit import unit_hash, unit_text
 HEAD = """
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8
+from dissector.kernel.named_rows import NamedRow, Rows, Two
+
+class Side(NamedRow):
+    sent: int
+
+class Wrong(NamedRow):
+    sent: I64
+
+class Other:
+    sent: int
 
 NAME = "text"
 PAIR = (1, 2)
@@ -52,6 +62,13 @@ def translated(folder: Path, kernel: str) -> str:
         ("def f(a: list[int]) -> int:\n    return 0\n", KeyError),
         ("def f(a) -> int:\n    return 0\n", KeyError),
         ("def f(a: int) -> int:\n    return missing(a)\n", KeyError),
+        ("def f(a: Side) -> int:\n    return a.received\n", TypeError),
+        ("def f(a: Rows[Side]) -> int:\n    return a[0, 1].sent\n", TypeError),
+        ("def f(a: Rows[Side], b: Side) -> int:\n    a[0] = b\n    return 0\n", TypeError),
+        ("def f(a: Side) -> int:\n    return first(a)\n", TypeError),
+        ("def f(a: Wrong) -> int:\n    return 0\n", KeyError),
+        ("def f(a: Other) -> int:\n    return 0\n", KeyError),
+        ("def f(a: Rows[int]) -> int:\n    return 0\n", KeyError),
     ],
 )
 def test_uncompilable_kernels_are_errors(
@@ -62,7 +79,7 @@ def test_uncompilable_kernels_are_errors(
 
 
 def test_an_error_names_its_line(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"made\.py:15: a is no array"):
+    with pytest.raises(TypeError, match=r"made\.py:25: a is no array"):
         translated(tmp_path, "def f(a: int) -> int:\n    b = a\n    return a[b]\n")
 
 
@@ -99,6 +116,9 @@ def test_arrays_written_by_a_function_are_found() -> None:
     assert written["move"] == {"target"}
     assert written["sums"] == set()
     assert written["add_rows"] == {"sums.table"}
+    assert written["send_all"] == {"tables.links", "tables.others", "tables.totals"}
+    assert written["sum_links"] == set()
+    assert written["count_row"] == {"totals"}
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
