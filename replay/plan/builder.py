@@ -92,6 +92,8 @@ class PlanBuilder:
             self._record_problems(window)
             for exchange in self._slow_path_exchanges(window):
                 self._record(exchange)
+        assert capture.reading is not None
+        plan.places_text = capture.reading.source.places_text
         plan.shapes = self._shapes.shapes
         self._exclude_by_capture()
         steps = self._order_steps()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from mmap import mmap
@@ -60,6 +60,8 @@ class PlannedSteps:
         group_topics: Group -> topics with offsets that it commits or fetches.
         holes: Gaps in the sequences of producers.
         source: The files, and the choices made for them.
+        places_text: Returns the files of packets (from 1) with the numbers there; empty for one
+            file.
         clients: Connection -> software of its client, if the client names it (KIP-511).
         shapes: Shapes shared by exchanges, by number.
         spill: The captured exchanges, in a temporary file.
@@ -90,6 +92,7 @@ class PlannedSteps:
         self.group_topics: dict[str, set[str]] = {}
         self.holes: dict[ProducerPartition, SequenceGaps] = {}
         self.source = Source()
+        self.places_text: Callable[[Iterable[int]], str] = lambda packets: ""
         self.clients: dict[int, str] = {}
         self.shapes: list[Shape] = []
         self.spill = ExchangeSpill()

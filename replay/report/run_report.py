@@ -86,6 +86,8 @@ class RunReport(Report):
             self.not_judged.add(why, api)
             if outcome.waited_ns:
                 self.waits.setdefault(api, Durations()).add(outcome.waited_ns)
+        if verdict is not Verdict.EQUIVALENT and not found:
+            return
         request = self._request_row(outcome)
         if verdict is Verdict.EQUIVALENT:
             self.equivalent_responses.add(request, outcome.reasons)
@@ -172,6 +174,8 @@ class RunReport(Report):
 
     def _request_row(self, outcome: Outcome) -> Row:
         row = _request_row(outcome)
+        packet = row["request_packet"]
+        row["request_place"] = self.plan.places_text([packet]) if packet is not None else ""
         known = outcome.step.captured.known_secrets
         return row if self._shows_secrets else mask_texts(row, known)
 

@@ -73,6 +73,7 @@ class SharedRecords:
             "correlation_id": None,
             "request_time_ns": None,
             "request_packet": None,
+            "request_place": "",
             "verdict": Verdict.DIFFERS.value,
             "missing_prerequisites": [],
             "accepted": "",

@@ -301,6 +301,8 @@ def difference_heading(row: Row) -> str:
     missing = row["missing_prerequisites"]
     cause = f"; may follow from {_first_names(missing)}, left out" if missing else ""
     packet = "" if row["request_packet"] is None else f", packet {row['request_packet']}"
+    # A report of an older release, which `--merge` reads, has no files.
+    packet += f" ({escaped(file)})" if (file := row.get("request_place")) else ""
     return (
         f"step {row['step']}: {row['api']} {version} of {who}, connection {row['connection']}, "
         f"id {row['correlation_id']}{packet}{in_pass}{cause}"

@@ -13,6 +13,10 @@ import pytest
 
 from dissector.cli import main
 from kafkashark import Plan, dissect, open_capture
+from replay.model.outcome import Difference, Outcome, Verdict
+from replay.options.target_settings import TargetSettings
+from replay.report.run_report import RunReport
+from replay.report.text_report import text_lines
 
 DEMO = Path(__file__).parents[2] / "captures" / "demo.pcap"
 HEADER_BYTES, RECORD_BYTES, ADDRESS_AT = 24, 16, 14 + 12
@@ -175,3 +179,28 @@ def test_a_report_names_the_files_of_packets(
     assert main(["report", *rotated, "-o", str(page)]) == 0
     assert capsys.readouterr().err == ""
     assert re.search(r"[\d,-]+ \(cap\.pcap\d*: [\d,-]+", page.read_text())
+
+
+def _report_with_a_difference(plan: Plan) -> RunReport:
+    report = RunReport(plan, TargetSettings("target:9092"))
+    step = plan.step(plan.size - 1)
+    report.add(Outcome(step), Verdict.DIFFERS, [Difference("error_code", 0, 1)])
+    return report
+
+
+def test_differences_of_a_replay_name_the_file_of_the_request(rotated: list[str]) -> None:
+    report = _report_with_a_difference(Plan.of(*rotated))
+    (row,) = report.differences()
+    name, number = row["request_place"].split(": ")
+    packet = int(row["request_packet"])
+    before = [len(records(Path(each).read_bytes())) for each in _in_order_before(rotated, name)]
+    assert packet == sum(before) + int(number)
+    assert f"packet {packet} ({name}: {number})" in "\n".join(text_lines(report))
+    (row,) = _report_with_a_difference(Plan.of(DEMO)).differences()
+    assert row["request_place"] == ""
+
+
+def _in_order_before(rotated: list[str], name: str) -> list[str]:
+    """Return the files that `tcpdump -C` wrote before one of them."""
+    ordered = sorted(rotated, key=lambda each: int(each.rpartition("cap.pcap")[2] or 0))
+    return ordered[: [Path(each).name for each in ordered].index(name)]
