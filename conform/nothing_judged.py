@@ -6,8 +6,8 @@ from collections import Counter
 
 from conform.registry.verdict import Verdict
 from dissector.engine.reading.reader import Reading
-from dissector.engine.reading.statistics import health
 from dissector.engine.reading.tls_report import unreadable_tls
+from dissector.summary.statistics import health
 
 
 def nothing_judged_reason(verdict: Verdict, reading: Reading | None) -> str:

@@ -81,7 +81,7 @@ class PanelKeys(OutputKeys):
     def action_stats(self) -> None:
         """Show statistics of the shown exchanges."""
         from browse.panels.report_panel import stats_panel
-        from dissector.engine.reading.statistics import Statistics, health
+        from dissector.summary.statistics import Statistics, health
 
         statistics, session = Statistics(), self.session
         for columns in session.exchanges.columns():

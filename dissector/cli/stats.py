@@ -13,9 +13,9 @@ from dissector.cli.presentation import table_options
 from dissector.cli.presentation.completion import complete_words
 from dissector.cli.presentation.section_view import SectionOptions, SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
-from dissector.engine.reading.group_keys import KEYS
-from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, health
+from dissector.summary.group_keys import KEYS
 from dissector.summary.sections import chosen_sections
+from dissector.summary.statistics import GROUPS, Grouping, Statistics, health
 from dissector.summary.version_offers import VersionOffers
 from dissector.view.tables.statistics_report import NAMES, SECTIONS
 from dissector.view.tables.statistics_report import report as report_lines

@@ -176,7 +176,7 @@ class Capture(UnfilteredCapture):
         """
         import polars
 
-        from dissector.engine.reading.statistics import Statistics, health
+        from dissector.summary.statistics import Statistics, health
 
         statistics = Statistics()
         for part in self.parts():

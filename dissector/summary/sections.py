@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dissector.engine.reading.group_keys import KEYS
-from dissector.engine.reading.statistics import Grouping
 from dissector.errors import UsageError
+from dissector.summary.group_keys import KEYS
+from dissector.summary.statistics import Grouping
 
 NAMED: Mapping[str, tuple[str, Grouping]] = {
     "topics": (

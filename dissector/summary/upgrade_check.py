@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dissector.engine.reading.statistics import Grouping
 from dissector.protocol.apis import all_apis
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_release_table import RELEASES
@@ -30,6 +29,7 @@ from dissector.protocol.releases.removals import (
     spoken_by,
 )
 from dissector.summary.software_guess import guess_software
+from dissector.summary.statistics import Grouping
 from dissector.summary.version_offers import Client, VersionOffers
 
 USES = Grouping(("client", "software", "broker", "api", "version"), ("counts",))

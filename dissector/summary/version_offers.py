@@ -15,11 +15,11 @@ import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
-from dissector.engine.reading.group_keys import Software, host_of
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_releases import VersionRange
 from dissector.protocol.undeclared_nulls import readable_body
+from dissector.summary.group_keys import Software, host_of
 
 _CORRELATION_ID = slice(4, 8)
 """Position in the header of a request; a response begins with it."""

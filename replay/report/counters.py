@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.reading.percentiles import Histogram, Latencies
+from dissector.summary.percentiles import Histogram, Latencies
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 

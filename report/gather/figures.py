@@ -16,12 +16,12 @@ from conform.registry.verdict import Verdict
 from dissector.cli.options import Source
 from dissector.engine.exchanges.topic_resolution import LateNames
 from dissector.engine.reading.capture import Capture, Reading, Window
-from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, columns_of
 from dissector.engine.tables.column_types import Columns, Integers, row_count
 from dissector.engine.tables.exchange_table import NONE
 from dissector.errors import DissectorError
 from dissector.protocol.context import using
 from dissector.summary.sections import NAMED
+from dissector.summary.statistics import GROUPS, Grouping, Statistics, columns_of
 from dissector.summary.upgrade_check import (
     NEWEST,
     USES,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissector.engine.reading.group_keys import Label, Software, group_rows
-from dissector.engine.reading.group_totals import per_value
 from dissector.engine.tables.column_types import Columns, Integers, Milliseconds
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.summary.group_keys import Label, Software, group_rows
+from dissector.summary.group_totals import per_value
 
 if TYPE_CHECKING:
     from polars import DataFrame

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conform.judge import Judge
-from dissector.engine.reading.statistics import Statistics
+from dissector.summary.statistics import Statistics
 from report.gather.extreme_exchanges import ExtremeExchanges
 from report.gather.guarded_sections import SectionBudget, Sections
 from report.gather.time_bins import TimeBins

@@ -11,11 +11,11 @@ from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.completion import complete_words
 from dissector.cli.presentation.section_view import SectionOptions, SectionView
-from dissector.engine.reading.statistics import Statistics
 from dissector.errors import UsageError
 from dissector.protocol.releases.kafka_release_table import RELEASES
 from dissector.protocol.releases.removals import check_release
 from dissector.summary import upgrade_check
+from dissector.summary.statistics import Statistics
 from dissector.summary.version_offers import VersionOffers
 
 FORMATS = ("table", "ndjson", "csv")

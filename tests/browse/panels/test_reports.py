@@ -6,10 +6,10 @@ from browse.detail.field_tree import FieldTree
 from browse.panels.help_panel import HelpPanel, key_group
 from browse.panels.line_list import LineList
 from browse.panels.report_panel import groups_panel, problems_panel, stats_panel
-from dissector.engine.reading.statistics import Statistics, health
 from dissector.errors import Problem
 from dissector.public import open_capture
 from dissector.summary.groups_reader import GroupsReader
+from dissector.summary.statistics import Statistics, health
 from tests.browse.panels.panel_host import HOSTILE, SHOWN_HOSTILE, Host, lines, opened, play, text
 from tests.corpus import FOLDER
 

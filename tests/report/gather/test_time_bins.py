@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
-from dissector.engine.reading.statistics import columns_of
 from dissector.engine.tables.column_types import Columns
+from dissector.summary.statistics import columns_of
 from report.gather.time_bins import MAX_LABELS, TimeBins
 
 SECOND = 1_000_000_000

@@ -18,12 +18,12 @@ import pytest
 
 from dissector.cli.presentation.listing import CATALOGUES
 from dissector.column_catalogue import names
-from dissector.engine.reading.group_keys import KEYS
-from dissector.engine.reading.group_totals import MEASURES
-from dissector.engine.reading.statistics import GROUPS, Grouping
 from dissector.summary import upgrade_check
+from dissector.summary.group_keys import KEYS
+from dissector.summary.group_totals import MEASURES
 from dissector.summary.groups_reader import SECTIONS
 from dissector.summary.sections import NAMED
+from dissector.summary.statistics import GROUPS, Grouping
 from tests.dissector.cli.conftest import Run
 
 DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"

@@ -10,7 +10,7 @@ import pytest
 from dissector import Capture, open_capture
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import read_summaries
-from dissector.engine.reading.statistics import Grouping, Statistics, health
+from dissector.summary.statistics import Grouping, Statistics, health
 from tests.default_frames import request, response
 from tests.tcp_captures import STEP_NS, Wire, pcap_file
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.engine.reading import percentiles as module
-from dissector.engine.reading.percentiles import Latencies
+from dissector.summary import percentiles as module
+from dissector.summary.percentiles import Latencies
 
 PARTS = st.lists(st.lists(st.integers(-(10**6), 10**15) | st.integers(0, 5000), max_size=30))
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dissector.engine.reading.percentiles import Latencies
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.summary.percentiles import Latencies
 
 PERCENTS = (50, 95, 99)
 

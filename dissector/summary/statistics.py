@@ -9,15 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dissector.engine.reading.group_keys import (
-    TIMES,
-    Label,
-    Software,
-    SoftwareOf,
-    group_rows,
-    key_columns,
-)
-from dissector.engine.reading.group_totals import MEASURES, GroupTotals, MeasuredRows, per_value
 from dissector.engine.tables.column_types import (
     Coded,
     Columns,
@@ -27,6 +18,15 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import RowBatch
+from dissector.summary.group_keys import (
+    TIMES,
+    Label,
+    Software,
+    SoftwareOf,
+    group_rows,
+    key_columns,
+)
+from dissector.summary.group_totals import MEASURES, GroupTotals, MeasuredRows, per_value
 
 
 @dataclass(frozen=True, slots=True)
