@@ -107,6 +107,7 @@ def conform(
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
     decode_as: options.DecodeAs = None,
+    keep_copies: options.KeepCopies = False,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     target: Annotated[

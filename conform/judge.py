@@ -33,7 +33,7 @@ from conform.rule_budgets import RuleBudget, RuleBudgets
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
-from dissector.engine.reading.spoken import reading_notices
+from dissector.engine.reading.notices import reading_notices
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.apis import api_name
 
@@ -272,6 +272,8 @@ def _byte_count(table: Exchanges) -> int:
 
 def incomplete_reason(reading: Reading, number: int) -> str:
     """Return why messages of a connection are missing from the capture; empty: none is."""
+    if reading.streams.connections.missing_sides(np.array([number]))[0] >= 0:
+        return "the capture has one direction of the connection only"
     if not reading.streams.connections.has_both_syns(number):
         return "the capture begins in the middle of the connection"
     return gap_reason(reading, number)

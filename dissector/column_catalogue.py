@@ -43,7 +43,9 @@ _LATENCY = ColumnInfo("latency_ms", "float", "time from request to response in m
 _ORIGIN = ColumnInfo(
     "origin", "str", "client before a proxy, by its PROXY header; or CONNECT and its target"
 )
-_STATUS = ColumnInfo("status", "str", "answered, unanswered, no_response (none is due), orphan")
+_STATUS = ColumnInfo(
+    "status", "str", "answered, unanswered, no_response (none is due), orphan, one_sided"
+)
 
 EXCHANGES: Catalogue = (
     _CAPTURE,
@@ -155,6 +157,8 @@ CONNECTIONS: Catalogue = (
     ColumnInfo("first_time_ns", "int", "time of the first packet, ns since the epoch"),
     ColumnInfo("last_time_ns", "int", "time of the last packet, ns since the epoch"),
     ColumnInfo("ended", "str", "how the connection ended; null while it is open"),
+    ColumnInfo("copy_of", "int", "the connection that this is a copy of, seen at another place"),
+    ColumnInfo("not_captured", "str", "side without packets, though the other acknowledged them"),
     *(
         ColumnInfo(f"{name}_{side}", "int", f"{meaning}, from side {side}")
         for name, meaning in _SIDE_COLUMNS

@@ -94,6 +94,7 @@ def open_capture(
     schemas: Schemas | Iterable[str | Path] | None = None,
     keylogs: Iterable[str | Path] = (),
     decode_as: Iterable[str] = (),
+    keep_copies: bool = False,
     jobs: int = 1,
 ) -> Capture:
     """
@@ -119,6 +120,8 @@ def open_capture(
             names of Kafka's JARs and folders of JSON files.
         keylogs: Files with the secrets of TLS connections (NSS key log, RFC 9850).
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
+        keep_copies: Count connections twice that the capture holds twice: before and behind a NAT,
+            in two VLANs or tunnels, at two taps.
         jobs: Stages of reading that may run in parallel.
 
     Raises:
@@ -146,6 +149,7 @@ def open_capture(
             schemas=Schemas.given(schemas),
             keylogs=tuple(map(str, keylogs)),
             decode_as=rules,
+            keep_copies=keep_copies,
             jobs=jobs,
             inputs=inputs,
         ),

@@ -166,6 +166,7 @@ def replay(
     ports: reading_options.Ports = None,
     keylogs: reading_options.Keylogs = None,
     decode_as: reading_options.DecodeAs = None,
+    keep_copies: reading_options.KeepCopies = False,
     schemas: reading_options.Schemas = None,
     show_secrets: Annotated[
         bool,

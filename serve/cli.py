@@ -136,6 +136,7 @@ def serve(
     ports: reading_options.Ports = None,
     keylogs: reading_options.Keylogs = None,
     decode_as: reading_options.DecodeAs = None,
+    keep_copies: reading_options.KeepCopies = False,
     schemas: reading_options.Schemas = None,
 ) -> int:
     """Answer clients as the captured brokers did, until Ctrl-C.

@@ -66,6 +66,7 @@ def dissect(
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
     decode_as: options.DecodeAs = None,
+    keep_copies: options.KeepCopies = False,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,

@@ -80,19 +80,20 @@ def export(
         )
     kept, secret = redaction_options.parse_kept(keep), redaction_options.read_key(key)
 
-    def source() -> options.Source:
-        return options.source(
-            captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as
-        )
+    def source(text: str | None) -> options.Source:
+        made = options.source(captures, text, ports, max_frame_bytes, jobs, keylogs, decode_as)
+        # Connections that the capture holds twice are packets too, with the same secrets.
+        made.capture.options.keep_copies = True
+        return made
 
-    selection = _select(source(), by_numbers=bool(_NUMBERED.search(filter_text or "")))
+    selection = _select(source(filter_text), by_numbers=bool(_NUMBERED.search(filter_text or "")))
     if selection.is_stopped:
         return
     chosen = selection.connections()
     whole = chosen if connections else selection.tls_connections()
     for _ in range(MAX_CHECKS):
         flows = FlowFilter.of(selection.ranges, selection.table, whole)
-        check = _check(source(), selection, flows)
+        check = _check(source(filter_text), selection, flows)
         if not check.differing.any() or check.is_stopped:
             break
         # Missing packets may be needed to find the messages; the last selection is the whole
@@ -102,9 +103,7 @@ def export(
     if check.is_stopped:
         return
     if redact:
-        whole_source = options.source(
-            captures, None, ports, max_frame_bytes, jobs, keylogs, decode_as
-        )
+        whole_source = source(None)
         with closing(_redaction(whole_source, secret, kept, decrypts=decrypt)) as redaction:
             stop, reading = whole_source.capture.options.stop, whole_source.capture.reading
             if stop.is_requested or reading is None:

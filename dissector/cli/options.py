@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from dissector.capture.columns import NEVER
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.cli import interrupt
+from dissector.cli.copy_option import KeepCopies as KeepCopies
 from dissector.cli.live_options import LiveInput, is_pipe
 from dissector.cli.parsing.parameters import Argument, Option
 from dissector.cli.presentation.completion import complete_filter, complete_words
@@ -23,8 +24,8 @@ from dissector.cli.progress import Progress
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
+from dissector.engine.reading.notices import reading_notices
 from dissector.engine.reading.prefetch import cores
-from dissector.engine.reading.spoken import reading_notices
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
@@ -389,12 +390,7 @@ def _are_small(captures: list[str]) -> bool:
 
 
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:
-    """
-    Check the value of an option against the allowed ones.
-
-    Raises:
-        UsageError: It is not allowed.
-    """
+    """Check the value of an option against the allowed ones; another raises UsageError."""
     if value not in allowed:
         raise UsageError(f"{option} takes {', '.join(allowed)}, not {value!r}")
     return value

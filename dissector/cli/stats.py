@@ -79,6 +79,7 @@ def stats(
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
     decode_as: options.DecodeAs = None,
+    keep_copies: options.KeepCopies = False,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     interval: Annotated[

@@ -19,7 +19,7 @@ from dissector.filter.time_literals import parse_time_ns
 from dissector.protocol.apis import api_keys, api_name
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
 
-STATUSES = ("answered", "unanswered", "no_response", "orphan")
+STATUSES = ("answered", "unanswered", "no_response", "orphan", "one_sided")
 
 _INTEGER = re.compile(r"-?(0[xX][0-9a-fA-F]{1,32}|[0-9]{1,40})", re.ASCII)
 _REAL = re.compile(r"-?([0-9]+\.[0-9]*|\.?[0-9]+)([eE][-+]?[0-9]{1,4})?", re.ASCII)

@@ -83,6 +83,7 @@ class TableOptions:
             schemas=self.schemas,
             keylogs=self.keylogs,
             decode_as=self.decode_as,
+            keep_copies=True,  # the copies of a connection may be in another part
         )
 
 

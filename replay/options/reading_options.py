@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from dissector.engine.reading.connection_copies import keep_copies
 from dissector.file_roles import READS
 from dissector.protocol.definitions.sources import READS_SCHEMAS, use_sources
 from dissector.view.text.escape import escaped
@@ -16,6 +17,11 @@ def _use_schemas(sources: list[str] | None) -> list[str] | None:
     for problem in use_sources(sources):
         print("kafkashark:", escaped(problem), file=sys.stderr)
     return sources
+
+
+def _keep_copies(is_wanted: bool) -> bool:
+    keep_copies(is_wanted)
+    return is_wanted
 
 
 Ports: TypeAlias = Annotated[
@@ -41,6 +47,14 @@ DecodeAs: TypeAlias = Annotated[
         metavar="RULE",
         help="Tunnel on another UDP port, as for the other commands: udp.port==10800,vxlan.",
         show_default=False,
+    ),
+]
+KeepCopies: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--keep-copies",
+        callback=_keep_copies,
+        help="Take connections twice that the capture holds twice, as for the other commands.",
     ),
 ]
 Schemas: TypeAlias = Annotated[

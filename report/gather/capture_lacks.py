@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from dissector.engine.correlation.correlator import ConnectionState
 from dissector.engine.reading.reader import Reading
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
@@ -40,12 +42,19 @@ def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int)
     sides = [side for connection in connections for side in connection.sides]
     encrypted = len(reading.decryption) - reading.decryption.decrypted_count
     skipped = sum(sum(state.skipped) for state in kafka.values())
-    begun = sum(not connections.has_both_syns(number) for number in kafka)
+    numbers = np.array(list(kafka), np.int64)
+    is_one_sided = connections.missing_sides(numbers) >= 0
+    begun = sum(not connections.has_both_syns(each) for each in numbers[~is_one_sided].tolist())
     return [
         Lack("gaps in streams", sum(side.gaps for side in sides), "packets are lost"),
         Lack("bytes lost", sum(side.gap_bytes for side in sides), "exchanges in them are missing"),
         Lack("bytes cut", sum(side.cut_bytes for side in sides), "packets are truncated (snaplen)"),
         Lack("connections without their begin", begun, "they began before the capture"),
+        Lack(
+            "connections with one direction",
+            int(is_one_sided.sum()),
+            "the packets of the other side are not in the capture",
+        ),
         Lack("TLS connections not decrypted", encrypted, "their traffic is not in this report"),
         Lack("bytes skipped", skipped, "they are not Kafka"),
         Lack("problems", problems, "bytes or files that can't be read"),

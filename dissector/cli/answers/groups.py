@@ -51,6 +51,7 @@ def groups(
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
     decode_as: options.DecodeAs = None,
+    keep_copies: options.KeepCopies = False,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
 ) -> None:

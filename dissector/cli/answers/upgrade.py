@@ -59,6 +59,7 @@ def upgrade(
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
     decode_as: options.DecodeAs = None,
+    keep_copies: options.KeepCopies = False,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
 ) -> int:

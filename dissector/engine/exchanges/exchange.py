@@ -53,7 +53,7 @@ class Exchange:
         broker: `address:port` of the other side.
         origin: The client before a proxy, from a PROXY protocol header, or `CONNECT` and the target
             of that request; None without one.
-        status: `answered`, `unanswered`, `no_response` (none is due) or `orphan`.
+        status: One of `STATUS`, as `answered`, or `no_response` (none is due).
         request_packet: Number of the packet that completed the request, from 1 as Wireshark counts;
             None for an orphan.
         response_packet: The same for the response.

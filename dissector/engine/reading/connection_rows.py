@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
+from dissector.capture.tcp.tables.connection_table import ConnectionTable
 from dissector.column_catalogue import CONNECTIONS, names
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.spoken import spoken_by
@@ -44,6 +47,8 @@ def connection_rows(
             "first_time_ns": connection.first_ns,
             "last_time_ns": connection.last_ns,
             "ended": connection.ended or None,
+            "copy_of": reading.copies and reading.copies.found.get(connection.id),
+            "not_captured": _side_name(connections, connection.id),
         }
         for name, side in zip(SIDES, connection.sides, strict=True):
             number = SIDES.index(name)
@@ -61,3 +66,9 @@ def connection_rows(
             }
         row |= tls_columns(reading.decryption.summary_of(connection.id))
         yield {name: row[name] for name in COLUMNS}
+
+
+def _side_name(connections: ConnectionTable, number: int) -> str | None:
+    """Return the side of a connection of which no packet was captured; None: of both some were."""
+    (missing,) = connections.missing_sides(np.array([number])).tolist()
+    return None if missing < 0 else SIDES[missing]

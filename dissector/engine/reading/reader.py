@@ -25,7 +25,9 @@ from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.packet_columns import PacketColumns, PacketLengths
 from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.reading.connection_copies import ConnectionCopies, are_copies_kept
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
+from dissector.engine.reading.one_sided import mark_one_sided
 from dissector.engine.reading.packet_files import TlsSecrets
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.engine.reading.segment_source import (
@@ -82,6 +84,7 @@ class Options:
         keylogs: Names of TLS key logs.
         packet_lengths: Whether the lengths of packets are kept for filters.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
+        keep_copies: Whether connections that the capture holds twice count twice.
     """
 
     ports: frozenset[int] = frozenset()
@@ -97,6 +100,7 @@ class Options:
     inputs: Inputs = field(default_factory=dict)
     first_window_bytes: int | None = None
     decode_as: tuple[str, ...] = ()
+    keep_copies: bool = field(default_factory=are_copies_kept)
 
 
 @dataclass(slots=True)
@@ -134,6 +138,7 @@ class Reading:
         correlator: Frames and correlates their bytes.
         lengths: The lengths of packets, if requested; the reader of windows drops old ones.
         keys: The TLS secrets of the key logs, and of the files as far as read.
+        copies: Connections that the capture holds twice; None: each counts.
     """
 
     def __init__(
@@ -165,6 +170,7 @@ class Reading:
         self._tap = tap
         self._ends, self._gaps = ConnectionEnds.none(), ConnectionGaps.none()
         self.streams = Streams()
+        self.copies = None if options.keep_copies else ConnectionCopies(self.streams.connections)
         self.decryption = TlsDecryption(
             self.streams.connections, options.ports, self.keys, self._secrets_of_files()
         )
@@ -242,7 +248,8 @@ class Reading:
         yield self._window(self._correlate(self.streams.finish(numbers)))
         if len(self.decryption):
             yield self._window(self._correlate_plain(self.decryption.finish(numbers)))
-        yield self._window(self.correlator.finish(numbers))
+        ended = self.correlator.finish(numbers)
+        yield self._window(mark_one_sided(ended, self.streams.connections))
 
     def _finish(self) -> Iterator[Window]:
         self.keys.end()
@@ -336,7 +343,9 @@ class Reading:
         return PacketColumns(self.source.begin_ns, self.lengths)
 
     def _correlate(self, chunks: Chunks) -> Exchanges:
-        """Decrypt and correlate chunks."""
+        """Decrypt and correlate chunks, without those of copies."""
+        if self.copies is not None:
+            chunks = self.copies.without(chunks)
         self._ends = self._ends.and_then(ConnectionEnds.of(chunks, self.streams.connections))
         self._gaps = self._gaps.and_then(ConnectionGaps.of(chunks))
         return self._correlate_plain(self.decryption.feed(chunks))
@@ -350,7 +359,7 @@ class Reading:
             for number in begun:
                 self._tap(number, 0, None, PLAINTEXT_BEGINS)
             self._tap_chunks(chunks, self._tap)
-        return self.correlator.feed(chunks)
+        return mark_one_sided(self.correlator.feed(chunks), self.streams.connections)
 
     def _tap_chunks(self, chunks: Chunks, tap: Tap) -> None:
         data, carry_over = chunks.data.data, chunks.carry_over.data

@@ -1,5 +1,5 @@
 """
-The protocols that the two sides of a connection speak, by their first bytes; lines for stderr.
+The protocols that the two sides of a connection speak, by their first bytes.
 
 A client of another protocol than its server's is one of the most frequent faults: TLS at a
 plaintext port, plaintext at a TLS port, Kafka at an HTTP server.
@@ -11,14 +11,12 @@ takes the first 4 bytes for a size, and closes the connection if it is above
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.capture.packets.link_layers import link_name
 
 if TYPE_CHECKING:
     from dissector.capture.tcp.connections import Connection
@@ -48,7 +46,6 @@ _ALERTS = {
     112: "unrecognized_name",
     116: "certificate_required",
 }
-_MAX_NOTICES = 5
 
 
 def protocol_of(first: bytes) -> str:
@@ -121,25 +118,3 @@ def _candidates(first_byte: Int64s) -> Int64s:
     is_told = np.isin(first_byte, _FIRST_BYTES)
     found: Int64s = np.flatnonzero(is_told.any(axis=1) & (first_byte[:, 0] != first_byte[:, 1]))
     return found
-
-
-def _mismatch_notices(reading: Reading) -> Iterator[str]:
-    """Yield a line for each server and difference, the most frequent first."""
-    counts = Counter[tuple[str, str]]()
-    for connection, text in mismatches(reading):
-        state = reading.correlator.state_of(connection.id)
-        server = connection.a_text if state is not None and state.client == 1 else connection.b_text
-        counts[server, text] += 1
-    for (server, text), count in counts.most_common(_MAX_NOTICES):
-        yield f"{count:,} connection{'s' * (count != 1)} to {server}: {text}"
-    more = len(counts) - _MAX_NOTICES
-    if more > 0:
-        yield f"{more:,} more servers with clients of another protocol"
-
-
-def reading_notices(reading: Reading) -> Iterator[str]:
-    """Yield what was not read, and which clients spoke another protocol than their server."""
-    for link, count in sorted(reading.source.unread_links.items()):
-        packets = f"{count:,} packet{'s' * (count != 1)}"
-        yield f"{packets} of link type {link_name(link)}, which is not read"
-    yield from _mismatch_notices(reading)

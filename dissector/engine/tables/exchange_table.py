@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from dissector.engine.tables.logins import NO_SIGNS, Logins
 from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
 
-ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
-STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
-"""`waiting` marks requests in flight in a live capture, until their exchanges end."""
+ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING, ONE_SIDED = range(6)
+STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting", "one_sided")
+"""
+`waiting` marks requests in flight in a live capture, until their exchanges end; `one_sided` a
+message whose counterpart went in a direction that was not captured.
+"""
 
 BROKEN_REQUEST, BROKEN_RESPONSE, ENDING_AT = 1, 2, 2
 """Flags of `Exchanges.broken_off`, and the first bit of its index into `END_REASONS`."""

@@ -18,7 +18,12 @@ from dissector.view.text.time_style import TimeStyle
 _MAX_TOPICS = 3
 """Topics that are named in a line; of the others only the number is shown."""
 
-NOTES = {"no_response": "no response is due", "unanswered": "unanswered", "orphan": "orphan"}
+NOTES = {
+    "no_response": "no response is due",
+    "unanswered": "unanswered",
+    "orphan": "orphan",
+    "one_sided": "the other direction was not captured",
+}
 """Remarks by status of an exchange."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int8s, Int64s
 from dissector.capture.tcp.both_paths.connection_columns import (
     A_HIGH,
     ACKED,
@@ -176,6 +176,19 @@ class ConnectionTable(Sequence[Connection]):
         has_acked = sides[:, :, SIDE_FLAGS] & known == known
         acked = np.where(has_acked, sides[:, :, ACKED] - first, -1)
         return Deliveries(sides[:, :, NEXT] - first, acked, sides[:, :, RESENT])
+
+    def next_sequences(self, numbers: Int64s) -> Int64s:
+        """Return the next sequence numbers of both streams, sent or acknowledged; -1: neither."""
+        sides = self._sides(numbers)
+        flags = sides[:, :, SIDE_FLAGS]
+        acked = np.where(flags & HAS_ACKED != 0, sides[:, :, ACKED] & SEQ_MASK, -1)
+        return np.where(flags & ANCHORED != 0, sides[:, :, NEXT] & SEQ_MASK, acked)
+
+    def missing_sides(self, numbers: Int64s) -> Int8s:
+        """Return the side of which no packet was captured, though the other acknowledged it; -1."""
+        sides = self._sides(numbers)
+        is_missing = (sides[:, :, PACKETS] == 0) & (sides[:, :, SIDE_FLAGS] & HAS_ACKED != 0)
+        return np.where(is_missing.any(axis=1), is_missing[:, 1], -1).astype(np.int8)
 
     def _sides(self, numbers: Int64s) -> Int64s:
         """Return the columns of the sides of connections, [n, 2, `SIDE`]."""

@@ -101,7 +101,7 @@ def test_ports_identify_connections_with_responses_only() -> None:
     for ports in ((), (9092,)):
         capture = open_capture("-", ports=ports, stdin=io.BytesIO(pcap_file(responses)))
         rows = [(e.status, e.correlation_id, e.broker) for e in capture]
-        assert rows == [("orphan", n, "10.0.0.2:9092") for n in range(7, 12)]
+        assert rows == [("one_sided", n, "10.0.0.2:9092") for n in range(7, 12)]
 
 
 def test_tls_is_recognised_and_not_read() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from dissector.engine.reading.capture import Capture
 from dissector.engine.reading.connection_rows import connection_rows
-from dissector.engine.reading.spoken import mismatches, protocol_of, reading_notices
+from dissector.engine.reading.notices import reading_notices
+from dissector.engine.reading.spoken import mismatches, protocol_of
 from tests.dissector.capture.handmade_packets import enhanced, interface, pcap, section
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.tcp_captures import Wire, write
