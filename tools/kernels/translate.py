@@ -92,7 +92,7 @@ class Specialised:
         name: Name in Cython.
         parameters: Types of the parameters.
         written: Names of parameters written by the function or its callees; for arrays and rows in
-            structs, names such as `tables.rows`.
+            structs, names such as `tables.rows` or `tables.frames.start`.
     """
 
     function: Function
@@ -170,7 +170,7 @@ class _Translation(ast.NodeTransformer):
 
     def _infer_array(self, name: str, value: ast.expr) -> None:
         kind = self._type(value)
-        if isinstance(kind, Array | Rows | Row | Two):
+        if isinstance(kind, Array | Rows | Row | Two | Struct):
             self._types[name] = kind
             if name in self._locals:
                 self._locals[name] = kind
@@ -181,8 +181,7 @@ class _Translation(ast.NodeTransformer):
         if isinstance(value, ast.Name):
             return self._roots.get(value.id, set())
         if isinstance(value, ast.Attribute) and isinstance(self._type(value.value), Struct):
-            assert isinstance(value.value, ast.Name)
-            return {f"{value.value.id}.{value.attr}"}
+            return {f"{owner}.{value.attr}" for owner in self._root(value.value)}
         if isinstance(value, ast.Attribute | ast.Subscript):
             return self._root(value.value)
         if isinstance(value, ast.IfExp):
@@ -355,7 +354,7 @@ class _Translation(ast.NodeTransformer):
             for each in called.written:
                 owner, _, array = each.partition(".")
                 if array and owner == parameter.arg:
-                    self._mark_written(ast.Attribute(argument, array, ast.Load()))
+                    self._target.written |= {f"{root}.{array}" for root in self._root(argument)}
         given = [self.visit(each) for each in node.args]
         missing = len(parameters) - len(given)
         own = _Translation(self._unit, called)

@@ -140,15 +140,15 @@ class Rows:
 @dataclass(frozen=True)
 class Struct:
     """
-    A struct of arrays and rows: a NamedTuple in Python, passed by address.
+    A struct of arrays, rows and other structs: a NamedTuple in Python, passed by address.
 
     Attributes:
         name: Place of its class, with underscores.
-        fields: Arrays and rows by name, in order.
+        fields: Arrays, rows and structs by name, in order.
     """
 
     name: str
-    fields: tuple[tuple[str, Array | Rows | Row], ...]
+    fields: tuple[tuple[str, Array | Rows | Row | Struct], ...]
 
     @property
     def declaration(self) -> str:
@@ -156,7 +156,7 @@ class Struct:
         fields = "".join(f"    {c_type(kind)} {name}\n" for name, kind in self.fields)
         return f"cdef struct {self.name}:\n{fields}"
 
-    def field(self, name: str) -> Array | Rows | Row:
+    def field(self, name: str) -> Array | Rows | Row | Struct:
         """
         Return the type of an array in the struct.
 
@@ -210,7 +210,7 @@ def _of_class(module: Module, tree: ast.ClassDef) -> Struct | Row:
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
     ]
     bases = [ast.unparse(each) for each in tree.bases]
-    kinds: tuple[type, ...] = (Array, Rows, Row) if bases == ["NamedTuple"] else (int, Two)
+    kinds: tuple[type, ...] = (Array, Rows, Row, Struct) if bases == ["NamedTuple"] else (int, Two)
     if bases not in (["NamedTuple"], ["NamedRow"]):
         raise KeyError(f"{place} is neither a NamedTuple of arrays nor a NamedRow")
     for name, kind in fields:
@@ -219,7 +219,7 @@ def _of_class(module: Module, tree: ast.ClassDef) -> Struct | Row:
     made = place.replace(".", "_")
     if bases == ["NamedRow"]:
         return Row(f"r_{made}", cast("tuple[tuple[str, int | Two], ...]", tuple(fields)))
-    return Struct(f"s_{made}", cast("tuple[tuple[str, Array | Rows | Row], ...]", tuple(fields)))
+    return Struct(f"s_{made}", cast("tuple[tuple[str, Array | Rows | Row | Struct], ...]", tuple(fields)))
 
 
 def _code(kind: int | Two) -> str:

@@ -46,6 +46,9 @@ def _entrance(kernel: Specialised) -> str:
     lines = [f"def {entrance_name(function)}({declared}):"]
     lines += [f"    cdef Py_buffer views[{max(len(arrays), 1)}]", "    cdef int taken = 0"]
     lines += [f"    cdef {_held(kind)} v_{name}" for name, kind in parameters if kind != 1]
+    structs = [each for parameter in parameters for each in _inner_structs(*parameter)]
+    lines += [f"    cdef {kind.name} {_own_name(place)}" for place, kind in structs]
+    lines += [f"    v_{place} = &{_own_name(place)}" for place, _ in structs]
     if kernel.returns:
         lines.append("    cdef long long result = 0")
     lines.append("    try:")
@@ -76,8 +79,23 @@ def _arrays(name: str, kind: Type) -> list[tuple[str, Array | Rows | Row]]:
     if isinstance(kind, Array | Rows | Row):
         return [(name, kind)]
     if isinstance(kind, Struct):
-        return [(f"{name}.{field}", array) for field, array in kind.fields]
+        return [each for field, inner in kind.fields for each in _arrays(f"{name}.{field}", inner)]
     return []
+
+
+def _inner_structs(name: str, kind: Type) -> list[tuple[str, Struct]]:
+    """Return the structs inside a parameter, with the expressions that name them."""
+    found: list[tuple[str, Struct]] = []
+    for field, inner in kind.fields if isinstance(kind, Struct) else ():
+        if isinstance(inner, Struct):
+            place = f"{name}.{field}"
+            found += [(place, inner), *_inner_structs(place, inner)]
+    return found
+
+
+def _own_name(place: str) -> str:
+    """Return the name of the variable that holds a struct inside a parameter."""
+    return f"w_{place.replace('.', '_')}"
 
 
 def _held(kind: Type) -> str:

@@ -32,6 +32,14 @@ class Sums(NamedTuple):
     flags: U8
 
 
+class Outer(NamedTuple):
+    """A group with groups."""
+
+    first: Sums
+    second: Sums
+    total: I64
+
+
 class Side(NamedRow):
     """A direction of a link."""
 
@@ -250,3 +258,18 @@ def add_rows(sums: Sums, rows: int) -> int:
         if sums.flags[row] != 0:
             add_to_row(sums, row)
     return total_of(sums.numbers) + numbers[0]
+
+
+@device_function
+def add_numbers(numbers: I64, sums: Sums) -> None:
+    for i in range(len(numbers)):
+        sums.numbers[i] += numbers[i]
+
+
+@Kernel
+def add_groups(outer: Outer) -> int:
+    """Write to an array of a group in a group, and to one beside the groups."""
+    source = outer.first
+    add_numbers(source.numbers, outer.second)
+    outer.total[0] += total_of(outer.second.numbers)
+    return len(source.table)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dissector.kernel.call import CHECKED
 from dissector.kernel.named_rows import dtype_of, row_of, rows_of
 from tests.dissector.kernel import sample_kernels
-from tests.dissector.kernel.sample_kernels import Link, Links, Side, Totals
+from tests.dissector.kernel.sample_kernels import Link, Links, Outer, Side, Sums, Totals
 from tests.kernel_modes import COMPILED, both
 
 mode = both(sample_kernels)
@@ -90,6 +90,17 @@ def test_one_row_is_an_argument(mode: str) -> None:
     totals = np.zeros((), dtype_of(Totals))
     sample_kernels.count_row(totals)
     assert totals.tolist() == (0, 1)
+
+
+def test_groups_may_hold_groups(mode: str) -> None:
+    def sums(*numbers: int) -> Sums:
+        return Sums(np.array(numbers), np.zeros((4, 2), np.int64), np.zeros(2, np.bool_))
+
+    outer = Outer(sums(1, 2), sums(30, 40), np.zeros(1, np.int64))
+    outer.first.numbers.setflags(write=False)
+    assert sample_kernels.add_groups(outer) == 4
+    assert outer.second.numbers.tolist() == [31, 42]
+    assert outer.total.tolist() == [73]
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def test_arrays_written_by_a_function_are_found() -> None:
     assert written["move"] == {"target"}
     assert written["sums"] == set()
     assert written["add_rows"] == {"sums.table"}
+    assert written["add_groups"] == {"outer.second.numbers", "outer.total"}
     assert written["send_all"] == {"tables.links", "tables.others", "tables.totals"}
     assert written["sum_links"] == set()
     assert written["count_row"] == {"totals"}
