@@ -219,7 +219,9 @@ def _of_class(module: Module, tree: ast.ClassDef) -> Struct | Row:
     made = place.replace(".", "_")
     if bases == ["NamedRow"]:
         return Row(f"r_{made}", cast("tuple[tuple[str, int | Two], ...]", tuple(fields)))
-    return Struct(f"s_{made}", cast("tuple[tuple[str, Array | Rows | Row | Struct], ...]", tuple(fields)))
+    return Struct(
+        f"s_{made}", cast("tuple[tuple[str, Array | Rows | Row | Struct], ...]", tuple(fields))
+    )
 
 
 def _code(kind: int | Two) -> str:

@@ -18,41 +18,16 @@ import numpy as np
 from dissector.capture.columns import DATA, END, NEVER, Chunks
 from dissector.capture.tcp.connections import Endpoint
 from dissector.engine.correlation.both_paths import correlation_limits as limits
-from dissector.engine.correlation.both_paths.correlator_arrays import ChunkColumns
-from dissector.engine.correlation.both_paths.frame_checks_kernel import load_api, new_api_limits
-from dissector.engine.correlation.both_paths.state_columns import (
+from dissector.engine.correlation.both_paths.correlator_rows import (
     CARRY_OVER_BASE,
-    CLIENT,
-    COPY_COUNT,
-    EMITTER_COUNT,
-    ENTERED,
-    ENTRIES_LIVE,
-    ENTRIES_USED,
-    FIRST_FRAGMENT,
-    FRAGMENT_COUNT,
-    FRAMED_BYTES,
     KAFKA,
-    MAX_FRAME_SIZE,
-    MAX_OPEN_REQUEST_BYTES,
-    MAX_OPEN_REQUESTS,
-    MISSING_API,
-    MODE,
-    NEXT,
-    NEXT_CHUNK,
     NOT_STARTED,
-    OLDEST_REQUEST,
     ON_SLOW_PATH,
-    OPEN_COUNT,
     OTHER,
-    PACKET,
-    READY_COUNT,
-    RINGS_USED,
-    ROW_COUNT,
-    SIDE_WIDTH,
-    SIDES,
-    SKIPPED,
     TLS,
+    ChunkColumns,
 )
+from dissector.engine.correlation.both_paths.frame_checks_kernel import load_api, new_api_limits
 from dissector.engine.correlation.fast_path.correlator_kernel import (
     DONE,
     NEEDS_API,
@@ -127,7 +102,7 @@ class Correlator:
         self._ports = ports
         self._uses_fast_path = use_fast_path
         self.tables = StateTables()
-        self.tables.counters[MAX_FRAME_SIZE] = max_frame_bytes
+        self.tables.counts.max_frame_bytes = max_frame_bytes
         self._api_limits = new_api_limits()
         self.slow_path = SlowPath(
             self.tables, connections, max_frame_bytes, keep_objects=not use_fast_path
@@ -147,9 +122,10 @@ class Correlator:
         """Process chunks; the last ones of `ended` connections."""
         tables = self.tables
         tables.start_window(chunks.data, len(chunks) + 16)
-        tables.counters[[NEXT_CHUNK, FRAMED_BYTES]] = 0
-        tables.counters[MAX_OPEN_REQUESTS] = limits.MAX_OPEN
-        tables.counters[MAX_OPEN_REQUEST_BYTES] = limits.MAX_OPEN_BYTES
+        tables.counts.max_open, tables.counts.max_open_bytes = (
+            limits.MAX_OPEN,
+            limits.MAX_OPEN_BYTES,
+        )
         self._start_connections(chunks)
         self.slow_path.at_end = ended is not None
         self._run(chunks, tables.carry(chunks.carry_over) - CARRY_OVER_BASE)
@@ -195,7 +171,7 @@ class Correlator:
     def restart(self, numbers: list[int]) -> None:
         """Start connections again, between two windows: their bytes so far were encrypted."""
         self.tables.connections = with_capacity(self.tables.connections, len(self._connections))
-        modes = self.tables.connections[numbers, MODE].tolist()
+        modes = self.tables.connections["mode"][numbers].tolist()
         begun = [each for each, mode in zip(numbers, modes, strict=True) if mode != NOT_STARTED]
         for number in begun:
             self.slow_path.forget(number)
@@ -214,10 +190,8 @@ class Correlator:
         new_numbers[numbers] = np.arange(len(numbers))
         rows = with_capacity(tables.connections, len(new_numbers))
         removed = rows[np.flatnonzero(new_numbers == NONE)]
-        for side in (SIDES, SIDES + SIDE_WIDTH):
-            for first in removed[removed[:, MODE] == KAFKA, side + FIRST_FRAGMENT].tolist():
-                for _ in tables.pop_list(first):
-                    pass
+        for first in removed["sides"]["first_fragment"][removed["mode"] == KAFKA].ravel().tolist():
+            tables.free_list(first)
         tables.connections = rows[numbers]
         started = new_numbers[self._started[: self._started_count]]
         self._started = started[started != NONE]
@@ -232,12 +206,11 @@ class Correlator:
 
     def low_watermark(self) -> int:
         """Return the first packet with a frame that waits for a response or for its turn."""
-        tables = self.tables
-        waiting = tables.entries[: tables.counter(ENTRIES_USED), PACKET]
         on_slow_path = [
             correlator.low_watermark for correlator in self.slow_path.correlators.values()
         ]
-        return min([int(waiting.min(initial=NEVER)), tables.lowest_barrier(), *on_slow_path])
+        tables = self.tables
+        return min([tables.waiting_packet(), tables.lowest_barrier(), *on_slow_path])
 
     def in_flight(self) -> Exchanges:
         """Return the requests in flight, between two windows."""
@@ -246,18 +219,15 @@ class Correlator:
         return exchanges
 
     def _rows_in_flight(self) -> list[ExchangeRow]:
-        tables = self.tables
-        connections, rows = tables.connections, list[ExchangeRow]()
-        for number in np.flatnonzero(
-            (connections[:, MODE] == KAFKA) & (connections[:, OPEN_COUNT] > 0)
-        ).tolist():
-            client, at = int(connections[number, CLIENT]), int(connections[number, OLDEST_REQUEST])
-            while at >= 0:
-                entry = tables.entries[at].tolist()
-                rows.append(
-                    ExchangeRow(number, WAITING, client, frame_of(tables, client, entry), None)
-                )
-                at = entry[NEXT]
+        tables, rows = self.tables, list[ExchangeRow]()
+        connections = tables.connections
+        is_waiting = (connections["mode"] == KAFKA) & (connections["open_count"] > 0)
+        for number in np.flatnonzero(is_waiting).tolist():
+            connection = tables.connection_rows[number]
+            client = connection.client
+            for _, entry in tables.list_from(connection.oldest_request):
+                frame = frame_of(tables, client, entry)
+                rows.append(ExchangeRow(number, WAITING, client, frame, None))
         for number, correlator in self.slow_path.correlators.items():
             for request in correlator.open_requests.oldest_first():
                 frame = request.frame
@@ -269,10 +239,10 @@ class Correlator:
         """Return the state of a connection; None if no side has sent anything."""
         if connection >= len(self.tables.connections):
             return None
-        row = self.tables.connections[connection].tolist()
-        if row[MODE] == NOT_STARTED:
+        row = self.tables.connection_rows[connection]
+        if row.mode == NOT_STARTED:
             return None
-        if row[MODE] == ON_SLOW_PATH:
+        if row.mode == ON_SLOW_PATH:
             correlator = self.slow_path.correlators[connection]
             first, second = correlator.streams
             skipped, entered = (first.skipped, second.skipped), (first.entered, second.entered)
@@ -280,12 +250,12 @@ class Correlator:
             return ConnectionState(
                 speaks, client, skipped, entered, self._preface_sizes(connection)
             )
-        a, b = row[SIDES : SIDES + SIDE_WIDTH], row[SIDES + SIDE_WIDTH :]
+        a, b = row.sides[0], row.sides[1]
         return ConnectionState(
-            _SPEAKS.get(row[MODE], ""),
-            row[CLIENT] if row[MODE] == KAFKA else None,
-            (a[SKIPPED], b[SKIPPED]),
-            (_offset_or_none(a[ENTERED]), _offset_or_none(b[ENTERED])),
+            _SPEAKS.get(row.mode, ""),
+            row.client if row.mode == KAFKA else None,
+            (a.skipped, b.skipped),
+            (_offset_or_none(a.entered), _offset_or_none(b.entered)),
             self._preface_sizes(connection),
         )
 
@@ -305,8 +275,8 @@ class Correlator:
     def skipping(self) -> list[int]:
         """Return the Kafka connections with bytes outside of Kafka frames."""
         connections = self.tables.connections
-        skipped = connections[:, [SIDES + SKIPPED, SIDES + SIDE_WIDTH + SKIPPED]].any(axis=1)
-        found: list[int] = np.flatnonzero((connections[:, MODE] == KAFKA) & skipped).tolist()
+        skipped = connections["sides"]["skipped"].any(axis=1)
+        found: list[int] = np.flatnonzero((connections["mode"] == KAFKA) & skipped).tolist()
         return found + [
             number
             for number, correlator in self.slow_path.correlators.items()
@@ -345,13 +315,13 @@ class Correlator:
                     start_captured, None if client_side < 0 else client_side
                 )
         if self._ports:
-            tables.connections[started[client < 0], MODE] = OTHER
+            tables.connections["mode"][started[client < 0]] = OTHER
         return client
 
     def _start_on_slow_path(self, numbers: list[int], clients: list[int]) -> None:
         for number, client in zip(numbers, clients, strict=True):
             correlator = self.slow_path.start(number)
-            self.tables.connections[number, MODE] = ON_SLOW_PATH
+            self.tables.connection_rows[number].mode = ON_SLOW_PATH
             if client >= 0:
                 correlator.assume_kafka(client)
             elif self._ports:
@@ -359,41 +329,36 @@ class Correlator:
 
     def _run(self, chunks: Chunks, carry_over_start: int) -> None:
         """Process the chunks, on the fast path if possible."""
-        tables, counters = self.tables, self.tables.counters
+        tables, counts = self.tables, self.tables.counts
         columns = ChunkColumns._make(getattr(chunks, name) for name in ChunkColumns._fields)
-        while counters[NEXT_CHUNK] < len(chunks):
+        while counts.next_chunk < len(chunks):
             outcome = NEEDS_SLOW_PATH
             if self._uses_fast_path:
-                outcome = correlate(
-                    columns, tables.arrays(self._api_limits), carry_over_start, tables.rows.shape[1]
-                )
+                outcome = correlate(columns, tables.state(self._api_limits), carry_over_start)
             if outcome == DONE:
                 return
             if outcome == NEEDS_API:
-                load_api(self._api_limits, tables.counter(MISSING_API))
+                load_api(self._api_limits, counts.missing_api)
             elif outcome == NEEDS_SLOW_PATH:
                 tables.join_fragments()
-                at, framed_bytes = tables.counter(NEXT_CHUNK), tables.counter(FRAMED_BYTES)
-                counters[NEXT_CHUNK] = self.slow_path.add_chunks(
-                    chunks, at, framed_bytes, carry_over_start
+                counts.next_chunk = self.slow_path.add_chunks(
+                    chunks, counts.next_chunk, counts.framed_bytes, carry_over_start
                 )
             else:
-                self._make_room(chunks, tables.counter(NEXT_CHUNK))
+                self._make_room(chunks, counts.next_chunk)
 
     def _make_room(self, chunks: Chunks, at: int) -> None:
         """Make room for all that a chunk may add."""
-        tables = self.tables
-        connection = tables.connections[chunks.connection[at]].tolist()
+        tables, counts = self.tables, self.tables.counts
+        connection = tables.connection_rows[int(chunks.connection[at])]
         added = (int(chunks.length[at]) // 8 if chunks.kind[at] == DATA else 0) + 2
-        fragments = (
-            connection[SIDES + FRAGMENT_COUNT] + connection[SIDES + SIDE_WIDTH + FRAGMENT_COUNT]
-        )
-        rows = connection[OPEN_COUNT] + connection[READY_COUNT] + added
-        tables.widen_rows(tables.counter(ROW_COUNT) + rows)
-        tables.entries = with_capacity(tables.entries, tables.counter(ENTRIES_LIVE) + added)
-        tables.copies = with_capacity(tables.copies, tables.counter(COPY_COUNT) + fragments + 2)
-        tables.emitters = with_capacity(tables.emitters, tables.counter(EMITTER_COUNT) + 1)
-        tables.suppressed = with_capacity(tables.suppressed, tables.counter(RINGS_USED) + 1)
+        fragments = sum(connection.sides[side].fragment_count for side in (0, 1))
+        exchanges = connection.open_count + connection.ready_count + added
+        tables.widen_exchanges(counts.exchange_count + exchanges)
+        tables.entries = with_capacity(tables.entries, counts.entries_live + added)
+        tables.copies = with_capacity(tables.copies, counts.copy_count + fragments + 2)
+        tables.emitters = with_capacity(tables.emitters, counts.emitter_count + 1)
+        tables.widen_rings(counts.rings_used + 1)
 
 
 def _offset_or_none(offset: int) -> int | None:

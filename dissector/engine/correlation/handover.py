@@ -7,11 +7,19 @@ and its state is small, the state goes back to the tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from dissector.capture.columns import NEVER
+from dissector.engine.correlation.both_paths.correlator_rows import (
+    KAFKA,
+    ON_SLOW_PATH,
+    OTHER,
+    TLS,
+    UNRECOGNISED,
+    ConnectionRow,
+    Entry,
+    SideRow,
+)
 from dissector.engine.correlation.both_paths.frame_checks import (
     HEADER_BYTES,
     is_plausible_version,
@@ -24,54 +32,6 @@ from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     NOT_DUE,
     is_response_due,
 )
-from dissector.engine.correlation.both_paths.state_columns import (
-    AT_PACKET_START,
-    BARRIER,
-    BASE,
-    CHECKED_BYTES,
-    CLIENT,
-    CONNECTION_FLAGS,
-    CONNECTION_WIDTH,
-    DAMAGED,
-    ENTERED,
-    FIRST_FRAGMENT,
-    FIRST_READY,
-    FRAGMENT_PACKET,
-    FRAGMENT_TIME,
-    HIGHEST_ID,
-    IN_SYNC,
-    KAFKA,
-    LAST_FRAGMENT,
-    LAST_PACKET,
-    LAST_READY,
-    LENGTH,
-    LOST_BEFORE,
-    MISSING,
-    MODE,
-    NEWEST_REQUEST,
-    NEWEST_TIME,
-    OFFSET,
-    OLDEST_REQUEST,
-    ON_SLOW_PATH,
-    OTHER,
-    PACKET,
-    PENDING,
-    READY_COUNT,
-    SIDE_FLAGS,
-    SIDE_WIDTH,
-    SIDES,
-    SIZE,
-    SKIPPED,
-    SKIPPING_DAMAGED,
-    START,
-    START_CAPTURED,
-    SUPPRESSED_RING,
-    TIME,
-    TLS,
-    TOKENS_SEEN,
-    TRIED_BYTES,
-    UNRECOGNISED,
-)
 from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
 from dissector.engine.correlation.objects.framer import (
     DamagedFrame,
@@ -81,7 +41,8 @@ from dissector.engine.correlation.objects.framer import (
 )
 from dissector.engine.correlation.objects.open_requests import OpenRequests
 from dissector.engine.correlation.state_tables import StateTables
-from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.engine.tables.exchange_table import NONE
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of
 from dissector.protocol.headers import CONTROLLED_SHUTDOWN, SASL_HANDSHAKE
 
 MAX_DEMOTED_FRAMES = 512
@@ -93,40 +54,45 @@ stay on the slow path; smaller ones change as often as needed.
 """
 
 
-def new_connection(start_captured: bool, client: int | None = None) -> Ints:
+def new_connection(start_captured: bool, client: int | None = None) -> RowArray:
     """Return the row of a new connection; its client may be known."""
-    row = np.zeros(CONNECTION_WIDTH, np.int64)
-    row[[MODE, CLIENT]] = (UNRECOGNISED, -1) if client is None else (KAFKA, client)
-    row[[CONNECTION_FLAGS, HIGHEST_ID]] = (START_CAPTURED, -1) if start_captured else (0, NEVER)
-    row[[OLDEST_REQUEST, NEWEST_REQUEST, SUPPRESSED_RING]] = -1
+    made: RowArray = np.zeros((), dtype_of(ConnectionRow))
+    row = row_of(made, ConnectionRow)
+    row.mode, row.client = (UNRECOGNISED, -1) if client is None else (KAFKA, client)
+    row.start_captured, row.highest_id = (True, -1) if start_captured else (False, NEVER)
+    row.oldest_request = row.newest_request = row.suppressed_ring = -1
     in_sync = start_captured and client is not None
-    sides = row[SIDES:].reshape(2, SIDE_WIDTH)
-    sides[:, [FIRST_FRAGMENT, LAST_FRAGMENT, LAST_PACKET]] = -1
-    sides[:, [FIRST_READY, LAST_READY, DAMAGED]], sides[:, BARRIER] = -1, NEVER
-    sides[:, SIDE_FLAGS] = IN_SYNC | AT_PACKET_START if in_sync else AT_PACKET_START
-    sides[:, ENTERED] = 0 if in_sync else NONE
-    return row
+    for side in (0, 1):
+        stream = row.sides[side]
+        stream.in_sync, stream.at_packet_start = in_sync, True
+        stream.entered = 0 if in_sync else NONE
+        stream.last_packet, stream.barrier = -1, NEVER
+        _empty_lists(stream)
+    return made
+
+
+def _empty_lists(side: SideRow) -> None:
+    side.first_fragment = side.last_fragment = -1
+    side.fragment_count = 0
+    side.first_ready = side.last_ready = side.damaged = -1
 
 
 def promote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -> None:
     """Move the state of a connection to a new object; the row keeps what outlives the object."""
     tables.set_barriers(number, (NEVER, NEVER))
-    row = tables.connections[number].tolist()
-    if row[MODE] == KAFKA:
-        client = row[CLIENT]
-        frames = _frames(tables, client, row[OLDEST_REQUEST])
+    row = tables.connection_rows[number]
+    if row.mode == KAFKA:
+        frames = _frames(tables, row.client, row.oldest_request)
         open_requests = OpenRequests()
-        open_requests.restore(
-            frames, tables.take_suppressed(number), bool(row[CONNECTION_FLAGS] & TOKENS_SEEN)
-        )
-        correlator.lost_before = row[LOST_BEFORE]
-        correlator.restore(client, row[HIGHEST_ID], row[NEWEST_TIME], open_requests)
+        open_requests.restore(frames, tables.take_suppressed(number), bool(row.tokens_seen))
+        correlator.lost_before = row.lost_before
+        correlator.restore(row.client, row.highest_id, row.newest_time_ns, open_requests)
         for stream in correlator.streams:
-            side = row[SIDES + stream.side * SIDE_WIDTH :][:SIDE_WIDTH]
+            side = row.sides[stream.side]
             _restore_stream(tables, stream, side)
-            ready = _frames(tables, stream.side, side[FIRST_READY])
+            ready = _frames(tables, stream.side, side.first_ready)
             correlator.ready_frames[stream.side].extend(ready)
-    tables.connections[number, MODE] = ON_SLOW_PATH
+    row.mode = ON_SLOW_PATH
 
 
 def _frames(tables: StateTables, side: int, first: int) -> list[Frame]:
@@ -137,151 +103,131 @@ def _frames(tables: StateTables, side: int, first: int) -> list[Frame]:
     ]
 
 
-def frame_of(tables: StateTables, side: int, entry: Sequence[int]) -> Frame:
+def frame_of(tables: StateTables, side: int, entry: Entry) -> Frame:
     """Return the frame of a request in flight, by its entry."""
-    data = tables.bytes_at(entry[START], entry[LENGTH])
-    return Frame(side, data, entry[SIZE], entry[PACKET], entry[TIME], entry[OFFSET])
+    data = tables.bytes_at(entry.start, entry.length)
+    return Frame(side, data, entry.size, entry.packet, entry.time_ns, entry.offset)
 
 
-def _restore_stream(tables: StateTables, stream: Framer, side: Sequence[int]) -> None:
-    end, buffer, packet_ends = side[BASE], bytearray(), list[PacketEnd]()
-    for fragment in tables.pop_list(side[FIRST_FRAGMENT]):
-        buffer += tables.bytes_at(fragment[START], fragment[LENGTH])
-        end += fragment[LENGTH]
-        packet_ends.append(PacketEnd(end, fragment[FRAGMENT_PACKET], fragment[FRAGMENT_TIME]))
-    damaged = next(tables.pop_list(side[DAMAGED]), None)
-    if not packet_ends and side[LAST_PACKET] >= 0:
-        packet_ends.append(
-            PacketEnd(end, side[LAST_PACKET], 0 if damaged is None else damaged[TIME])
-        )
-    stream.restore(side[BASE], buffer, packet_ends, bool(side[SIDE_FLAGS] & AT_PACKET_START))
-    stream.in_sync = bool(side[SIDE_FLAGS] & IN_SYNC)
-    if side[SIDE_FLAGS] & SKIPPING_DAMAGED:
-        stream.damaged = DamagedFrame(b"", 0, 0, side[PENDING], is_emitted=True)
-    if damaged is not None:
-        data = tables.bytes_at(damaged[START], damaged[LENGTH])
-        stream.damaged = DamagedFrame(data, damaged[SIZE], damaged[OFFSET], side[PENDING])
-    stream.scanned = side[BASE] if stream.in_sync else side[PENDING]
-    stream.skipped, stream.missing = side[SKIPPED], side[MISSING]
-    stream.tried_bytes, stream.checked_bytes = side[TRIED_BYTES], side[CHECKED_BYTES]
-    stream.entered = None if side[ENTERED] == NONE else side[ENTERED]
+def _restore_stream(tables: StateTables, stream: Framer, side: SideRow) -> None:
+    end, buffer, packet_ends = side.base, bytearray(), list[PacketEnd]()
+    for _, fragment in tables.list_from(side.first_fragment):
+        buffer += tables.bytes_at(fragment.start, fragment.length)
+        end += fragment.length
+        packet_ends.append(PacketEnd(end, fragment.packet, fragment.time_ns))
+    time_ns = 0
+    if side.skips_damaged:
+        stream.damaged = DamagedFrame(b"", 0, 0, side.bytes_left, is_emitted=True)
+    if side.damaged >= 0:
+        entry = tables.entry_rows[side.damaged]
+        data, time_ns = tables.bytes_at(entry.start, entry.length), entry.time_ns
+        stream.damaged = DamagedFrame(data, entry.size, entry.offset, side.bytes_left)
+    if not packet_ends and side.last_packet >= 0:
+        packet_ends.append(PacketEnd(end, side.last_packet, time_ns))
+    tables.free_list(side.first_fragment)
+    tables.free_list(side.damaged)
+    stream.restore(side.base, buffer, packet_ends, bool(side.at_packet_start))
+    stream.in_sync = bool(side.in_sync)
+    stream.scanned = side.base if side.in_sync else side.scanned
+    stream.skipped, stream.missing = side.skipped, side.missing
+    stream.tried_bytes, stream.checked_bytes = side.tried_bytes, side.checked_bytes
+    stream.entered = None if side.entered == NONE else side.entered
 
 
 def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -> bool:
     """Move the state of an object back to the tables if it fits them; return whether it did."""
-    row = tables.connections[number]
+    row = tables.connection_rows[number]
     if correlator.speaks in ("tls", "other"):
-        row[MODE] = TLS if correlator.speaks == "tls" else OTHER
-        row[SIDES:] = [
-            value
-            for stream in correlator.streams
-            for value in _side(stream, (-1, -1), 0, (-1, -1), -1)
-        ]
-        row[READY_COUNT] = 0
+        row.mode = TLS if correlator.speaks == "tls" else OTHER
+        row.ready_count = 0
+        for stream in correlator.streams:
+            side = row.sides[stream.side]
+            _empty_lists(side)
+            _store_stream(stream, side)
         return True
     if correlator.speaks == "":
         if correlator.needs_slow_path or any(stream.end for stream in correlator.streams):
             return False
-        row[MODE], row[NEWEST_TIME] = UNRECOGNISED, correlator.now_ns
+        row.mode, row.newest_time_ns = UNRECOGNISED, correlator.now_ns
         tables.set_barriers(number, correlator.barriers)
         return True
     if correlator.client is None or not _fits_tables(correlator):
         return False
     requests = correlator.open_requests
-    in_flight = [
-        _frame_entry(tables, request.frame, is_request=True) for request in requests.oldest_first()
-    ]
-    flags = int(row[CONNECTION_FLAGS]) | (TOKENS_SEEN if requests.tokens_seen else 0)
-    values = [
-        KAFKA,
-        correlator.client,
-        flags,
-        correlator.highest_id,
-        correlator.now_ns,
-        *tables.link_entries(in_flight),
-    ]
-    ready = [
-        [_frame_entry(tables, frame, frame.side == correlator.client) for frame in frames]
-        for frames in correlator.ready_frames
-    ]
-    values += [len(in_flight), requests.total_bytes, -1, 0, sum(map(len, ready))]
-    values.append(correlator.lost_before)
+    row.mode, row.client = KAFKA, correlator.client
+    row.tokens_seen |= requests.tokens_seen
+    row.highest_id, row.newest_time_ns = correlator.highest_id, correlator.now_ns
+    in_flight = [_entry_of(tables, each.frame, is_request=True) for each in requests.oldest_first()]
+    row.oldest_request, row.newest_request = tables.link_entries(in_flight)
+    row.open_count, row.open_bytes = len(in_flight), requests.total_bytes
+    row.ready_count = sum(map(len, correlator.ready_frames))
+    row.lost_before = correlator.lost_before
+    row.suppressed_ring, row.suppressed_count = -1, 0
     for stream in correlator.streams:
-        fragments, damaged = _fragments(tables, stream), -1
+        side, is_request = row.sides[stream.side], stream.side == correlator.client
+        fragments = _fragments(tables, stream)
+        ready = correlator.ready_frames[stream.side]
+        frames = [_entry_of(tables, frame, is_request) for frame in ready]
+        _store_stream(stream, side)
+        side.fragment_count = len(fragments)
+        side.first_fragment, side.last_fragment = tables.link_entries(fragments)
+        side.first_ready, side.last_ready = tables.link_entries(frames)
+        side.damaged, side.barrier = -1, NEVER
         if stream.damaged and not stream.damaged.is_emitted:
-            frame = stream.damaged_frame()
-            damaged = _frame_entry(tables, frame, stream.side == correlator.client)
-            tables.entries[damaged, PACKET] = NEVER
-        values += _side(
-            stream,
-            tables.link_entries(fragments),
-            len(fragments),
-            tables.link_entries(ready[stream.side]),
-            damaged,
-        )
-    tables.connections[number] = values
+            side.damaged = _entry_of(tables, stream.damaged_frame(), is_request)
+            tables.entry_rows[side.damaged].packet = NEVER
     tables.put_suppressed(number, requests.suppressed)
     tables.set_barriers(number, correlator.barriers)
     return True
 
 
-def _frame_entry(tables: StateTables, frame: Frame, is_request: bool) -> int:
+def _entry_of(tables: StateTables, frame: Frame, is_request: bool) -> int:
     """Return the entry of a frame, a new one if needed."""
     if frame.entry >= 0:
         return frame.entry
-    data = frame.data
-    header = 0, 0, int.from_bytes(data[:4], "big", signed=True), DUE_RESPONSE
+    data, number = frame.data, tables.new_entry()
+    entry = tables.entry_rows[number]
+    entry.is_frame, entry.start, entry.length = True, tables.carry(data), len(data)
+    entry.size, entry.packet, entry.time_ns, entry.offset = frame[2:6]
+    entry.due, at = DUE_RESPONSE, 0
     if is_request:
-        key, version = (int.from_bytes(data[at : at + 2], "big", signed=True) for at in (0, 2))
-        due = DUE_RESPONSE if is_response_due(data) else NOT_DUE
-        header = key, version, int.from_bytes(data[4:8], "big", signed=True), due
-    return tables.new_entry(tables.carry(data), len(data), *frame[2:6], *header)
+        entry.due, at = DUE_RESPONSE if is_response_due(data) else NOT_DUE, 4
+        entry.api_key = int.from_bytes(data[:2], "big", signed=True)
+        entry.api_version = int.from_bytes(data[2:4], "big", signed=True)
+    entry.correlation_id = int.from_bytes(data[at : at + 4], "big", signed=True)
+    return number
 
 
 def _fragments(tables: StateTables, stream: Framer) -> list[int]:
     """Create entries for the buffer of a stream, packet by packet."""
-    base, entries = stream.base, list[int]()
+    base, numbers = stream.base, list[int]()
     if not stream.buffer:
-        return entries
+        return numbers
     address = tables.carry(stream.buffer) - base
     for packet_end in stream.packet_ends:
-        span = address + base, packet_end.end - base
-        entries.append(
-            tables.new_entry(*span, 0, NEVER, 0, 0, packet_end.packet, packet_end.time_ns, 0, 0)
-        )
+        number = tables.new_entry()
+        entry = tables.entry_rows[number]
+        entry.is_frame, entry.start, entry.length = False, address + base, packet_end.end - base
+        entry.packet, entry.time_ns = packet_end.packet, packet_end.time_ns
+        numbers.append(number)
         base = packet_end.end
-    return entries
+    return numbers
 
 
-def _side(
-    stream: Framer,
-    fragments: tuple[int, int],
-    fragment_count: int,
-    ready: tuple[int, int],
-    damaged: int,
-) -> list[int]:
-    """Return the columns of a side."""
+def _store_stream(stream: Framer, side: SideRow) -> None:
+    """Store all of a stream but its lists."""
     buffer = stream.buffer
-    size = int.from_bytes(buffer[:4], "big") if len(buffer) >= 4 else 0
-    return [
-        stream.base,
-        (IN_SYNC if stream.in_sync else 0)
-        | (AT_PACKET_START if stream.at_packet_start else 0)
-        | (SKIPPING_DAMAGED if stream.damaged else 0),
-        len(buffer),
-        stream.damaged.bytes_left if stream.damaged else size if stream.in_sync else stream.scanned,
-        *fragments,
-        fragment_count,
-        -1 if stream.last_packet is None else stream.last_packet,
-        NONE if stream.entered is None else stream.entered,
-        stream.skipped,
-        stream.missing,
-        stream.tried_bytes,
-        stream.checked_bytes,
-        *ready,
-        damaged,
-        NEVER,
-    ]
+    side.base, side.buffered_bytes = stream.base, len(buffer)
+    side.in_sync, side.at_packet_start = stream.in_sync, stream.at_packet_start
+    side.skips_damaged = stream.damaged is not None
+    side.bytes_left = stream.damaged.bytes_left if stream.damaged else 0
+    has_size = stream.in_sync and not stream.damaged and len(buffer) >= 4
+    side.frame_size = int.from_bytes(buffer[:4], "big") if has_size else 0
+    side.scanned = stream.scanned
+    side.last_packet = -1 if stream.last_packet is None else stream.last_packet
+    side.entered = NONE if stream.entered is None else stream.entered
+    side.skipped, side.missing = stream.skipped, stream.missing
+    side.tried_bytes, side.checked_bytes = stream.tried_bytes, stream.checked_bytes
 
 
 def _fits_tables(correlator: ConnectionCorrelator) -> bool:

@@ -14,17 +14,7 @@ from dissector.capture.tcp.connections import (
     ConnectionColumns,
     Endpoint,
 )
-from dissector.engine.correlation.both_paths.state_columns import (
-    CARRY_OVER_BASE,
-    CLIENT,
-    CONNECTION_FLAGS,
-    EMITTER_COUNT,
-    FRAME_WIDTH,
-    HAS_EMITTED,
-    START,
-    START_CAPTURED,
-    WINDOW_LENGTH,
-)
+from dissector.engine.correlation.both_paths.correlator_rows import CARRY_OVER_BASE, FrameColumns
 from dissector.engine.correlation.handover import demote, promote
 from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
 from dissector.engine.correlation.objects.exchange_rows import (
@@ -95,7 +85,7 @@ class SlowPath:
 
     def start(self, number: int) -> ConnectionCorrelator:
         """Start a connection; its row has the flag of a captured beginning."""
-        start_captured = bool(self._tables.connections[number, CONNECTION_FLAGS] & START_CAPTURED)
+        start_captured = bool(self._tables.connection_rows[number].start_captured)
         correlator = ConnectionCorrelator(
             number, start_captured, self._append_row, self._max_frame_bytes
         )
@@ -257,9 +247,9 @@ class SlowPath:
     def _update_brokers(self) -> None:
         """Add the new brokers of exchanges emitted by the kernel."""
         tables = self._tables
-        numbers = tables.emitters[: tables.counter(EMITTER_COUNT)]
+        numbers = tables.emitters[: tables.counts.emitter_count]
         columns = self._connections.columns(numbers)
-        rows, side = np.arange(len(numbers)), 1 - tables.connections[numbers, CLIENT]
+        rows, side = np.arange(len(numbers)), 1 - tables.connections["client"][numbers]
         address, port = columns.address[rows, side], columns.port[rows, side]
         endpoints = np.column_stack(
             [columns.network.astype(np.uint64), address, port.astype(np.uint64)]
@@ -268,7 +258,7 @@ class SlowPath:
         distinct, _ = np.unique(endpoints, axis=0, return_index=True)
         for network, high, low, number in distinct.tolist():
             self._brokers.add((network, (high, low, number)))
-        tables.counters[EMITTER_COUNT] = 0
+        tables.counts.emitter_count = 0
 
     def _add_broker(self, number: int, client: int) -> None:
         connection = self._connections[number]
@@ -276,14 +266,14 @@ class SlowPath:
 
     def _append_row(self, row: ExchangeRow) -> None:
         """Append an exchange to the tables."""
-        connection = self._tables.connections[row.connection]
-        if not connection[CONNECTION_FLAGS] & HAS_EMITTED:
-            connection[CONNECTION_FLAGS] |= HAS_EMITTED
+        connection = self._tables.connection_rows[row.connection]
+        if not connection.has_emitted:
+            connection.has_emitted = True
             self._add_broker(row.connection, row.client)
-        flags = row.answers_acks_0 | self._broken_off(row) << 1
-        columns = row.connection, row.status, row.client, row.token, flags
-        frames = *self._frame(row.request), *self._frame(row.response)
-        self._tables.append_row((*columns, *header(row), *frames))
+        kind = row.connection, row.status, row.client, row.token, row.answers_acks_0
+        columns = *kind, self._broken_off(row), *header(row)
+        request, response = self._frame(row.request), self._frame(row.response)
+        self._tables.append_exchange(columns, request, response)
 
     def _broken_off(self, row: ExchangeRow) -> int:
         """Return the messages interrupted by the connection's end, and its kind."""
@@ -296,13 +286,13 @@ class SlowPath:
 
     def _frame(self, frame: Frame | None) -> tuple[int, ...]:
         if frame is None:
-            return (NONE,) * FRAME_WIDTH
+            return (NONE,) * len(FrameColumns._fields)
         tables, entry = self._tables, frame.entry
         if entry >= 0:
-            start = int(tables.entries[entry, START])
+            start = tables.entry_rows[entry].start
             tables.free_entry(entry)
         else:
             start = tables.carry(frame.data)
         if start >= CARRY_OVER_BASE:
-            start += tables.counter(WINDOW_LENGTH) - CARRY_OVER_BASE
+            start += tables.counts.window_bytes - CARRY_OVER_BASE
         return (start, len(frame.data), *frame[2:6])

@@ -10,52 +10,24 @@ import numpy as np
 from dissector.capture.columns import NEVER, Bytes, Int32s
 from dissector.capture.formats.window_buffers import BufferPool, single_use
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_SUPPRESSED
-from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.both_paths.state_columns import (
-    BARRIER,
-    BARRIER_COUNT,
-    CARRIED_BYTES,
+from dissector.engine.correlation.both_paths.correlator_rows import (
     CARRY_OVER_BASE,
-    CONNECTION_WIDTH,
-    COPY_COUNT,
-    COPY_WIDTH,
-    COUNTER_COUNT,
-    ENTRIES_LIVE,
-    ENTRIES_USED,
-    ENTRY_WIDTH,
-    FRAME_WIDTH,
-    FREE_ENTRY,
-    FREE_RING,
     KAFKA,
-    LENGTH,
-    MODE,
-    NEXT,
-    PACKET,
-    RINGS_USED,
-    ROW_API_KEY,
-    ROW_API_VERSION,
-    ROW_CLIENT,
-    ROW_CONNECTION,
-    ROW_CORRELATION_ID,
-    ROW_COUNT,
-    ROW_FLAGS,
-    ROW_REQUEST,
-    ROW_RESPONSE,
-    ROW_STATUS,
-    ROW_TOKEN,
-    ROW_WIDTH,
-    SIDE_WIDTH,
-    SIDES,
-    START,
-    SUPPRESSED_COUNT,
-    SUPPRESSED_RING,
     UNRECOGNISED,
-    WINDOW_LENGTH,
+    ApiLimits,
+    ConnectionRow,
+    Copy,
+    CorrelatorState,
+    Counts,
+    Entry,
+    ExchangeColumns,
+    FrameColumns,
 )
 from dissector.engine.correlation.fast_path.linked_lists import copy_ranges
 from dissector.engine.correlation.objects.open_requests import SuppressedIds
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges, Frames, Ints
+from dissector.kernel.named_rows import RowArray, Rows, dtype_of, row_of, rows_of
 
 SPARE_BYTES = 1 << 20
 """The carry-over buffer is compacted when it has more than this beyond twice the bytes in use."""
@@ -64,141 +36,158 @@ FIRST_BYTES = 1024
 """Bytes of a fragmented frame that are checked."""
 
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
-_NO_ROWS: Ints = np.zeros((ROW_WIDTH, 0), np.int64)
-
-_UNUSED = np.zeros(ENTRY_WIDTH, np.int64)
-_UNUSED[START], _UNUSED[PACKET] = CARRY_OVER_BASE, NEVER
 
 
 class StateTables:
     """
-    The tables with the columns of `state_columns`.
+    The tables with the rows of `correlator_rows`.
 
     Attributes:
-        counters: Counters and limits of the kernel.
-        connections: A row for each connection, by number.
-        entries: Requests, ready frames and fragments, in linked lists.
-        rows: The exchanges of this window, a column each.
-        copies: Source address, target in the carry-over buffer, and number of bytes of each copy.
+        connections: `ConnectionRow`, by number.
+        entries: `Entry`: requests, ready frames and fragments, in linked lists.
+        exchanges: The exchanges of this window.
+        copies: `Copy`: copies to the carry-over buffer that are to be made.
         emitters: Connections that emitted their first exchange.
         data: The bytes of this window.
         carry_over: Bytes that do not lie in the window, or not in one piece.
         frame_head: Scratch space for the first bytes of a fragmented frame.
         suppressed: Rows of suppressed correlation ids.
+        next_ring: Of an unused row of these, the next one.
     """
 
     def __init__(self) -> None:
-        self.counters: Ints = np.zeros(COUNTER_COUNT, np.int64)
-        self.counters[[FREE_ENTRY, FREE_RING]] = -1
-        self.connections: Ints = np.zeros((0, CONNECTION_WIDTH), np.int64)
-        self.entries: Ints = np.zeros((64, ENTRY_WIDTH), np.int64)
-        self.rows: Ints = _NO_ROWS
-        self.copies: Ints = np.zeros((64, COPY_WIDTH), np.int64)
+        self._counts: RowArray = np.zeros((), dtype_of(Counts))
+        self.counts.free_entry = self.counts.free_ring = -1
+        self.connections: RowArray = np.zeros(0, dtype_of(ConnectionRow))
+        self.entries: RowArray = np.zeros(64, dtype_of(Entry))
+        self._buffers = BufferPool()
+        self.exchanges = self._new_exchanges(0)
+        self.copies: RowArray = np.zeros(64, dtype_of(Copy))
         self.emitters: Ints = np.zeros(64, np.int64)
         self.data: Bytes = _NO_BYTES
         self.carry_over: Bytes = _NO_BYTES
         self.frame_head: Bytes = np.zeros(FIRST_BYTES, np.uint8)
         self.suppressed: Int32s = np.zeros((1, MAX_SUPPRESSED), np.int32)
-        self._buffers = BufferPool()
+        self.next_ring: Ints = np.zeros(1, np.int64)
         self._grown = 0
 
+    @property
+    def counts(self) -> Counts:
+        """Counters and limits of the kernel."""
+        return row_of(self._counts, Counts)
+
+    @property
+    def connection_rows(self) -> Rows[ConnectionRow]:
+        """The connections as single rows."""
+        return rows_of(self.connections, ConnectionRow)
+
+    @property
+    def entry_rows(self) -> Rows[Entry]:
+        """The entries as single rows."""
+        return rows_of(self.entries, Entry)
+
     def __getstate__(self) -> dict[str, Any]:
-        used = max(self.counter(CARRIED_BYTES), 1)
+        used = max(self.counts.carried_bytes, 1)
         return {**self.__dict__, "carry_over": self.carry_over[:used]}
 
     def start_window(self, data: Bytes, count: int) -> None:
         """Begin a window with the given capacity for exchanges."""
+        counts = self.counts
         self.data = data
-        self.counters[WINDOW_LENGTH] = len(data)
-        self.counters[ROW_COUNT] = 0
-        self.rows = self._buffers.acquire(np.int64, ROW_WIDTH, count)
-        self._grow_carry_over(self.counter(CARRIED_BYTES) + self._expected_bytes())
-        self._grown = -self.counter(CARRIED_BYTES)
+        counts.window_bytes = len(data)
+        counts.exchange_count = counts.next_chunk = counts.framed_bytes = 0
+        self.exchanges = self._new_exchanges(count)
+        self._grow_carry_over(counts.carried_bytes + self._expected_bytes())
+        self._grown = -counts.carried_bytes
 
     def end_window(self) -> Exchanges:
         """Return the exchanges of the window, and carry over the bytes still needed."""
         self.join_fragments()
-        count = self.counter(ROW_COUNT)
-        rows = self.rows[:, :count]
-        request, response = (
-            Frames(*rows[at : at + FRAME_WIDTH]) for at in (ROW_REQUEST, ROW_RESPONSE)
-        )
+        count = self.counts.exchange_count
+        every: Any = self.exchanges
+        *columns, request, response = every
+        names = ExchangeColumns._fields
         exchanges = Exchanges(
             data=self.data,
-            carry_over=self.carry_over[: self.counter(CARRIED_BYTES)],
-            connection=rows[ROW_CONNECTION],
-            status=rows[ROW_STATUS].astype(np.int8),
-            client=rows[ROW_CLIENT].astype(np.int8),
-            token=rows[ROW_TOKEN].astype(np.bool_),
-            answers_acks_0=(rows[ROW_FLAGS] & 1).astype(np.bool_),
-            broken_off=(rows[ROW_FLAGS] >> 1).astype(np.int8),
-            api_key=rows[ROW_API_KEY],
-            api_version=rows[ROW_API_VERSION],
-            correlation_id=rows[ROW_CORRELATION_ID],
-            request=request,
-            response=response,
+            carry_over=self.carry_over[: self.counts.carried_bytes],
+            request=Frames(*(column[:count] for column in request)),
+            response=Frames(*(column[:count] for column in response)),
+            **{name: column[:count] for name, column in zip(names, columns, strict=False)},
         )
         self._carry_window()
         # The window is not kept alive by these tables.
-        self.data, self.rows = _NO_BYTES, _NO_ROWS
+        self.data, self.exchanges = _NO_BYTES, self._new_exchanges(0)
         return exchanges
 
-    def arrays(self, api_limits: Ints) -> CorrelatorArrays:
+    def _new_exchanges(self, capacity: int) -> ExchangeColumns:
+        """Return columns for exchanges, with arbitrary content."""
+        numbers = iter(self._buffers.acquire(np.int64, 16, capacity))
+        codes = iter(self._buffers.acquire(np.int8, 5, capacity))
+        flags = [next(codes).view(np.bool_) for _ in range(2)]
+        first = next(numbers), next(codes), next(codes), *flags, next(codes)
+        header = [next(numbers) for _ in range(3)]
+        request, response = (FrameColumns._make(next(numbers) for _ in range(6)) for _ in range(2))
+        return ExchangeColumns._make((*first, *header, request, response))
+
+    def state(self, api_limits: ApiLimits) -> CorrelatorState:
         """Return the current arrays of the kernel."""
-        carried = self.carry_over, self.counters, self.connections, self.entries, self.rows
+        carried = self.carry_over, self._counts, self.connections, self.entries, self.exchanges
         rest = self.copies, self.emitters, api_limits, self.frame_head, self.suppressed
-        return CorrelatorArrays._make((self.data, *carried, *rest))
+        return CorrelatorState._make((self.data, *carried, *rest, self.next_ring))
 
     def lowest_barrier(self) -> int:
         """Return the lowest packet with bytes waiting in front of the kernel's connections."""
-        if not self.counters[BARRIER_COUNT]:
+        if not self.counts.barrier_count:
             return NEVER
-        rows = self.connections[np.isin(self.connections[:, MODE], (UNRECOGNISED, KAFKA))]
-        return int(rows[:, [SIDES + BARRIER, SIDES + SIDE_WIDTH + BARRIER]].min(initial=NEVER))
+        rows = self.connections[np.isin(self.connections["mode"], (UNRECOGNISED, KAFKA))]
+        return int(rows["sides"]["barrier"].min(initial=NEVER))
 
     def set_barriers(self, number: int, barriers: tuple[int, int]) -> None:
         """Set the read limits of both sides of a connection."""
-        row = self.connections[number]
-        for at, barrier in zip((SIDES, SIDES + SIDE_WIDTH), barriers, strict=True):
-            self.counters[BARRIER_COUNT] += int(row[at + BARRIER] == NEVER) - int(barrier == NEVER)
-            row[at + BARRIER] = barrier
+        sides = self.connection_rows[number].sides
+        for side, barrier in enumerate(barriers):
+            before = sides[side].barrier
+            self.counts.barrier_count += int(before == NEVER) - int(barrier == NEVER)
+            sides[side].barrier = barrier
 
     def take_suppressed(self, number: int) -> SuppressedIds:
         """Return the suppressed ids of a connection, and free their row."""
-        ring, count = self.connections[number, [SUPPRESSED_RING, SUPPRESSED_COUNT]].tolist()
-        self.connections[number, [SUPPRESSED_RING, SUPPRESSED_COUNT]] = -1, 0
+        row, counts = self.connection_rows[number], self.counts
+        ring, count = row.suppressed_ring, row.suppressed_count
+        row.suppressed_ring, row.suppressed_count = -1, 0
         if ring < 0:
             return SuppressedIds()
-        ids = self.suppressed[ring].copy()
-        self.suppressed[ring, 0] = self.counters[FREE_RING]
-        self.counters[FREE_RING] = ring
-        return SuppressedIds(ids, count)
+        self.next_ring[ring] = counts.free_ring
+        counts.free_ring = ring
+        return SuppressedIds(self.suppressed[ring].copy(), count)
 
     def put_suppressed(self, number: int, suppressed: SuppressedIds) -> None:
         """Give a connection its suppressed ids."""
         if not suppressed.count:
             return
-        ring = self.counter(FREE_RING)
+        row, counts = self.connection_rows[number], self.counts
+        ring = counts.free_ring
         if ring < 0:
-            ring = self.counter(RINGS_USED)
-            self.suppressed = with_capacity(self.suppressed, ring + 1)
-            self.counters[RINGS_USED] = ring + 1
+            ring = counts.rings_used
+            self.widen_rings(ring + 1)
+            counts.rings_used = ring + 1
         else:
-            self.counters[FREE_RING] = self.suppressed[ring, 0]
+            counts.free_ring = int(self.next_ring[ring])
         self.suppressed[ring] = suppressed.ring
-        self.connections[number, [SUPPRESSED_RING, SUPPRESSED_COUNT]] = ring, suppressed.count
+        row.suppressed_ring, row.suppressed_count = ring, suppressed.count
 
-    def counter(self, name: int) -> int:
-        """Return one of the kernel's counters."""
-        return int(self.counters[name])
+    def widen_rings(self, count: int) -> None:
+        """Make room for rows of suppressed ids."""
+        self.suppressed = with_capacity(self.suppressed, count)
+        self.next_ring = with_capacity(self.next_ring, count)
 
     def carry(self, data: bytes | bytearray | Bytes) -> int:
         """Copy some bytes to the carry-over buffer; return their address."""
-        at = self.counter(CARRIED_BYTES)
+        at = self.counts.carried_bytes
         end = at + len(data)
         self._grow_carry_over(end)
         self.carry_over[at:end] = np.frombuffer(data, np.uint8)
-        self.counters[CARRIED_BYTES] = end
+        self.counts.carried_bytes = end
         return CARRY_OVER_BASE + at
 
     def bytes_at(self, address: int, length: int) -> bytes:
@@ -209,71 +198,85 @@ class StateTables:
             address - CARRY_OVER_BASE : address - CARRY_OVER_BASE + length
         ].tobytes()
 
-    def new_entry(self, *values: int) -> int:
-        """Add an entry without a successor; return its number."""
-        numbers = self.counters
-        at = self.counter(FREE_ENTRY)
-        if at < 0:
-            at = self.counter(ENTRIES_USED)
-            self.entries = with_capacity(self.entries, at + 1)
-            numbers[ENTRIES_USED] = at + 1
+    def new_entry(self) -> int:
+        """Return the number of an entry for use, without a successor."""
+        counts = self.counts
+        number = counts.free_entry
+        if number < 0:
+            number = counts.entries_used
+            self.entries = with_capacity(self.entries, number + 1)
+            counts.entries_used = number + 1
         else:
-            numbers[FREE_ENTRY] = self.entries[at, NEXT]
-        numbers[ENTRIES_LIVE] += 1
-        self.entries[at] = (-1, *values)
-        return at
+            counts.free_entry = self.entry_rows[number].next
+        counts.entries_live += 1
+        self.entry_rows[number].next = -1
+        return number
 
-    def list_from(self, first: int) -> Iterator[tuple[int, list[int]]]:
+    def list_from(self, first: int) -> Iterator[tuple[int, Entry]]:
         """Yield the entries from one on, with their numbers."""
         while first >= 0:
-            entry = self.entries[first].tolist()
+            entry = self.entry_rows[first]
+            after = entry.next
             yield first, entry
-            first = entry[NEXT]
+            first = after
 
-    def pop_list(self, first: int) -> Iterator[list[int]]:
-        """Yield the entries from one on, and free them."""
-        for number, entry in self.list_from(first):
+    def free_list(self, first: int) -> None:
+        """Free the entries from one on."""
+        for number, _ in self.list_from(first):
             self.free_entry(number)
-            yield entry
 
     def link_entries(self, nodes: Sequence[int]) -> tuple[int, int]:
         """Link entries to a list; return the first and the last, or -1."""
         if not nodes:
             return -1, -1
-        self.entries[nodes[:-1], NEXT] = nodes[1:]
-        self.entries[nodes[-1], NEXT] = -1
+        self.entries["next"][nodes] = [*nodes[1:], -1]
         return nodes[0], nodes[-1]
 
-    def free_entry(self, at: int) -> None:
-        """Return an entry to the list of free ones."""
-        self.entries[at] = _UNUSED
-        self.entries[at, NEXT] = self.counters[FREE_ENTRY]
-        self.counters[FREE_ENTRY] = at
-        self.counters[ENTRIES_LIVE] -= 1
+    def free_entry(self, number: int) -> None:
+        """Return an entry to the list of unused ones."""
+        entry, counts = self.entry_rows[number], self.counts
+        entry.is_frame, entry.start, entry.length = False, CARRY_OVER_BASE, 0
+        entry.next = counts.free_entry
+        counts.free_entry = number
+        counts.entries_live -= 1
 
-    def append_row(self, values: Sequence[int]) -> None:
-        """Append an exchange."""
-        count = self.counter(ROW_COUNT)
-        self.widen_rows(count + 1)
-        self.rows[:, count] = values
-        self.counters[ROW_COUNT] = count + 1
+    def append_exchange(
+        self, values: Sequence[int], request: Sequence[int], response: Sequence[int]
+    ) -> None:
+        """Append an exchange: its columns before those of its frames, and these."""
+        row = self.counts.exchange_count
+        self.widen_exchanges(row + 1)
+        *columns, requests, responses = self.exchanges
+        for each, given in ((columns, values), (requests, request), (responses, response)):
+            for column, value in zip(each, given, strict=True):
+                column[row] = value
+        self.counts.exchange_count = row + 1
 
-    def widen_rows(self, count: int) -> None:
+    def widen_exchanges(self, count: int) -> None:
         """Make room for the given number of exchanges."""
-        capacity = self.rows.shape[1]
+        capacity = len(self.exchanges.connection)
         if count > capacity:
-            wider: Ints = self._buffers.acquire(np.int64, ROW_WIDTH, max(count, 2 * capacity))
-            wider[:, :capacity] = self.rows
-            self.rows = wider
+            narrow, wider = self.exchanges, self._new_exchanges(max(count, 2 * capacity))
+            pairs = [*zip(narrow[:-2], wider[:-2], strict=True)]
+            pairs += zip(narrow.request, wider.request, strict=True)
+            pairs += zip(narrow.response, wider.response, strict=True)
+            for column, wide in pairs:
+                wide[:capacity] = column
+            self.exchanges = wider
+
+    def waiting_packet(self) -> int:
+        """Return the first packet with a frame that waits for a response or for its turn."""
+        entries = self.entries[: self.counts.entries_used]
+        return int(entries["packet"].min(initial=NEVER, where=entries["is_frame"] != 0))
 
     def join_fragments(self) -> None:
         """Copy the fragments of the frames that the kernel found complete."""
-        count = self.counter(COPY_COUNT)
+        count = self.counts.copy_count
         if count:
-            self._grow_carry_over(self.counter(CARRIED_BYTES))
+            self._grow_carry_over(self.counts.carried_bytes)
             carry_over = self.carry_over
             copy_ranges(self.copies, count, self.data, carry_over, carry_over)
-            self.counters[COPY_COUNT] = 0
+            self.counts.copy_count = 0
 
     def _carry_window(self) -> None:
         """
@@ -282,10 +285,10 @@ class StateTables:
         The carry-over buffer is never overwritten, as emitted exchanges refer to it: if most of it
         is obsolete, the rest moves to a new one.
         """
-        self._grown += self.counter(CARRIED_BYTES)
-        nodes = self.entries[: self.counter(ENTRIES_USED)]
-        start, length = nodes[:, START], nodes[:, LENGTH]
-        source, begins = self.carry_over, self.counter(CARRIED_BYTES)
+        self._grown += self.counts.carried_bytes
+        entries = self.entries[: self.counts.entries_used]
+        start, length = entries["start"], entries["length"]
+        source, begins = self.carry_over, self.counts.carried_bytes
         anew = begins > 2 * int(length.sum()) + SPARE_BYTES
         moved = np.flatnonzero(length) if anew else np.flatnonzero(start < CARRY_OVER_BASE)
         begins = 0 if anew else begins
@@ -294,11 +297,12 @@ class StateTables:
         if anew:
             self.carry_over = single_use(end + self._expected_bytes())
         self._grow_carry_over(end, begins)
-        copies = np.stack([start[moved], ends - length[moved], length[moved]], axis=1)
-        copies = np.ascontiguousarray(copies)
+        copies: RowArray = np.zeros(len(moved), dtype_of(Copy))
+        copies["source"], copies["length"] = start[moved], length[moved]
+        copies["target"] = ends - length[moved]
         copy_ranges(copies, len(moved), self.data, source, self.carry_over)
-        nodes[moved, START] = CARRY_OVER_BASE + copies[:, 1]
-        self.counters[CARRIED_BYTES] = end
+        start[moved] = CARRY_OVER_BASE + copies["target"]
+        self.counts.carried_bytes = end
 
     def _expected_bytes(self) -> int:
         """Expect a little more carried bytes than in the last window."""
@@ -308,6 +312,6 @@ class StateTables:
         """Make room for carried bytes; keep the used ones."""
         if count > len(self.carry_over):
             wider = single_use(max(count, 2 * len(self.carry_over)))
-            used = min(len(self.carry_over), self.counter(CARRIED_BYTES)) if used is None else used
+            used = min(len(self.carry_over), self.counts.carried_bytes) if used is None else used
             wider[:used] = self.carry_over[:used]
             self.carry_over = wider

@@ -10,18 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from dissector.capture.integers import u16, u32
+from dissector.engine.correlation.both_paths.correlator_rows import (
+    ApiLimits,
+    CorrelatorState,
+    Counts,
+)
 from dissector.engine.correlation.both_paths.frame_checks import (
     CLIENT_ID_BYTES,
     HEADER_BYTES,
     NEWER_VERSIONS,
 )
-from dissector.engine.correlation.both_paths.state_columns import (
-    MAX_FRAME_SIZE,
-    MISSING_API,
-)
-from dissector.engine.tables.exchange_table import Ints
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import U8
 from dissector.protocol.apis import api, api_keys
 from dissector.protocol.context import per_schemas
 from dissector.protocol.expected_response import expects_response
@@ -60,21 +60,17 @@ _VERSIONS = 32
 _TLS_FROM = 0x14
 
 
-def new_api_limits() -> Ints:
-    """
-    Return the table of API limits, [MAX_KEYS, 2], which `load_api` fills as APIs are met.
-
-    By API key the newest plausible version; by Produce version the fields before the acks.
-    """
-    api_limits = np.full((MAX_KEYS, 2), UNKNOWN, np.int64)
-    api_limits[[key for key in api_keys().values() if key < MAX_KEYS], 0] = NOT_LOADED
-    return api_limits
+def new_api_limits() -> ApiLimits:
+    """Return the limits of APIs before `load_api` fills them as APIs are met: MAX_KEYS of each."""
+    newest, acks_form = np.full((2, MAX_KEYS), UNKNOWN, np.int64)
+    newest[[key for key in api_keys().values() if key < MAX_KEYS]] = NOT_LOADED
+    return ApiLimits._make((newest, acks_form))
 
 
-def load_api(api_limits: Ints, key: int) -> None:
+def load_api(api_limits: ApiLimits, key: int) -> None:
     """Load the limits of an API."""
     found = api(key)
-    api_limits[key, 0] = found.request.versions.high + NEWER_VERSIONS if found else UNKNOWN
+    api_limits.newest[key] = found.request.versions.high + NEWER_VERSIONS if found else UNKNOWN
     if found is None or key != PRODUCE:
         return
     for version in found.request.versions:
@@ -84,11 +80,11 @@ def load_api(api_limits: Ints, key: int) -> None:
             continue
         texts = [field.type for field in untagged][: names.index("acks")]
         if texts not in ([], ["string"]):
-            api_limits[key, 0] = UNKNOWN  # the slow path reads all of its versions
+            api_limits.newest[key] = UNKNOWN  # the slow path reads all of its versions
             return
         form = (SHORT_TEXT if version in found.request.flexible else TEXT) if texts else 0
         tags = TAGS if request_header_version(PRODUCE, version) == 2 else 0
-        api_limits[version, 1] = form | tags
+        api_limits.acks_form[version] = form | tags
 
 
 @device_function
@@ -105,62 +101,57 @@ def signed32(data: U8, at: int) -> int:
 
 @device_function
 def check_frame(
-    data: U8,
-    at: int,
-    available: int,
-    is_request: int,
-    end: int,
-    counters: I64,
-    api_limits: I64Table,
+    state: CorrelatorState, data: U8, at: int, available: int, end: int, is_request: int
 ) -> int:
     """
     Check a frame of known size, limited to its available bytes.
 
     Args:
+        state: Of the correlator.
         data: Bytes that contain the frame.
         at: Position of its size.
         available: Number of its available bytes, or more.
-        is_request: Whether it is a request.
         end: Where `data` ends.
-        counters: Of the kernel.
-        api_limits: See `new_api_limits`.
+        is_request: Whether it is a request.
     """
-    size = signed32(data, at)
+    size, limits = signed32(data, at), state.api_limits
     if (
         size < (MIN_REQUEST_BYTES if is_request else MIN_RESPONSE_BYTES)
-        or size > counters[MAX_FRAME_SIZE]
+        or size > state.counts.max_frame_bytes
     ):
         return SLOW_PATH
     if not is_request or available < HEADER_BYTES:
         return FAST_PATH
-    outcome = check_request_header(data, at, size, counters, api_limits)
+    outcome = check_request_header(data, at, size, state.counts, limits)
     if outcome != FAST_PATH or available < 4 + size or u16(data, at + 4) != PRODUCE:
         return outcome
-    due = response_due(data, at, min(at + 4 + size, end), api_limits)
+    due = response_due(data, at, min(at + 4 + size, end), limits)
     return SLOW_PATH if due == UNDECIDED else FAST_PATH
 
 
 @device_function
-def check_request_header(data: U8, at: int, size: int, counters: I64, api_limits: I64Table) -> int:
+def check_request_header(
+    data: U8, at: int, size: int, counts: Counts, api_limits: ApiLimits
+) -> int:
     """Check that a request with a complete header is of a known API and version."""
     key = u16(data, at + 4)
     version = u16(data, at + 6)
     client_id = signed16(data, at + 12)
     if key >= MAX_KEYS:
         return SLOW_PATH
-    if api_limits[key, 0] == NOT_LOADED:
-        counters[MISSING_API] = key
+    if api_limits.newest[key] == NOT_LOADED:
+        counts.missing_api = key
         return API_NOT_LOADED
-    if version > api_limits[key, 0] or client_id < -1 or client_id > size - 10:
+    if version > api_limits.newest[key] or client_id < -1 or client_id > size - 10:
         return SLOW_PATH
     is_special = key in (SASL_HANDSHAKE, CONTROLLED_SHUTDOWN)
     return SLOW_PATH if is_special and version == 0 else FAST_PATH
 
 
 @device_function
-def response_due(data: U8, at: int, end: int, api_limits: I64Table) -> int:
+def response_due(data: U8, at: int, end: int, api_limits: ApiLimits) -> int:
     """Return whether a Produce request, which is there up to `end`, expects a response."""
-    form = api_limits[u16(data, at + 6), 1]
+    form = api_limits.acks_form[u16(data, at + 6)]
     if form == UNKNOWN:
         return DUE
     at += HEADER_BYTES + max(signed16(data, at + 12), 0)
@@ -197,14 +188,16 @@ def is_response_due(frame: bytes) -> bool:
 
 
 @per_schemas
-def _produce_rules() -> I64Table:
+def _produce_rules() -> ApiLimits:
     api_limits = new_api_limits()
     load_api(api_limits, PRODUCE)
-    return api_limits.data
+    return ApiLimits(*(memoryview(column) for column in api_limits))
 
 
 @device_function
-def check_first_request(data: U8, at: int, length: int, counters: I64, api_limits: I64Table) -> int:
+def check_first_request(
+    data: U8, at: int, length: int, counts: Counts, api_limits: ApiLimits
+) -> int:
     """
     Check the first bytes of a client: a request with a client id.
 
@@ -212,7 +205,7 @@ def check_first_request(data: U8, at: int, length: int, counters: I64, api_limit
     """
     if length < HEADER_BYTES or data[at] >= _TLS_FROM:
         return SLOW_PATH
-    outcome = check_request_start(data, at, at + length, counters, api_limits)
+    outcome = check_request_start(data, at, at + length, counts, api_limits)
     if outcome != FAST_PATH:
         return outcome
     after = at + 4 + u32(data, at)
@@ -222,16 +215,16 @@ def check_first_request(data: U8, at: int, length: int, counters: I64, api_limit
         return FAST_PATH
     if after + HEADER_BYTES > at + length:
         return SLOW_PATH
-    return check_request_start(data, after, at + length, counters, api_limits)
+    return check_request_start(data, after, at + length, counts, api_limits)
 
 
 @device_function
-def check_request_start(data: U8, at: int, end: int, counters: I64, api_limits: I64Table) -> int:
+def check_request_start(data: U8, at: int, end: int, counts: Counts, api_limits: ApiLimits) -> int:
     """Check that a plausible request begins here, as `plausible_request_size` does."""
     size = signed32(data, at)
-    if size < MIN_REQUEST_BYTES or size > counters[MAX_FRAME_SIZE]:
+    if size < MIN_REQUEST_BYTES or size > counts.max_frame_bytes:
         return SLOW_PATH
-    outcome = check_request_header(data, at, size, counters, api_limits)
+    outcome = check_request_header(data, at, size, counts, api_limits)
     if outcome != FAST_PATH:
         return outcome
     client_id = signed16(data, at + 12)

@@ -2,134 +2,113 @@
 The kernel that frames and correlates the chunks of a window: the fast path.
 
 It does for whole windows what `ConnectionCorrelator` does for one connection, on the tables of
-`state_columns`, and emits the same rows. It processes a chunk completely, or leaves it untouched
+`correlator_rows`, and emits the same rows. It processes a chunk completely, or leaves it untouched
 and stops before it where the slow path is needed: for streams out of sync, impossible sizes and
 headers, raw SASL tokens, responses with very many requests in flight, and ends in the middle of a
-frame. One exception: the frames before such a response are processed (`FRAMED_BYTES` is the number
+frame. One exception: the frames before such a response are processed (`framed_bytes` is the number
 of bytes of the chunk that they take; all bytes of a gap, if only ready frames are left).
 """
 
 from __future__ import annotations
 
 from dissector.capture.columns import DATA, END, GAP, IN_WINDOW, NEVER
-from dissector.engine.correlation.both_paths.correlator_arrays import (
+from dissector.engine.correlation.both_paths.correlator_rows import (
+    CARRY_OVER_BASE,
+    NOT_STARTED,
+    ON_SLOW_PATH,
+    OTHER,
+    TLS,
+    UNRECOGNISED,
     ChunkColumns,
-    CorrelatorArrays,
+    ConnectionRow,
+    CorrelatorState,
 )
 from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     API_NOT_LOADED,
     FAST_PATH,
     SLOW_PATH,
 )
-from dissector.engine.correlation.both_paths.state_columns import (
-    BUFFERED_BYTES,
-    CARRY_OVER_BASE,
-    COPY_COUNT,
-    DAMAGED,
-    EMITTER_COUNT,
-    ENTRIES_LIVE,
-    FRAGMENT_COUNT,
-    FRAMED_BYTES,
-    IN_SYNC,
-    MODE,
-    NEWEST_TIME,
-    NEXT_CHUNK,
-    NOT_STARTED,
-    ON_SLOW_PATH,
-    OPEN_COUNT,
-    OTHER,
-    READY_COUNT,
-    RINGS_USED,
-    ROW_COUNT,
-    SIDE_FLAGS,
-    SIDE_WIDTH,
-    SIDES,
-    SKIPPING_DAMAGED,
-    TLS,
-    UNRECOGNISED,
-)
 from dissector.engine.correlation.fast_path.framer_kernel import frame_chunk
 from dissector.engine.correlation.fast_path.gap_kernel import add_gap
 from dissector.engine.correlation.fast_path.match_kernel import end_connection
 from dissector.engine.correlation.fast_path.ready_kernel import match_ready, set_barriers
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, I64Table
+from dissector.kernel.arrays import I64
+from dissector.kernel.named_rows import Rows
 
 DONE, NEEDS_SLOW_PATH, TABLE_FULL, NEEDS_API = range(4)
 """
 The results of the kernel: all chunks are processed; the next chunk needs the slow path; a table may
-be too short for it; or the versions of API `MISSING_API` have to be loaded.
+be too short for it; or the versions of API `missing_api` have to be loaded.
 """
 
 
 @Kernel
-def list_started(chunk_connection: I64, connections: I64Table, started: I64, count: int) -> int:
+def list_started(
+    chunk_connection: I64, connections: Rows[ConnectionRow], started: I64, count: int
+) -> int:
     """Append the connections that start with these chunks to a list; return its new length."""
     for i in range(len(chunk_connection)):
-        connection = chunk_connection[i]
-        if connections[connection, MODE] == NOT_STARTED:
-            connections[connection, MODE] = UNRECOGNISED
-            started[count] = connection
+        number = chunk_connection[i]
+        if connections[number].mode == NOT_STARTED:
+            connections[number].mode = UNRECOGNISED
+            started[count] = number
             count += 1
     return count
 
 
 @Kernel
-def correlate(
-    chunks: ChunkColumns, state: CorrelatorArrays, carry_over_start: int, max_row_count: int
-) -> int:
-    """Process the chunks from `NEXT_CHUNK` on, until the slow path is needed; see the module."""
-    counters = state.counters
-    while counters[NEXT_CHUNK] < len(chunks.connection):
-        i = counters[NEXT_CHUNK]
-        mode = state.connections[chunks.connection[i], MODE]
-        counters[FRAMED_BYTES] = 0
+def correlate(chunks: ChunkColumns, state: CorrelatorState, carry_over_start: int) -> int:
+    """Process the chunks from `next_chunk` on, until the slow path is needed; see the module."""
+    counts = state.counts
+    while counts.next_chunk < len(chunks.connection):
+        i = counts.next_chunk
+        mode = state.connections[chunks.connection[i]].mode
+        counts.framed_bytes = 0
         if mode == ON_SLOW_PATH:
             return NEEDS_SLOW_PATH
         if mode != TLS and mode != OTHER:
-            if not has_room(chunks, state, i, max_row_count):
+            if not has_room(chunks, state, i):
                 return TABLE_FULL
             outcome = process_chunk(chunks, state, i, carry_over_start)
             if outcome != FAST_PATH:
                 return NEEDS_API if outcome == API_NOT_LOADED else NEEDS_SLOW_PATH
-        counters[NEXT_CHUNK] = i + 1
+        counts.next_chunk = i + 1
     return DONE
 
 
 @device_function
-def has_room(chunks: ChunkColumns, state: CorrelatorArrays, i: int, max_row_count: int) -> bool:
+def has_room(chunks: ChunkColumns, state: CorrelatorState, i: int) -> bool:
     """Return whether there is room for all that a chunk may add."""
-    counters, connections = state.counters, state.connections
-    connection = chunks.connection[i]
+    counts, connection = state.counts, state.connections[chunks.connection[i]]
     more = 2
     if chunks.kind[i] == DATA:
         more += chunks.length[i] // 8
-    rows = connections[connection, OPEN_COUNT] + connections[connection, READY_COUNT] + more
-    fragments = connections[connection, SIDES + chunks.side[i] * SIDE_WIDTH + FRAGMENT_COUNT]
-    return bool(
-        counters[ROW_COUNT] + rows <= max_row_count
-        and counters[ENTRIES_LIVE] + more <= len(state.entries)
-        and counters[COPY_COUNT] + fragments + 2 <= len(state.copies)
-        and counters[EMITTER_COUNT] < len(state.emitters)
-        and counters[RINGS_USED] < len(state.suppressed)
+    rows = connection.open_count + connection.ready_count + more
+    copies = connection.sides[chunks.side[i]].fragment_count + 2
+    return (
+        counts.exchange_count + rows <= len(state.exchanges.connection)
+        and counts.entries_live + more <= len(state.entries)
+        and counts.copy_count + copies <= len(state.copies)
+        and counts.emitter_count < len(state.emitters)
+        and counts.rings_used < len(state.suppressed)
     )
 
 
 @device_function
 def process_chunk(
-    chunks: ChunkColumns, state: CorrelatorArrays, i: int, carry_over_start: int
+    chunks: ChunkColumns, state: CorrelatorState, i: int, carry_over_start: int
 ) -> int:
     """Process a chunk; return FAST_PATH if possible."""
-    connections = state.connections
-    connection, side, kind = chunks.connection[i], chunks.side[i], chunks.kind[i]
-    time_ns = chunks.time_ns[i]
+    number, kind, time_ns = chunks.connection[i], chunks.kind[i], chunks.time_ns[i]
+    connection = state.connections[number]
     if kind == END:
-        if is_unfinished(state, connection):
+        if is_unfinished(connection):
             return SLOW_PATH
         set_barriers(state, connection, NEVER, NEVER)
-        end_connection(state, connection)
+        end_connection(state, number)
         return FAST_PATH
-    is_unrecognised = connections[connection, MODE] == UNRECOGNISED
+    is_unrecognised = connection.mode == UNRECOGNISED
     if kind == GAP and is_unrecognised:
         return SLOW_PATH
     set_barriers(state, connection, chunks.barrier[i, 0], chunks.barrier[i, 1])
@@ -139,30 +118,28 @@ def process_chunk(
         start = carry_over_start + chunks.start[i]
         return frame_chunk(state, chunks, i, state.carry_over, start, CARRY_OVER_BASE)
     if is_unrecognised:
-        connections[connection, NEWEST_TIME] = max(connections[connection, NEWEST_TIME], time_ns)
+        connection.newest_time_ns = max(connection.newest_time_ns, time_ns)
         return FAST_PATH
-    outcome = match_ready(state, connection, time_ns)
+    outcome = match_ready(state, number, time_ns)
     if kind == GAP and outcome == FAST_PATH:
-        length = chunks.length[i]
-        outcome = add_gap(state, connection, side, length, chunks.packet[i], time_ns)
+        outcome = add_gap(state, chunks, i)
         if outcome == FAST_PATH:
-            outcome = match_ready(state, connection, time_ns)
+            outcome = match_ready(state, number, time_ns)
             if outcome != FAST_PATH:
-                state.counters[FRAMED_BYTES] = length
+                state.counts.framed_bytes = chunks.length[i]
     return outcome
 
 
 @device_function
-def is_unfinished(state: CorrelatorArrays, connection: int) -> bool:
+def is_unfinished(connection: ConnectionRow) -> bool:
     """Return whether the end makes a damaged frame of an unfinished one, or frames wait."""
-    if state.connections[connection, READY_COUNT] > 0:
+    if connection.ready_count > 0:
         return True
     for side in range(2):
-        at = SIDES + side * SIDE_WIDTH
-        flags = state.connections[connection, at + SIDE_FLAGS]
-        if flags & SKIPPING_DAMAGED:
-            if state.connections[connection, at + DAMAGED] >= 0:
+        stream = connection.sides[side]
+        if stream.skips_damaged:
+            if stream.damaged >= 0:
                 return True
-        elif flags & IN_SYNC and state.connections[connection, at + BUFFERED_BYTES] >= 4:
+        elif stream.in_sync and stream.buffered_bytes >= 4:
             return True
     return False

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from dissector.capture.columns import NEVER
-from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.both_paths.state_columns import (
-    CARRIED_BYTES,
+from dissector.engine.correlation.both_paths.correlator_rows import (
     CARRY_OVER_BASE,
-    COPY_COUNT,
-    CORRELATION_ID,
-    ENTRIES_LIVE,
-    ENTRIES_USED,
-    FIRST_FRAGMENT,
-    FRAGMENT_COUNT,
-    FRAGMENT_PACKET,
-    FRAGMENT_TIME,
-    FREE_ENTRY,
-    LAST_FRAGMENT,
-    LENGTH,
-    NEXT,
-    PACKET,
-    START,
+    Copy,
+    CorrelatorState,
+    Entry,
+    SideRow,
 )
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import U8, I64Table
+from dissector.kernel.arrays import U8
 from dissector.kernel.memcpy import copy_bytes
+from dissector.kernel.named_rows import Rows
 
 LIST_HEAD, NOT_FOUND, TOO_FAR = -1, -2, -3
 """
@@ -39,129 +27,128 @@ Requests that are compared with a response; with more requests before it the slo
 
 
 @Kernel
-def copy_ranges(copies: I64Table, count: int, data: U8, carry_over: U8, target: U8) -> None:
+def copy_ranges(copies: Rows[Copy], count: int, data: U8, carry_over: U8, target: U8) -> None:
     """Copy ranges of the window and of the carry-over buffer."""
     for i in range(count):
-        if copies[i, 0] < CARRY_OVER_BASE:
-            copy_bytes(target, copies[i, 1], data, copies[i, 0], copies[i, 2])
+        copy = copies[i]
+        if copy.source < CARRY_OVER_BASE:
+            copy_bytes(target, copy.target, data, copy.source, copy.length)
         else:
-            copy_bytes(
-                target, copies[i, 1], carry_over, copies[i, 0] - CARRY_OVER_BASE, copies[i, 2]
-            )
+            copy_bytes(target, copy.target, carry_over, copy.source - CARRY_OVER_BASE, copy.length)
 
 
 @device_function
-def new_entry(state: CorrelatorArrays) -> int:
-    """Return an entry for use."""
-    entry = state.counters[FREE_ENTRY]
-    if entry < 0:
-        entry = state.counters[ENTRIES_USED]
-        state.counters[ENTRIES_USED] = entry + 1
+def new_entry(state: CorrelatorState, is_frame: bool) -> int:
+    """Return the number of an entry for use."""
+    counts = state.counts
+    number = counts.free_entry
+    if number < 0:
+        number = counts.entries_used
+        counts.entries_used = number + 1
     else:
-        state.counters[FREE_ENTRY] = state.entries[entry, NEXT]
-    state.counters[ENTRIES_LIVE] += 1
-    state.entries[entry, NEXT] = -1
-    return int(entry)
+        counts.free_entry = state.entries[number].next
+    counts.entries_live += 1
+    state.entries[number].next = -1
+    state.entries[number].is_frame = is_frame
+    return number
 
 
 @device_function
-def free_entry(state: CorrelatorArrays, entry: int) -> None:
-    """Return an entry to the list of free ones."""
-    state.entries[entry, START] = CARRY_OVER_BASE
-    state.entries[entry, LENGTH] = 0
-    state.entries[entry, PACKET] = NEVER
-    state.entries[entry, NEXT] = state.counters[FREE_ENTRY]
-    state.counters[FREE_ENTRY] = entry
-    state.counters[ENTRIES_LIVE] -= 1
+def free_entry(state: CorrelatorState, number: int) -> None:
+    """Return an entry to the list of unused ones."""
+    entry = state.entries[number]
+    entry.is_frame = False
+    entry.start = CARRY_OVER_BASE
+    entry.length = 0
+    entry.next = state.counts.free_entry
+    state.counts.free_entry = number
+    state.counts.entries_live -= 1
 
 
 @device_function
-def find_request(entries: I64Table, first: int, correlation_id: int) -> int:
+def find_request(entries: Rows[Entry], first: int, correlation_id: int) -> int:
     """Return the entry before the first request with a correlation id, or a constant from above."""
-    previous, entry = LIST_HEAD, first
+    previous, number = LIST_HEAD, first
     for _ in range(MAX_STEPS):
-        if entry < 0:
+        if number < 0:
             return NOT_FOUND
-        if entries[entry, CORRELATION_ID] == correlation_id:
+        if entries[number].correlation_id == correlation_id:
             return previous
-        previous, entry = entry, entries[entry, NEXT]
-    return TOO_FAR if entry >= 0 else NOT_FOUND
+        previous, number = number, entries[number].next
+    return TOO_FAR if number >= 0 else NOT_FOUND
 
 
 @device_function
-def read_head(state: CorrelatorArrays, fragment: int, count: int) -> int:
+def read_head(state: CorrelatorState, fragment: int, count: int) -> int:
     """Copy up to `count` first bytes of a fragmented frame to one place; return their number."""
     end = 0
     while fragment >= 0 and end < count:
-        length = min(state.entries[fragment, LENGTH], count - end)
-        if state.entries[fragment, START] < CARRY_OVER_BASE:
-            copy_bytes(state.frame_head, end, state.data, state.entries[fragment, START], length)
+        entry = state.entries[fragment]
+        start, length = entry.start, min(entry.length, count - end)
+        if start < CARRY_OVER_BASE:
+            copy_bytes(state.frame_head, end, state.data, start, length)
         else:
-            copy_bytes(
-                state.frame_head,
-                end,
-                state.carry_over,
-                state.entries[fragment, START] - CARRY_OVER_BASE,
-                length,
-            )
+            copy_bytes(state.frame_head, end, state.carry_over, start - CARRY_OVER_BASE, length)
         end += length
-        fragment = state.entries[fragment, NEXT]
+        fragment = entry.next
     return end
 
 
 @device_function
-def join_fragments(
-    state: CorrelatorArrays, connection: int, at: int, address: int, length: int
-) -> int:
+def join_fragments(state: CorrelatorState, stream: SideRow, address: int, length: int) -> int:
     """
     Schedule the copies that join a fragmented frame; return its address.
 
     `length` more bytes, from `address` on, follow the fragments.
     """
-    start = state.counters[CARRIED_BYTES]
+    start = state.counts.carried_bytes
     end = start
-    count = state.counters[COPY_COUNT]
-    fragment = state.connections[connection, at + FIRST_FRAGMENT]
+    fragment = stream.first_fragment
     while fragment >= 0:
-        state.copies[count, 0] = state.entries[fragment, START]
-        state.copies[count, 1] = end
-        state.copies[count, 2] = state.entries[fragment, LENGTH]
-        end += state.entries[fragment, LENGTH]
-        count += 1
-        after = state.entries[fragment, NEXT]
+        entry = state.entries[fragment]
+        schedule_copy(state, entry.start, end, entry.length)
+        end += entry.length
+        after = entry.next
         free_entry(state, fragment)
         fragment = after
-    state.copies[count, 0] = address
-    state.copies[count, 1] = end
-    state.copies[count, 2] = length
-    state.counters[CARRIED_BYTES] = end + length
-    state.counters[COPY_COUNT] = count + 1
-    state.connections[connection, at + FIRST_FRAGMENT] = -1
-    state.connections[connection, at + LAST_FRAGMENT] = -1
-    state.connections[connection, at + FRAGMENT_COUNT] = 0
-    return int(CARRY_OVER_BASE + start)
+    schedule_copy(state, address, end, length)
+    state.counts.carried_bytes = end + length
+    clear_fragments(stream)
+    return CARRY_OVER_BASE + start
+
+
+@device_function
+def schedule_copy(state: CorrelatorState, source: int, target: int, length: int) -> None:
+    """Append a copy to the carry-over buffer."""
+    copy = state.copies[state.counts.copy_count]
+    copy.source = source
+    copy.target = target
+    copy.length = length
+    state.counts.copy_count += 1
+
+
+@device_function
+def clear_fragments(stream: SideRow) -> None:
+    """Empty the list of fragments of a side."""
+    stream.first_fragment = -1
+    stream.last_fragment = -1
+    stream.fragment_count = 0
 
 
 @device_function
 def append_fragment(
-    state: CorrelatorArrays,
-    connection: int,
-    at: int,
-    address: int,
-    length: int,
-    packet: int,
-    time_ns: int,
+    state: CorrelatorState, stream: SideRow, address: int, length: int, packet: int, time_ns: int
 ) -> None:
     """Append bytes to the fragments of a side's incomplete frame."""
-    fragment = new_entry(state)
-    state.entries[fragment, START] = address
-    state.entries[fragment, LENGTH] = length
-    state.entries[fragment, PACKET] = NEVER
-    state.entries[fragment, FRAGMENT_PACKET] = packet
-    state.entries[fragment, FRAGMENT_TIME] = time_ns
-    if state.connections[connection, at + LAST_FRAGMENT] < 0:
-        state.connections[connection, at + FIRST_FRAGMENT] = fragment
+    number = new_entry(state, False)
+    fragment = state.entries[number]
+    fragment.start = address
+    fragment.length = length
+    fragment.packet = packet
+    fragment.time_ns = time_ns
+    if stream.last_fragment < 0:
+        stream.first_fragment = number
     else:
-        state.entries[state.connections[connection, at + LAST_FRAGMENT], NEXT] = fragment
-    state.connections[connection, at + LAST_FRAGMENT] = fragment
-    state.connections[connection, at + FRAGMENT_COUNT] += 1
+        state.entries[stream.last_fragment].next = number
+    stream.last_fragment = number
+    stream.fragment_count += 1

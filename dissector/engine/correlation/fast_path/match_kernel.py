@@ -4,46 +4,14 @@ from __future__ import annotations
 
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_SUPPRESSED
-from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.both_paths.frame_checks_kernel import NOT_DUE
-from dissector.engine.correlation.both_paths.state_columns import (
-    API_KEY,
+from dissector.engine.correlation.both_paths.correlator_rows import (
     CARRY_OVER_BASE,
-    CLIENT,
-    CONNECTION_FLAGS,
-    CORRELATION_ID,
-    EMITTER_COUNT,
-    FRAME_WIDTH,
-    FREE_RING,
-    HAS_EMITTED,
-    HIGHEST_ID,
-    LENGTH,
-    LOST_BEFORE,
-    MAX_OPEN_REQUEST_BYTES,
-    MAX_OPEN_REQUESTS,
-    NEWEST_REQUEST,
-    NEWEST_TIME,
-    NEXT,
-    OLDEST_REQUEST,
-    OPEN_BYTES,
-    OPEN_COUNT,
-    PACKET,
-    RINGS_USED,
-    ROW_API_KEY,
-    ROW_CLIENT,
-    ROW_CONNECTION,
-    ROW_CORRELATION_ID,
-    ROW_COUNT,
-    ROW_FLAGS,
-    ROW_REQUEST,
-    ROW_RESPONSE,
-    ROW_STATUS,
-    ROW_TOKEN,
-    START,
-    SUPPRESSED_COUNT,
-    SUPPRESSED_RING,
-    WINDOW_LENGTH,
+    ConnectionRow,
+    CorrelatorState,
+    Entry,
+    FrameColumns,
 )
+from dissector.engine.correlation.both_paths.frame_checks_kernel import NOT_DUE
 from dissector.engine.correlation.fast_path.linked_lists import (
     LIST_HEAD,
     NOT_FOUND,
@@ -54,179 +22,194 @@ from dissector.kernel import device_function
 
 
 @device_function
-def enqueue(state: CorrelatorArrays, connection: int, entry: int, due: int) -> None:
+def enqueue(state: CorrelatorState, number: int, request: int, due: int) -> None:
     """Queue a request until its response; emit it immediately if none is due (acks = 0)."""
-    correlation_id = state.entries[entry, CORRELATION_ID]
-    if (
-        state.connections[connection, HIGHEST_ID] == NEVER
-        or state.connections[connection, HIGHEST_ID] < correlation_id
-    ):
-        state.connections[connection, HIGHEST_ID] = correlation_id
+    connection, entry, limits = state.connections[number], state.entries[request], state.counts
+    if connection.highest_id == NEVER or connection.highest_id < entry.correlation_id:
+        connection.highest_id = entry.correlation_id
     if due == NOT_DUE:
-        emit(state, connection, NO_RESPONSE, entry)
-        free_entry(state, entry)
-        suppress(state, connection, correlation_id)
+        emit(state, number, NO_RESPONSE, request)
+        suppress(state, connection, entry.correlation_id)
+        free_entry(state, request)
         return
-    if state.connections[connection, NEWEST_REQUEST] < 0:
-        state.connections[connection, OLDEST_REQUEST] = entry
+    if connection.newest_request < 0:
+        connection.oldest_request = request
     else:
-        state.entries[state.connections[connection, NEWEST_REQUEST], NEXT] = entry
-    state.connections[connection, NEWEST_REQUEST] = entry
-    state.connections[connection, OPEN_COUNT] += 1
-    state.connections[connection, OPEN_BYTES] += state.entries[entry, LENGTH]
-    while state.connections[connection, OPEN_COUNT] > state.counters[MAX_OPEN_REQUESTS] or (
-        state.connections[connection, OPEN_BYTES] > state.counters[MAX_OPEN_REQUEST_BYTES]
-        and state.connections[connection, OPEN_COUNT] > 1
+        state.entries[connection.newest_request].next = request
+    connection.newest_request = request
+    connection.open_count += 1
+    connection.open_bytes += entry.length
+    while connection.open_count > limits.max_open or (
+        connection.open_bytes > limits.max_open_bytes and connection.open_count > 1
     ):
-        emit_oldest(state, connection)
+        emit_oldest(state, number)
 
 
 @device_function
-def suppress(state: CorrelatorArrays, connection: int, correlation_id: int) -> None:
+def suppress(state: CorrelatorState, connection: ConnectionRow, correlation_id: int) -> None:
     """Record the correlation id of a suppressed response in the ring of the connection."""
-    ring = state.connections[connection, SUPPRESSED_RING]
-    if ring < 0:
-        ring = new_ring(state)
-        state.connections[connection, SUPPRESSED_RING] = ring
-    count = state.connections[connection, SUPPRESSED_COUNT]
-    state.suppressed[ring, count % MAX_SUPPRESSED] = correlation_id
-    state.connections[connection, SUPPRESSED_COUNT] = count + 1
+    if connection.suppressed_ring < 0:
+        connection.suppressed_ring = new_ring(state)
+    at = connection.suppressed_count % MAX_SUPPRESSED
+    state.suppressed[connection.suppressed_ring, at] = correlation_id
+    connection.suppressed_count += 1
 
 
 @device_function
-def new_ring(state: CorrelatorArrays) -> int:
+def new_ring(state: CorrelatorState) -> int:
     """Return a row for suppressed ids."""
-    ring = state.counters[FREE_RING]
+    ring = state.counts.free_ring
     if ring < 0:
-        ring = state.counters[RINGS_USED]
-        state.counters[RINGS_USED] = ring + 1
+        ring = state.counts.rings_used
+        state.counts.rings_used = ring + 1
     else:
-        state.counters[FREE_RING] = state.suppressed[ring, 0]
-    return int(ring)
+        state.counts.free_ring = state.next_ring[ring]
+    return ring
 
 
 @device_function
-def free_ring(state: CorrelatorArrays, connection: int) -> None:
+def free_ring(state: CorrelatorState, connection: ConnectionRow) -> None:
     """Drop the suppressed ids of a connection."""
-    ring = state.connections[connection, SUPPRESSED_RING]
+    ring = connection.suppressed_ring
     if ring >= 0:
-        state.suppressed[ring, 0] = state.counters[FREE_RING]
-        state.counters[FREE_RING] = ring
-    state.connections[connection, SUPPRESSED_RING] = -1
-    state.connections[connection, SUPPRESSED_COUNT] = 0
+        state.next_ring[ring] = state.counts.free_ring
+        state.counts.free_ring = ring
+    connection.suppressed_ring = -1
+    connection.suppressed_count = 0
 
 
 @device_function
-def is_suppressed(state: CorrelatorArrays, connection: int, correlation_id: int) -> bool:
+def is_suppressed(state: CorrelatorState, connection: ConnectionRow, correlation_id: int) -> bool:
     """Return whether the response to a request of this id is suppressed."""
-    ring = state.connections[connection, SUPPRESSED_RING]
-    for i in range(min(state.connections[connection, SUPPRESSED_COUNT], MAX_SUPPRESSED)):
-        if state.suppressed[ring, i] == correlation_id:
+    for i in range(min(connection.suppressed_count, MAX_SUPPRESSED)):
+        if state.suppressed[connection.suppressed_ring, i] == correlation_id:
             return True
     return False
 
 
 @device_function
-def emit_response(state: CorrelatorArrays, connection: int, entry: int, previous: int) -> None:
+def emit_response(state: CorrelatorState, number: int, response: int, previous: int) -> None:
     """
     Emit a response, with its request or as an orphan, and free its entry.
 
     Args:
-        state: See `state_columns`.
-        connection: Number of the connection.
-        entry: The response.
+        state: See `correlator_rows`.
+        number: Of the connection.
+        response: Its entry.
         previous: The entry before the request's, as `find_request` returns it.
     """
+    connection, entry = state.connections[number], state.entries[response]
     if previous == NOT_FOUND:
-        correlation_id = state.entries[entry, CORRELATION_ID]
-        row = emit(state, connection, ORPHAN, -1)
-        state.rows[ROW_CORRELATION_ID, row] = correlation_id
-        state.rows[ROW_FLAGS, row] = is_suppressed(state, connection, correlation_id)
+        row = emit(state, number, ORPHAN, -1)
+        state.exchanges.correlation_id[row] = entry.correlation_id
+        unasked = is_suppressed(state, connection, entry.correlation_id)
+        state.exchanges.answers_acks_0[row] = unasked
     else:
-        request = state.connections[connection, OLDEST_REQUEST]
+        request = connection.oldest_request
         if previous != LIST_HEAD:
-            request = state.entries[previous, NEXT]
-            emit_lost(state, connection, request)
-            if state.connections[connection, OLDEST_REQUEST] == request:
+            request = state.entries[previous].next
+            emit_lost(state, number, request)
+            if connection.oldest_request == request:
                 previous = LIST_HEAD
-        row = emit(state, connection, ANSWERED, request)
+        row = emit(state, number, ANSWERED, request)
         dequeue(state, connection, request, previous)
-    for j in range(FRAME_WIDTH):
-        state.rows[ROW_RESPONSE + j, row] = state.entries[entry, START + j]
-    address = state.entries[entry, START]
-    state.rows[ROW_RESPONSE, row] = emitted_address(address, state.counters[WINDOW_LENGTH])
-    free_entry(state, entry)
+    write_frame(state.exchanges.response, row, entry, state.counts.window_bytes)
+    free_entry(state, response)
 
 
 @device_function
-def end_connection(state: CorrelatorArrays, connection: int) -> None:
+def end_connection(state: CorrelatorState, number: int) -> None:
     """End a connection: its requests in flight are unanswered."""
-    while state.connections[connection, OPEN_COUNT] > 0:
-        emit_oldest(state, connection)
-    state.connections[connection, NEWEST_TIME] = 0
+    connection = state.connections[number]
+    while connection.open_count > 0:
+        emit_oldest(state, number)
+    connection.newest_time_ns = 0
     free_ring(state, connection)
 
 
 @device_function
-def emit_lost(state: CorrelatorArrays, connection: int, answered: int) -> None:
+def emit_lost(state: CorrelatorState, number: int, answered: int) -> None:
     """Emit requests before the answered one as unanswered, because a gap hides their responses."""
-    lost_before = state.connections[connection, LOST_BEFORE]
-    oldest = state.connections[connection, OLDEST_REQUEST]
-    while oldest != answered and state.entries[oldest, PACKET] < lost_before:
-        emit_oldest(state, connection)
-        oldest = state.connections[connection, OLDEST_REQUEST]
+    connection = state.connections[number]
+    oldest = connection.oldest_request
+    while oldest != answered and state.entries[oldest].packet < connection.lost_before:
+        emit_oldest(state, number)
+        oldest = connection.oldest_request
 
 
 @device_function
-def emit_oldest(state: CorrelatorArrays, connection: int) -> None:
+def emit_oldest(state: CorrelatorState, number: int) -> None:
     """Emit the oldest request in flight as unanswered."""
-    entry = state.connections[connection, OLDEST_REQUEST]
-    emit(state, connection, UNANSWERED, entry)
-    dequeue(state, connection, entry, LIST_HEAD)
+    connection = state.connections[number]
+    request = connection.oldest_request
+    emit(state, number, UNANSWERED, request)
+    dequeue(state, connection, request, LIST_HEAD)
 
 
 @device_function
-def dequeue(state: CorrelatorArrays, connection: int, entry: int, previous: int) -> None:
+def dequeue(state: CorrelatorState, connection: ConnectionRow, request: int, previous: int) -> None:
     """Remove a request from the queue."""
-    after = state.entries[entry, NEXT]
+    entry = state.entries[request]
     if previous == LIST_HEAD:
-        state.connections[connection, OLDEST_REQUEST] = after
+        connection.oldest_request = entry.next
     else:
-        state.entries[previous, NEXT] = after
-    if after < 0:
-        state.connections[connection, NEWEST_REQUEST] = -1 if previous == LIST_HEAD else previous
-    state.connections[connection, OPEN_COUNT] -= 1
-    state.connections[connection, OPEN_BYTES] -= state.entries[entry, LENGTH]
-    free_entry(state, entry)
+        state.entries[previous].next = entry.next
+    if entry.next < 0:
+        connection.newest_request = -1 if previous == LIST_HEAD else previous
+    connection.open_count -= 1
+    connection.open_bytes -= entry.length
+    free_entry(state, request)
 
 
 @device_function
-def emit(state: CorrelatorArrays, connection: int, status: int, entry: int) -> int:
+def emit(state: CorrelatorState, number: int, status: int, request: int) -> int:
     """Write an exchange, with its request if there is an entry; return its row."""
-    row = int(state.counters[ROW_COUNT])
-    state.counters[ROW_COUNT] = row + 1
-    state.rows[ROW_CONNECTION, row] = connection
-    state.rows[ROW_STATUS, row] = status
-    state.rows[ROW_CLIENT, row] = state.connections[connection, CLIENT]
-    state.rows[ROW_TOKEN, row] = 0
-    state.rows[ROW_FLAGS, row] = 0
-    for j in range(FRAME_WIDTH):
-        state.rows[ROW_RESPONSE + j, row] = NONE
-        state.rows[ROW_REQUEST + j, row] = NONE if entry < 0 else state.entries[entry, START + j]
-    for j in range(3):
-        state.rows[ROW_API_KEY + j, row] = NONE if entry < 0 else state.entries[entry, API_KEY + j]
-    if entry >= 0:
-        state.rows[ROW_REQUEST, row] = emitted_address(
-            state.entries[entry, START], state.counters[WINDOW_LENGTH]
-        )
-    if not state.connections[connection, CONNECTION_FLAGS] & HAS_EMITTED:
-        state.connections[connection, CONNECTION_FLAGS] |= HAS_EMITTED
-        state.emitters[state.counters[EMITTER_COUNT]] = connection
-        state.counters[EMITTER_COUNT] += 1
+    connection, exchanges = state.connections[number], state.exchanges
+    row = state.counts.exchange_count
+    state.counts.exchange_count = row + 1
+    exchanges.connection[row] = number
+    exchanges.status[row] = status
+    exchanges.client[row] = connection.client
+    exchanges.token[row] = False
+    exchanges.answers_acks_0[row] = False
+    exchanges.broken_off[row] = 0
+    write_no_frame(exchanges.response, row)
+    if request >= 0:
+        entry = state.entries[request]
+        exchanges.api_key[row] = entry.api_key
+        exchanges.api_version[row] = entry.api_version
+        exchanges.correlation_id[row] = entry.correlation_id
+        write_frame(exchanges.request, row, entry, state.counts.window_bytes)
+    else:
+        exchanges.api_key[row] = NONE
+        exchanges.api_version[row] = NONE
+        exchanges.correlation_id[row] = NONE
+        write_no_frame(exchanges.request, row)
+    if not connection.has_emitted:
+        connection.has_emitted = True
+        state.emitters[state.counts.emitter_count] = number
+        state.counts.emitter_count += 1
     return row
 
 
 @device_function
-def emitted_address(address: int, window: int) -> int:
-    """Return an address as `Frames.start` has it."""
-    return address if address < CARRY_OVER_BASE else address - CARRY_OVER_BASE + window
+def write_frame(frames: FrameColumns, row: int, entry: Entry, window_bytes: int) -> None:
+    """Write the columns of a frame."""
+    is_carried = entry.start >= CARRY_OVER_BASE
+    frames.start[row] = entry.start - CARRY_OVER_BASE + window_bytes if is_carried else entry.start
+    frames.captured_bytes[row] = entry.length
+    frames.size[row] = entry.size
+    frames.packet[row] = entry.packet
+    frames.time_ns[row] = entry.time_ns
+    frames.offset[row] = entry.offset
+
+
+@device_function
+def write_no_frame(frames: FrameColumns, row: int) -> None:
+    """Write the columns of a missing frame."""
+    frames.start[row] = NONE
+    frames.captured_bytes[row] = NONE
+    frames.size[row] = NONE
+    frames.packet[row] = NONE
+    frames.time_ns[row] = NONE
+    frames.offset[row] = NONE

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dissector.engine.correlation.both_paths.correlator_rows import Counts
 from dissector.engine.correlation.both_paths.frame_checks import (
     is_plausible_request,
     is_plausible_version,
@@ -27,12 +28,8 @@ from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     new_api_limits,
     response_due,
 )
-from dissector.engine.correlation.both_paths.state_columns import (
-    COUNTER_COUNT,
-    MAX_FRAME_SIZE,
-    MISSING_API,
-)
 from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of
 from dissector.protocol.apis import NAMES
 from dissector.protocol.expected_response import expects_response
 from tests.default_frames import request
@@ -44,32 +41,33 @@ RULES = new_api_limits()
 for _key in NAMES:
     load_api(RULES, _key)
 
-NUMBERS_ = np.zeros(COUNTER_COUNT, np.int64)
-NUMBERS_[MAX_FRAME_SIZE] = 10_000
+TABLE: RowArray = np.zeros((), dtype_of(Counts))
+COUNTS = row_of(TABLE, Counts)
+COUNTS.max_frame_bytes = 10_000
 
 
 def opens(data: bytes) -> int:
-    return check_first_request(data, 0, len(data), NUMBERS_, RULES)
+    return check_first_request(data, 0, len(data), COUNTS, RULES)
 
 
 @pytest.mark.parametrize("key", NAMES)
 def test_known_versions(key: int) -> None:
     for version in range(40):
-        assert (version <= RULES[key, 0]) == is_plausible_version(key, version)
+        assert (version <= RULES.newest[key]) == is_plausible_version(key, version)
 
 
 def test_unknown_keys() -> None:
-    assert all(RULES[key, 0] == UNKNOWN for key in range(MAX_KEYS) if key not in NAMES)
+    assert all(RULES.newest[key] == UNKNOWN for key in range(MAX_KEYS) if key not in NAMES)
 
 
 def test_an_api_without_a_program_is_requested() -> None:
-    rules, numbers = new_api_limits(), NUMBERS_.copy()
+    rules = new_api_limits()
     frame = request(METADATA, 9, 1)
-    assert check_first_request(frame, 0, len(frame), numbers, rules) == API_NOT_LOADED
-    assert numbers[MISSING_API] == METADATA
+    assert check_first_request(frame, 0, len(frame), COUNTS, rules) == API_NOT_LOADED
+    assert COUNTS.missing_api == METADATA
     load_api(rules, METADATA)
-    assert check_first_request(frame, 0, len(frame), numbers, rules) == FAST_PATH
-    assert rules[METADATA + 1, 0] == NOT_LOADED
+    assert check_first_request(frame, 0, len(frame), COUNTS, rules) == FAST_PATH
+    assert rules.newest[METADATA + 1] == NOT_LOADED
 
 
 @given(
@@ -101,7 +99,7 @@ def test_damaged_requests_are_judged_correctly_or_left_undecided(
     assert is_response_due(bytes(frame[4:])) == expects_response(bytes(frame[4:]))
     if (
         len(frame) >= 14
-        and check_request_header(frame, 0, len(frame) - 4, NUMBERS_, RULES) == FAST_PATH
+        and check_request_header(frame, 0, len(frame) - 4, COUNTS, RULES) == FAST_PATH
     ):
         said = response_due(frame, 0, len(frame), RULES)
         if said != UNDECIDED:
@@ -131,7 +129,7 @@ def test_frames_valid_for_the_kernel_are_valid_for_objects(
         + client_id.to_bytes(2, "big", signed=True)
         + text
     )
-    if check_request_header(frame, 0, size, NUMBERS_, RULES) == FAST_PATH:
+    if check_request_header(frame, 0, size, COUNTS, RULES) == FAST_PATH:
         assert is_plausible_request(frame, 0)
         assert is_plausible_version(key, version)
     data = frame + frame * is_followed

@@ -3,11 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dissector.engine.correlation.both_paths.state_columns import (
-    CORRELATION_ID,
-    ENTRY_WIDTH,
-    NEXT,
-)
+from dissector.engine.correlation.both_paths.correlator_rows import Entry
 from dissector.engine.correlation.fast_path.linked_lists import (
     LIST_HEAD,
     MAX_STEPS,
@@ -15,6 +11,7 @@ from dissector.engine.correlation.fast_path.linked_lists import (
     TOO_FAR,
     find_request,
 )
+from dissector.kernel.named_rows import RowArray, dtype_of, rows_of
 
 
 @pytest.mark.parametrize(
@@ -30,8 +27,8 @@ from dissector.engine.correlation.fast_path.linked_lists import (
     ],
 )
 def test_number_of_compared_requests_is_bounded(waiting: int, wanted: int, found: int) -> None:
-    nodes = np.zeros((waiting, ENTRY_WIDTH), np.int64)
-    nodes[:, CORRELATION_ID] = np.arange(waiting)
-    nodes[:, NEXT] = np.arange(waiting) + 1
-    nodes[-1:, NEXT] = -1
-    assert find_request(nodes, 0 if waiting else -1, wanted) == found
+    entries: RowArray = np.zeros(waiting, dtype_of(Entry))
+    entries["correlation_id"] = np.arange(waiting)
+    entries["next"] = np.arange(waiting) + 1
+    entries["next"][-1:] = -1
+    assert find_request(rows_of(entries, Entry), 0 if waiting else -1, wanted) == found
