@@ -77,20 +77,36 @@ cdef extern from *:
     void kk_reset() noexcept nogil
 
 
+cdef dict kk_known = {}
+
+
 cdef int kk_fill(Py_buffer* view, object array, bint writes, str codes, int ndim, str where) except -1:
-    """Take the buffer of an argument, if it is an array of the right type."""
+    """
+    Take the buffer of an argument, if it is an array of the right type.
+
+    To spell the format of rows takes longer than many a kernel: each type is compared once.
+    """
     cdef int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (PyBUF_WRITABLE if writes else 0)
+    cdef bint is_table = codes[:1] == "T"
+    dtype = getattr(array, "dtype", None) if is_table else None
+    cdef bint is_known = dtype is not None and kk_known.get(codes) is dtype
+    if is_known:
+        flags &= ~PyBUF_FORMAT
     try:
         PyObject_GetBuffer(array, view, flags)
     except (BufferError, TypeError, ValueError) as error:
         raise TypeError(f"{where}: {error}") from None
+    if is_known and view.ndim == ndim:
+        return 0
     code = view.format.decode("latin1").replace("q", "l") if view.format != NULL else "B"
-    is_right = code == codes if codes[:1] == "T" else code in codes
+    is_right = code == codes if is_table else code in codes
     if view.ndim != ndim or not is_right:
         got = f"{view.ndim} dimensions of {code!r}"
         PyBuffer_Release(view)
-        what = "rows" if codes[:1] == "T" else repr(codes[0])
+        what = "rows" if is_table else repr(codes[0])
         raise TypeError(f"{where} takes {ndim} dimensions of {what}, not {got}")
+    if dtype is not None:
+        kk_known[codes] = dtype
     return 0
 
 

@@ -43,6 +43,7 @@ class StateTables:
     The tables with the rows of `correlator_rows`.
 
     Attributes:
+        counts: Counters and limits of the kernel.
         connections: `ConnectionRow`, by number.
         entries: `Entry`: requests, ready frames and fragments, in linked lists.
         exchanges: The exchanges of this window.
@@ -57,9 +58,10 @@ class StateTables:
 
     def __init__(self) -> None:
         self._counts: RowArray = np.zeros((), dtype_of(Counts))
-        self.counts.free_entry = self.counts.free_ring = -1
         self.connections: RowArray = np.zeros(0, dtype_of(ConnectionRow))
         self.entries: RowArray = np.zeros(64, dtype_of(Entry))
+        self._refer()
+        self.counts.free_entry = self.counts.free_ring = -1
         self._buffers = BufferPool()
         self.exchanges = self._new_exchanges(0)
         self.copies: RowArray = np.zeros(64, dtype_of(Copy))
@@ -72,23 +74,38 @@ class StateTables:
         self._grown = 0
 
     @property
-    def counts(self) -> Counts:
-        """Counters and limits of the kernel."""
-        return row_of(self._counts, Counts)
-
-    @property
     def connection_rows(self) -> Rows[ConnectionRow]:
         """The connections as single rows."""
-        return rows_of(self.connections, ConnectionRow)
+        table, rows = self._connection_rows
+        if table is not self.connections:
+            rows = rows_of(self.connections, ConnectionRow)
+            self._connection_rows = self.connections, rows
+        return rows
 
     @property
     def entry_rows(self) -> Rows[Entry]:
         """The entries as single rows."""
-        return rows_of(self.entries, Entry)
+        table, rows = self._entry_rows
+        if table is not self.entries:
+            rows = rows_of(self.entries, Entry)
+            self._entry_rows = self.entries, rows
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
-        used = max(self.counts.carried_bytes, 1)
-        return {**self.__dict__, "carry_over": self.carry_over[:used]}
+        kept = {**self.__dict__, "carry_over": self.carry_over[: max(self.counts.carried_bytes, 1)]}
+        for name in ("counts", "_connection_rows", "_entry_rows"):
+            del kept[name]
+        return kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self._refer()
+
+    def _refer(self) -> None:
+        """Refer to the memory of the tables, for single rows."""
+        self.counts = row_of(self._counts, Counts)
+        self._connection_rows = self.connections, rows_of(self.connections, ConnectionRow)
+        self._entry_rows = self.entries, rows_of(self.entries, Entry)
 
     def start_window(self, data: Bytes, count: int) -> None:
         """Begin a window with the given capacity for exchanges."""
