@@ -9,27 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dissector.capture.columns import NEVER, Bytes, Chunks, Int64s, Segments
-from dissector.capture.hashing import SECRET
-from dissector.capture.tcp.both_paths.chunk_columns import MAX_ROWS_PER_SEGMENT
 from dissector.capture.tcp.both_paths.reassembly_limits import WAIT_NS
-from dissector.capture.tcp.both_paths.tcp_arrays import (
+from dissector.capture.tcp.both_paths.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
+from dissector.capture.tcp.both_paths.tcp_rows import (
+    MAX_ROWS_PER_SEGMENT,
     ChunkArrays,
-    FlowArrays,
+    Counts,
     SegmentArrays,
     StateArrays,
 )
-from dissector.capture.tcp.both_paths.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
-from dissector.capture.tcp.both_paths.waiting_columns import (
-    FLOWS,
-    FORCED_GAPS,
-    MAX_TOTAL_BYTES,
-    NEEDED_ROWS,
-    TOTAL_BYTES,
-    WAITING_CARRIED_BYTES,
-)
-from dissector.capture.tcp.both_paths.waiting_columns import OWNER as SEGMENT_OWNER
 from dissector.capture.tcp.connections import Connection
-from dissector.capture.tcp.fast_path.flow_lookup import OWNER
 from dissector.capture.tcp.fast_path.flush_kernel import flush_connections
 from dissector.capture.tcp.fast_path.in_order_kernel import process_segments
 from dissector.capture.tcp.first_bytes import FirstBytes
@@ -39,6 +28,7 @@ from dissector.capture.tcp.objects.reorder_buffer import SegmentBytes
 from dissector.capture.tcp.objects.stream_reassembler import Stream
 from dissector.capture.tcp.tables.connection_table import ConnectionTable
 from dissector.capture.tcp.tables.flow_table import FlowTable, any_network_key
+from dissector.kernel.named_rows import row_of
 
 __all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 
@@ -65,7 +55,7 @@ class Streams:
     direction and another network has that direction, with matching acknowledgements, it joins the
     connection: some captures tag only one direction, or number the two differently.
 
-    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 290 bytes for each connection, and two KiB
+    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 360 bytes for each connection, and two KiB
     more while it is materialised.
 
     Attributes:
@@ -85,26 +75,29 @@ class Streams:
         self.first_bytes = FirstBytes()
         self._flows = FlowTable(self.connections)
         self._live_by_key: dict[FlowKey, tuple[LiveConnection, int]] = {}
-        self._counts = self.connections.counts
-        self._out = ChunkBuilder(self._counts)
+        self._out = ChunkBuilder(self.connections.counts)
         self._closing: deque[tuple[int, int, int]] = deque()
         self._clock_ns = _NO_TIMES
 
     @property
+    def _counts(self) -> Counts:
+        return row_of(self.connections.counts, Counts)
+
+    @property
     def forced_gaps(self) -> int:
         """Number of holes that became gaps early, because of this limit."""
-        return int(self._counts[FORCED_GAPS])
+        return self._counts.forced_gaps
 
     def feed(self, segments: Segments) -> Chunks:
         """Process the segments of the next window; return the released data."""
         columns = _columns(segments)
         views = _views(columns, segments.clock_ns)
         self._clock_ns = segments.clock_ns
-        self._counts[MAX_TOTAL_BYTES] = MAX_BUFFERED_BYTES
+        self._counts.max_total_bytes = MAX_BUFFERED_BYTES
         at = self._process_segments(columns, 0)
         while at < len(segments):
             key, segment = next(_rows(views, at))
-            self._process(key, int(self._counts[SEGMENT_OWNER]), Segment(*segment))
+            self._process(key, self._counts.owner, Segment(*segment))
             at = self._process_live(views, at + 1)
             at = self._process_segments(columns, at)
         if len(segments):
@@ -155,20 +148,19 @@ class Streams:
     def _process_segments(self, columns: SegmentArrays, at: int) -> int:
         """Process segments on the fast path; return the segment at which it stopped."""
         flows, counts, until = self._flows, self._counts, self._next_deadline()
-        counts[NEEDED_ROWS] = MAX_ROWS_PER_SEGMENT
-        while counts[NEEDED_ROWS]:
+        counts.needed_rows = MAX_ROWS_PER_SEGMENT
+        while counts.needed_rows:
             arrays = self._make_room(len(columns.packet) - at)
-            counts[FLOWS] = flows.count
-            flow_arrays = FlowArrays._make((flows.rows, flows.slots, SECRET))
-            at = process_segments(columns, flow_arrays, *arrays, at, until)
-            flows.count = int(counts[FLOWS])
+            counts.flows = flows.count
+            at = process_segments(columns, flows.arrays, *arrays, at, until)
+            flows.count = counts.flows
         return at
 
     def _flush_fast(self, numbers: Int64s, at: int) -> int:
         """Flush connections that are not live; return the index of the first that is."""
         counts, is_live = self._counts, self.connections.live.__contains__
-        counts[NEEDED_ROWS] = MAX_ROWS_PER_SEGMENT
-        while counts[NEEDED_ROWS] and at < len(numbers) and not is_live(int(numbers[at])):
+        counts.needed_rows = MAX_ROWS_PER_SEGMENT
+        while counts.needed_rows and at < len(numbers) and not is_live(int(numbers[at])):
             arrays = self._make_room(0)
             at = flush_connections(numbers, *arrays, at, self._out.packet)
         return at
@@ -176,12 +168,11 @@ class Streams:
     def _make_room(self, more: int) -> tuple[StateArrays, ChunkArrays]:
         """Make the room that the kernel lacked; return its arrays."""
         connections, counts, out = self.connections, self._counts, self._out
-        out.reserve(int(counts[NEEDED_ROWS]), more)
-        out.reserve_carry_over(int(counts[WAITING_CARRIED_BYTES]))
+        out.reserve(counts.needed_rows, more)
+        out.reserve_carry_over(counts.waiting_carried_bytes)
         connections.waiting.reserve()
         connections.counters.reserve()
-        chunks = (out.wide, out.narrow, out.barrier, out.carry_over)
-        return connections.arrays, ChunkArrays._make(chunks)
+        return connections.arrays, out.arrays
 
     def _process_live(self, views: _Views, at: int) -> int:
         """Process segments of connections with waiting data, up to the first of another."""
@@ -321,7 +312,7 @@ class Streams:
             self.connections.swap_sides(live)
             self._drop_keys(live)
             number = 2 * live.number
-            self._flows.rows[flows, OWNER] = number + 1, number, -1 - number
+            self._flows.set_owners(flows, (number + 1, number, -1 - number))
         live.oriented = True
         return self._flows.owner(key) & 1
 
@@ -336,19 +327,19 @@ class Streams:
                 segment.time_ns,
                 segment.start,
             )
-            self._counts[TOTAL_BYTES] += stream.receive(segment_bytes, self._out)
+            self._counts.total_bytes += stream.receive(segment_bytes, self._out)
         if segment.flags & FIN:
             stream.close(seq + segment.length, segment.packet, segment.time_ns)
 
     def _advance(self, stream: Stream, now_ns: int) -> None:
         if stream.is_pending:
-            is_full = bool(self._counts[TOTAL_BYTES] > MAX_BUFFERED_BYTES)
-            self._counts[FORCED_GAPS] += is_full
-            self._counts[TOTAL_BYTES] -= stream.advance(now_ns, is_full, self._out)
+            is_full = self._counts.total_bytes > MAX_BUFFERED_BYTES
+            self._counts.forced_gaps += is_full
+            self._counts.total_bytes -= stream.advance(now_ns, is_full, self._out)
 
     def _flush(self, live: LiveConnection) -> None:
         for stream in live.streams:
-            self._counts[TOTAL_BYTES] -= stream.flush(self._out)
+            self._counts.total_bytes -= stream.flush(self._out)
         live.is_pending = False
 
     def _end_connection(self, live: LiveConnection, side: int, how: str, time_ns: int) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dissector.capture.hashing import hash_endpoints
-from dissector.capture.tcp.both_paths.connection_columns import A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS
-from dissector.capture.tcp.both_paths.tcp_arrays import FlowArrays
+from dissector.capture.tcp.both_paths.tcp_rows import ConnectionRow, FlowArrays
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I32, I64, I32Table, I64Table
-
-OWNER, NETWORK = 0, 1
-"""Columns of flows. The owner is twice a connection's number, plus the side that sends."""
+from dissector.kernel.arrays import I32, I64Table
+from dissector.kernel.named_rows import Rows
 
 ANY_NETWORK = -1
 """
@@ -19,7 +16,7 @@ Network of flows of a connection's silent direction, whatever its network is.
 
 @device_function
 def find_flow(
-    connections: I64Table,
+    connections: Rows[ConnectionRow],
     flows: FlowArrays,
     network: int,
     source: I64Table,
@@ -35,19 +32,19 @@ def find_flow(
     slot = hash_endpoints(flows.secret, network, high, low, port, to_high, to_low, to_port) & last
     while flows.slots[slot] != 0:
         flow: int = flows.slots[slot] - 1
-        if flows.rows[flow, NETWORK] == network:
-            owner = flows.rows[flow, OWNER]
+        if flows.network[flow] == network:
+            owner = flows.owner[flow]
             if owner < 0:
                 owner = -1 - owner
-            number = owner >> 1
-            offset = (owner & 1) * (B_HIGH - A_HIGH)
-            ports = to_port << 16 | port if owner & 1 else port << 16 | to_port
+            connection = connections[owner >> 1]
+            sender, receiver = connection.ends[owner & 1], connection.ends[1 - (owner & 1)]
             if (
-                connections[number, PORTS] == ports
-                and connections[number, A_LOW + offset] == low
-                and connections[number, B_LOW - offset] == to_low
-                and connections[number, A_HIGH + offset] == high
-                and connections[number, B_HIGH - offset] == to_high
+                sender.port == port
+                and receiver.port == to_port
+                and sender.low == low
+                and receiver.low == to_low
+                and sender.high == high
+                and receiver.high == to_high
             ):
                 return flow
         slot = (slot + 1) & last
@@ -55,43 +52,42 @@ def find_flow(
 
 
 @device_function
-def put_flow(flows: I32Table, slots: I32, count: int, flow: int, network: int, owner: int) -> int:
+def put_flow(flows: FlowArrays, count: int, flow: int, network: int, owner: int) -> int:
     """
     Set the owner of the flow that `find_flow` returned; return the new number of flows.
 
     The owner must have its row already.
     """
     if flow >= 0:
-        flows[flow, OWNER] = owner
+        flows.owner[flow] = owner
         return count
-    flows[count, OWNER] = owner
-    flows[count, NETWORK] = network
-    slots[-1 - flow] = count + 1
+    flows.owner[count] = owner
+    flows.network[count] = network
+    flows.slots[-1 - flow] = count + 1
     return count + 1
 
 
 @Kernel
-def rehash(connections: I64Table, flows: I32Table, slots: I32, secret: I64, count: int) -> int:
+def rehash(connections: Rows[ConnectionRow], flows: FlowArrays, count: int) -> int:
     """Fill empty slots with flows that differ."""
-    last = len(slots) - 1
-    for row in range(count):
-        owner = flows[row, OWNER]
+    last = len(flows.slots) - 1
+    for flow in range(count):
+        owner = flows.owner[flow]
         if owner < 0:
             owner = -1 - owner
-        number = owner >> 1
-        offset = (owner & 1) * (B_HIGH - A_HIGH)
-        a_port, b_port = connections[number, PORTS] >> 16, connections[number, PORTS] & 0xFFFF
+        connection = connections[owner >> 1]
+        sender, receiver = connection.ends[owner & 1], connection.ends[1 - (owner & 1)]
         slot = last & hash_endpoints(
-            secret,
-            flows[row, NETWORK],
-            connections[number, A_HIGH + offset],
-            connections[number, A_LOW + offset],
-            b_port if owner & 1 else a_port,
-            connections[number, B_HIGH - offset],
-            connections[number, B_LOW - offset],
-            a_port if owner & 1 else b_port,
+            flows.secret,
+            flows.network[flow],
+            sender.high,
+            sender.low,
+            sender.port,
+            receiver.high,
+            receiver.low,
+            receiver.port,
         )
-        while slots[slot] != 0:
+        while flows.slots[slot] != 0:
             slot = (slot + 1) & last
-        slots[slot] = row + 1
+        flows.slots[slot] = flow + 1
     return count

@@ -2,72 +2,74 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.both_paths.connection_columns import (
-    COUNTERS_AT,
-    COUNTS,
-    FIRST,
-    GAPS,
+from dissector.capture.tcp.both_paths.tcp_rows import (
     GAPS_REMEMBERED,
-    LATE_BYTES,
-    NEXT,
-    RESENT,
-    RETRANSMITTED_BYTES,
-    RETRANSMITTED_SEGMENTS,
-    SIDE,
-    SIDE_FLAGS,
-    SIDES,
+    Counts,
+    GapRow,
+    LossRow,
+    StateArrays,
+    StreamRow,
 )
-from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
-from dissector.capture.tcp.both_paths.waiting_columns import GAP_ROWS, LOSS_ROWS
 from dissector.kernel import device_function
+from dissector.kernel.named_rows import Rows
 
 
 @device_function
-def loss_row(state: StateArrays, number: int, side: int) -> int:
-    """Return the row of a side's loss counters, a new one if needed."""
-    flags_at = SIDES + SIDE * side + SIDE_FLAGS
-    row = state.connections[number, flags_at] >> COUNTERS_AT
-    if row == 0:
-        row = state.counts[LOSS_ROWS]
-        state.counts[LOSS_ROWS] = row + 1
-        for column in range(COUNTS):
-            state.losses[row, column] = 0
-        state.connections[number, flags_at] |= row << COUNTERS_AT
-    return int(row)
+def losses_of(state: StateArrays, stream: StreamRow) -> LossRow:
+    """Return the loss counters of a stream, new ones if needed."""
+    if stream.losses == 0:
+        stream.losses = state.counts.loss_rows
+        state.counts.loss_rows += 1
+        losses = state.losses[stream.losses]
+        losses.retransmitted_segments = losses.retransmitted_bytes = losses.late_bytes = 0
+        losses.gaps = losses.gap_bytes = losses.cut_bytes = 0
+        losses.newest_gap = losses.remembered = 0
+    return state.losses[stream.losses]
 
 
 @device_function
-def remember_gap(state: StateArrays, number: int, side: int, start: int, end: int) -> None:
-    """Record a gap of a side; if there are too many, it replaces the oldest."""
-    gaps, row = state.gaps, loss_row(state, number, side)
-    ring = state.losses[row, GAPS]
-    if ring == 0:
-        ring = state.counts[GAP_ROWS]
-        state.counts[GAP_ROWS] = ring + 1
-        gaps[ring, 0] = 0
-        state.losses[row, GAPS] = ring
-    at = gaps[ring, 0] % GAPS_REMEMBERED
-    gaps[ring, 0] += 1
-    gaps[ring, 1 + 2 * at] = start
-    gaps[ring, 2 + 2 * at] = end
+def remember_gap(state: StateArrays, losses: LossRow, start: int, end: int) -> None:
+    """Record a gap of a stream."""
+    add_gap(state.gaps, state.counts, losses, start, end)
 
 
 @device_function
-def count_old(state: StateArrays, number: int, side: int, start: int, end: int) -> None:
+def add_gap(gaps: Rows[GapRow], counts: Counts, losses: LossRow, start: int, end: int) -> None:
+    """Add a gap to those that a stream remembers; if they are too many, it replaces the oldest."""
+    newest = losses.newest_gap
+    if losses.remembered == GAPS_REMEMBERED:
+        row = gaps[newest].following
+    else:
+        row = counts.free_gap
+        if row != 0:
+            counts.free_gap = gaps[row].following
+        else:
+            row = counts.gap_rows
+            counts.gap_rows = row + 1
+        losses.remembered += 1
+        if newest == 0:
+            gaps[row].following = row
+        else:
+            gaps[row].following = gaps[newest].following
+            gaps[newest].following = row
+    gaps[row].start, gaps[row].end = start, end
+    losses.newest_gap = row
+
+
+@device_function
+def count_old(state: StateArrays, stream: StreamRow, start: int, end: int) -> None:
     """Count those bytes of a segment that lie before the next one as late or retransmitted."""
-    connections, gaps, own = state.connections, state.gaps, SIDES + SIDE * side
-    next_seq = connections[number, own + NEXT]
-    if end - start == 1 and end == next_seq:
+    if end - start == 1 and end == stream.next:
         return  # a keep-alive
-    end = min(end, next_seq)
-    row = loss_row(state, number, side)
-    ring = state.losses[row, GAPS]
-    late = max(min(end, connections[number, own + FIRST]) - start, 0)
-    for gap in range(min(gaps[ring, 0], GAPS_REMEMBERED) if ring != 0 else 0):
-        first, last = gaps[ring, 1 + 2 * gap], gaps[ring, 2 + 2 * gap]
-        late += max(min(end, last) - max(start, first), 0)
-    state.losses[row, LATE_BYTES] += late
+    end = min(end, stream.next)
+    losses = losses_of(state, stream)
+    late, row = max(min(end, stream.first) - start, 0), losses.newest_gap
+    for _ in range(losses.remembered):
+        gap = state.gaps[row]
+        late += max(min(end, gap.end) - max(start, gap.start), 0)
+        row = gap.following
+    losses.late_bytes += late
     if end - start > late:
-        state.losses[row, RETRANSMITTED_SEGMENTS] += 1
-        state.losses[row, RETRANSMITTED_BYTES] += end - start - late
-        connections[number, own + RESENT] += 1
+        losses.retransmitted_segments += 1
+        losses.retransmitted_bytes += end - start - late
+        stream.resent += 1

@@ -3,26 +3,7 @@
 from __future__ import annotations
 
 from dissector.capture.columns import DATA, IN_WINDOW, NEVER
-from dissector.capture.tcp.both_paths.chunk_columns import (
-    CONNECTION,
-    KIND,
-    LENGTH,
-    ORIGIN,
-    RELEASE,
-    SIDE,
-    START,
-)
-from dissector.capture.tcp.both_paths.chunk_columns import PACKET as CHUNK_PACKET
-from dissector.capture.tcp.both_paths.chunk_columns import TIME_NS as CHUNK_TIME_NS
-from dissector.capture.tcp.both_paths.connection_columns import WAITS
-from dissector.capture.tcp.both_paths.tcp_arrays import ChunkArrays, StateArrays
-from dissector.capture.tcp.both_paths.waiting_columns import (
-    BARRIER,
-    OLDEST,
-    PACKET,
-    ROWS,
-    WAIT_SIDE,
-)
+from dissector.capture.tcp.both_paths.tcp_rows import ChunkArrays, StateArrays, WaitingSide
 from dissector.kernel import device_function
 
 
@@ -38,32 +19,31 @@ def emit_row(
     release: int,
 ) -> int:
     """Write a row without bytes, and the barriers of its connection; return it."""
-    row = state.counts[ROWS]
-    state.counts[ROWS] = row + 1
-    out.wide[CONNECTION, row] = number
-    out.wide[START, row] = 0
-    out.wide[LENGTH, row] = 0
-    out.wide[CHUNK_PACKET, row] = packet
-    out.wide[CHUNK_TIME_NS, row] = time_ns
-    out.wide[RELEASE, row] = release
-    out.narrow[SIDE, row] = side
-    out.narrow[KIND, row] = kind
-    out.narrow[ORIGIN, row] = IN_WINDOW
-    wait = state.connections[number, WAITS]
+    row = state.counts.rows
+    state.counts.rows = row + 1
+    out.connection[row] = number
+    out.start[row] = 0
+    out.length[row] = 0
+    out.packet[row] = packet
+    out.time_ns[row] = time_ns
+    out.release[row] = release
+    out.side[row] = side
+    out.kind[row] = kind
+    out.origin[row] = IN_WINDOW
+    wait = state.connections[number].waits
     for each in range(2):
         barrier = NEVER
         if wait != 0:
-            barrier = oldest_packet(state, wait, each)
-            state.waits[wait, WAIT_SIDE * each + BARRIER] = barrier
+            waiting = state.waits[wait].sides[each]
+            barrier = waiting.barrier = oldest_packet(state, waiting)
         out.barrier[row, each] = barrier
-    return int(row)
+    return row
 
 
 @device_function
-def oldest_packet(state: StateArrays, wait: int, side: int) -> int:
+def oldest_packet(state: StateArrays, waiting: WaitingSide) -> int:
     """Return the lowest packet with waiting bytes of a side."""
-    oldest = state.waits[wait, WAIT_SIDE * side + OLDEST]
-    return NEVER if oldest < 0 else int(state.waiting[oldest, PACKET])
+    return NEVER if waiting.oldest < 0 else state.waiting[waiting.oldest].packet
 
 
 @device_function
@@ -71,7 +51,7 @@ def emit_barriers(
     state: StateArrays, out: ChunkArrays, number: int, packet: int, time_ns: int
 ) -> None:
     """Emit a row without bytes if a barrier has risen since the newest row."""
-    wait = state.connections[number, WAITS]
+    wait = state.waits[state.connections[number].waits]
     for side in range(2):
-        if oldest_packet(state, wait, side) > state.waits[wait, WAIT_SIDE * side + BARRIER]:
+        if oldest_packet(state, wait.sides[side]) > wait.sides[side].barrier:
             emit_row(state, out, number, side, DATA, packet, time_ns, packet)

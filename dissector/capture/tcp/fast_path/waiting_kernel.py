@@ -7,27 +7,6 @@ The rows match `Stream` and `ReorderBuffer`, which also explain the reasons.
 from __future__ import annotations
 
 from dissector.capture.columns import DATA, GAP, IN_CARRY_OVER, IN_WINDOW
-from dissector.capture.tcp.both_paths.chunk_columns import LENGTH, ORIGIN
-from dissector.capture.tcp.both_paths.chunk_columns import START as CHUNK_START
-from dissector.capture.tcp.both_paths.connection_columns import (
-    ACKED,
-    ANCHORED,
-    BYTES,
-    CUT_BYTES,
-    DATA_NS,
-    FINISHED,
-    GAP_BYTES,
-    GAP_COUNT,
-    HAS_ACKED,
-    NEXT,
-    RESENT,
-    RETRANSMITTED_BYTES,
-    RETRANSMITTED_SEGMENTS,
-    SIDE,
-    SIDE_FLAGS,
-    SIDES,
-    WAITS,
-)
 from dissector.capture.tcp.both_paths.reassembly_limits import (
     FAR_BYTES,
     MAX_WAITING_BYTES,
@@ -35,41 +14,20 @@ from dissector.capture.tcp.both_paths.reassembly_limits import (
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
-from dissector.capture.tcp.both_paths.tcp_arrays import (
+from dissector.capture.tcp.both_paths.tcp_header import SEQ_MASK
+from dissector.capture.tcp.both_paths.tcp_rows import (
+    CARRY_OVER_BASE,
+    GAPS_REMEMBERED,
+    NONE,
+    RELEASED,
     ChunkArrays,
     SegmentArrays,
     StateArrays,
+    StreamRow,
+    WaitingSide,
 )
-from dissector.capture.tcp.both_paths.tcp_header import SEQ_MASK
-from dissector.capture.tcp.both_paths.waiting_columns import (
-    AFTER,
-    CAPTURED,
-    CARRIED_BYTES,
-    COVERED_NS,
-    END,
-    FIRST,
-    FORCED_GAPS,
-    GAP_ROWS,
-    LOSS_ROWS,
-    MAX_TOTAL_BYTES,
-    NEEDED_ROWS,
-    OLDEST,
-    PACKET,
-    RELEASED,
-    ROWS,
-    SEGMENTS_LIVE,
-    SEQ,
-    START,
-    TIME_NS,
-    TOTAL_BYTES,
-    WAIT_SIDE,
-    WAITING_BYTES,
-    WAITING_SEGMENTS,
-    WAITS_USED,
-)
-from dissector.capture.tcp.both_paths.waiting_columns import CARRY_OVER_BASE as CARRIED
 from dissector.capture.tcp.fast_path.connection_row import acknowledge
-from dissector.capture.tcp.fast_path.loss_kernel import count_old, loss_row, remember_gap
+from dissector.capture.tcp.fast_path.loss_kernel import count_old, losses_of, remember_gap
 from dissector.capture.tcp.fast_path.rows_kernel import emit_barriers, emit_row
 from dissector.capture.tcp.fast_path.waiting_lists import (
     add_segment,
@@ -96,57 +54,54 @@ def process_out_of_order(
     segments: SegmentArrays, state: StateArrays, out: ChunkArrays, number: int, side: int, i: int
 ) -> int:
     """Process a segment without SYN, FIN or RST of a connection with possibly waiting data."""
-    connections, waits = state.connections, state.waits
-    flags = connections[number, SIDES + SIDE * side + SIDE_FLAGS]
-    position = connections[number, SIDES + SIDE * side + NEXT]
-    length = segments.length[i]
+    connection = state.connections[number]
+    stream, peer = connection.streams[side], connection.streams[1 - side]
+    position, length, before = stream.next, segments.length[i], -1
     if length != 0:
-        if flags & (ANCHORED | FINISHED) != ANCHORED:
+        if position == NONE or stream.finished:
             return NEEDS_OBJECT
         ahead = ((segments.seq[i] - position + _HALF) & SEQ_MASK) - _HALF
         if ahead < -FAR_BYTES or ahead > FAR_BYTES:
             return NEEDS_OBJECT
         position += ahead
-    wait = connections[number, WAITS]
-    before = -1
-    if length != 0 and wait != 0:
-        before = predecessor(state, wait, side, position)
-        if before < -1:
-            return NEEDS_OBJECT
-    if not has_room(state, out, wait):
+        if connection.waits != 0:
+            before = predecessor(state, state.waits[connection.waits].sides[side], position)
+            if before < -1:
+                return NEEDS_OBJECT
+    if not has_room(state, out, connection.waits):
         return NEEDS_ROOM
     packet, time_ns = segments.packet[i], segments.time_ns[i]
-    acknowledge(connections, number, 1 - side, segments.ack[i], packet, time_ns)
-    if wait != 0:
+    acknowledge(peer, segments.ack[i], packet, time_ns)
+    if connection.waits != 0:
         advance(state, out, number, 1 - side, packet, time_ns)
     if length != 0:
         add(segments, state, out, number, side, i, position, before)
-        wait = connections[number, WAITS]
-    if wait != 0:
+    if connection.waits != 0:
         advance(state, out, number, side, packet, time_ns)
         emit_barriers(state, out, number, packet, time_ns)
-        if waits[wait, FIRST] < 0 and waits[wait, WAIT_SIDE + FIRST] < 0:
-            free_wait(state, number)
+        wait = state.waits[connection.waits]
+        if wait.sides[0].first < 0 and wait.sides[1].first < 0:
+            free_wait(state, connection)
     return PROCESSED
 
 
 @device_function
-def has_room(state: StateArrays, out: ChunkArrays, wait: int) -> bool:
+def has_room(state: StateArrays, out: ChunkArrays, waits: int) -> bool:
     """Return whether there is room for all that a segment may add; else record the action."""
     counts, rows = state.counts, 3 * MAX_PARTS
-    if wait != 0:
-        for column in (WAITING_SEGMENTS, WAIT_SIDE + WAITING_SEGMENTS):
-            rows += 3 * state.waits[wait, column]
-    counts[NEEDED_ROWS] = 2 * rows  # the next segments need more
+    if waits != 0:
+        wait = state.waits[waits]
+        rows += 3 * (wait.sides[0].segments + wait.sides[1].segments)
+    counts.needed_rows = 2 * rows  # the next segments need more
     is_enough = (
-        counts[ROWS] + rows <= len(out.barrier)
-        and counts[SEGMENTS_LIVE] + MAX_PARTS < len(state.waiting)
-        and counts[WAITS_USED] < len(state.waits)
-        and counts[LOSS_ROWS] + 2 <= len(state.losses)
-        and counts[GAP_ROWS] + 2 <= len(state.gaps)
+        counts.rows + rows <= len(out.barrier)
+        and counts.segments_live + MAX_PARTS < len(state.waiting)
+        and counts.waits_used < len(state.waits)
+        and counts.loss_rows + 2 <= len(state.losses)
+        and counts.gap_rows + 2 * GAPS_REMEMBERED <= len(state.gaps)
     )
     if is_enough:
-        counts[NEEDED_ROWS] = 0
+        counts.needed_rows = 0
     return is_enough
 
 
@@ -162,28 +117,29 @@ def add(
     before: int,
 ) -> None:
     """Release the bytes of an expected segment, else queue its new bytes."""
-    connections, own = state.connections, SIDES + SIDE * side
-    end, position, old = seq + segments.length[i], connections[number, own + NEXT], 0
+    connection = state.connections[number]
+    stream = connection.streams[side]
+    end, position, old = seq + segments.length[i], stream.next, 0
     if seq < position:
-        count_old(state, number, side, seq, end)
+        count_old(state, stream, seq, end)
         if end <= position:
             return
         old = position - seq
         seq = position
-    wait = connections[number, WAITS]
-    if seq == position and (wait == 0 or state.waits[wait, WAIT_SIDE * side + FIRST] < 0):
+    wait = connection.waits
+    if seq == position and (wait == 0 or state.waits[wait].sides[side].first < 0):
         set_segment(segments, state, RELEASED, i, old)
-        state.waiting[RELEASED, END] = end
+        state.waiting[RELEASED].end = end
         emit_released(state, out, number, side, segments.packet[i])
         return
     if wait == 0:
-        wait = new_wait(state, number)
+        wait = new_wait(state, connection)
     added = add_parts(segments, state, number, side, i, before, seq, old)
     if added < end - seq:
-        row = loss_row(state, number, side)
-        state.losses[row, RETRANSMITTED_SEGMENTS] += 1
-        state.losses[row, RETRANSMITTED_BYTES] += end - seq - added
-        connections[number, own + RESENT] += 1
+        losses = losses_of(state, stream)
+        losses.retransmitted_segments += 1
+        losses.retransmitted_bytes += end - seq - added
+        stream.resent += 1
 
 
 @device_function
@@ -210,23 +166,22 @@ def add_parts(
         seq: The sequence number of its first new byte.
         old: The number of bytes before that one.
     """
-    waiting, added, at, wait = state.waiting, 0, seq, state.connections[number, WAITS]
-    end = seq + segments.length[i] - old
+    connection = state.connections[number]
+    waiting = state.waits[connection.waits].sides[side]
+    added, at, end = 0, seq, seq + segments.length[i] - old
     if before >= 0:
-        at = max(at, waiting[before, END])
+        at = max(at, state.waiting[before].end)
     while at < end:
-        after = (
-            waiting[before, AFTER] if before >= 0 else state.waits[wait, WAIT_SIDE * side + FIRST]
-        )
-        part_end = end if after < 0 else min(end, waiting[after, SEQ])
+        after = state.waiting[before].after if before >= 0 else waiting.first
+        part_end = end if after < 0 else min(end, state.waiting[after].seq)
         if at < part_end:
-            before = add_segment(state, number, side, before, at, part_end)
+            before = add_segment(state, connection.streams[side], waiting, before, at, part_end)
             set_segment(segments, state, before, i, old + at - seq)
-            waiting[before, CAPTURED] = min(waiting[before, CAPTURED], part_end - at)
+            state.waiting[before].captured = min(state.waiting[before].captured, part_end - at)
             added += part_end - at
         if after < 0:
             break
-        at = max(part_end, waiting[after, END])
+        at = max(part_end, state.waiting[after].end)
         before = after
     return added
 
@@ -234,10 +189,11 @@ def add_parts(
 @device_function
 def set_segment(segments: SegmentArrays, state: StateArrays, at: int, i: int, skipped: int) -> None:
     """Fill a row of waiting segments from a segment, without its first bytes."""
-    state.waiting[at, CAPTURED] = max(segments.captured[i] - skipped, 0)
-    state.waiting[at, PACKET] = segments.packet[i]
-    state.waiting[at, TIME_NS] = segments.time_ns[i]
-    state.waiting[at, START] = segments.start[i] + skipped
+    segment = state.waiting[at]
+    segment.captured = max(segments.captured[i] - skipped, 0)
+    segment.packet = segments.packet[i]
+    segment.time_ns = segments.time_ns[i]
+    segment.start = segments.start[i] + skipped
 
 
 @device_function
@@ -245,57 +201,45 @@ def advance(
     state: StateArrays, out: ChunkArrays, number: int, side: int, packet: int, now_ns: int
 ) -> None:
     """Release all ready data of a side, as `Stream.advance`."""
-    wait = state.connections[number, WAITS]
-    own = WAIT_SIDE * side
-    waits, waiting, counts = state.waits, state.waiting, state.counts
-    if waits[wait, own + FIRST] < 0:
+    connection, counts = state.connections[number], state.counts
+    stream, waiting = connection.streams[side], state.waits[connection.waits].sides[side]
+    if waiting.first < 0:
         return
-    cover(state, number, side)
-    is_full = counts[TOTAL_BYTES] > counts[MAX_TOTAL_BYTES]
+    cover(state, stream, waiting)
+    is_full = counts.total_bytes > counts.max_total_bytes
     if is_full:
-        counts[FORCED_GAPS] += 1
-    while waits[wait, own + FIRST] >= 0:
-        first = waits[wait, own + FIRST]
-        front = waiting[first, SEQ]
-        if front > state.connections[number, SIDES + SIDE * side + NEXT]:
-            if not is_full and not is_gap(state, number, side, front, now_ns):
+        counts.forced_gaps += 1
+    while waiting.first >= 0:
+        if state.waiting[waiting.first].seq > stream.next:
+            if not is_full and not is_gap(state, stream, waiting, now_ns):
                 return
-            emit_gap_before(state, out, number, side, first, packet)
+            emit_gap_before(state, out, number, side, waiting.first, packet)
         release_run(state, out, number, side, packet)
 
 
 @device_function
-def is_gap(state: StateArrays, number: int, side: int, front: int, now_ns: int) -> bool:
-    """Return whether the data missing before `front` is lost."""
-    connections, waits = state.connections, state.waits
-    wait, own = connections[number, WAITS], WAIT_SIDE * side
-    if (
-        waits[wait, own + WAITING_BYTES] > MAX_WAITING_BYTES
-        or waits[wait, own + WAITING_SEGMENTS] > MAX_WAITING_SEGMENTS
-    ):
+def is_gap(state: StateArrays, stream: StreamRow, waiting: WaitingSide, now_ns: int) -> bool:
+    """Return whether the data missing before the first waiting segment is lost."""
+    if waiting.bytes > MAX_WAITING_BYTES or waiting.segments > MAX_WAITING_SEGMENTS:
         return True
-    at = SIDES + SIDE * side
-    if not connections[number, at + SIDE_FLAGS] & HAS_ACKED:
-        oldest_ns = state.waiting[waits[wait, own + OLDEST], TIME_NS]
-        return bool(now_ns - oldest_ns >= UNACKED_WAIT_NS)
-    if connections[number, at + ACKED] < front:
-        return False
-    covered_ns = state.waiting[waits[wait, own + FIRST], COVERED_NS]
-    return bool(now_ns - covered_ns >= WAIT_NS)
+    if stream.acked == NONE:
+        return bool(now_ns - state.waiting[waiting.oldest].time_ns >= UNACKED_WAIT_NS)
+    first = state.waiting[waiting.first]
+    return bool(stream.acked >= first.seq and now_ns - first.covered_ns >= WAIT_NS)
 
 
 @device_function
 def release_run(state: StateArrays, out: ChunkArrays, number: int, side: int, release: int) -> None:
     """Emit the waiting segments that follow one another from the next byte on."""
-    connections, waiting, own = state.connections, state.waiting, SIDES + SIDE * side
-    wait = connections[number, WAITS]
-    first = state.waits[wait, WAIT_SIDE * side + FIRST]
-    while first >= 0 and waiting[first, SEQ] == connections[number, own + NEXT]:
-        for column in (END, START, CAPTURED, PACKET, TIME_NS):
-            waiting[RELEASED, column] = waiting[first, column]
-        remove_first(state, wait, side)
+    connection, released = state.connections[number], state.waiting[RELEASED]
+    stream, waiting = connection.streams[side], state.waits[connection.waits].sides[side]
+    while waiting.first >= 0 and state.waiting[waiting.first].seq == stream.next:
+        segment = state.waiting[waiting.first]
+        released.end, released.start = segment.end, segment.start
+        released.captured = segment.captured
+        released.packet, released.time_ns = segment.packet, segment.time_ns
+        remove_first(state, waiting)
         emit_released(state, out, number, side, release)
-        first = state.waits[wait, WAIT_SIDE * side + FIRST]
 
 
 @device_function
@@ -303,35 +247,32 @@ def emit_released(
     state: StateArrays, out: ChunkArrays, number: int, side: int, release: int
 ) -> None:
     """Emit the segment in row `RELEASED`, and the bytes that the capture cut off."""
-    connections, own = state.connections, SIDES + SIDE * side
-    end, start, captured = (
-        state.waiting[RELEASED, END],
-        state.waiting[RELEASED, START],
-        state.waiting[RELEASED, CAPTURED],
-    )
-    packet, time_ns = state.waiting[RELEASED, PACKET], state.waiting[RELEASED, TIME_NS]
-    state.waiting[RELEASED, CAPTURED] = 0
-    cut = end - connections[number, own + NEXT] - captured
-    connections[number, own + NEXT] = end
-    connections[number, own + BYTES] += captured
-    connections[number, own + DATA_NS] = time_ns
+    stream, released = state.connections[number].streams[side], state.waiting[RELEASED]
+    end, start, captured = released.end, released.start, released.captured
+    packet, time_ns = released.packet, released.time_ns
+    released.captured = 0
+    cut = end - stream.next - captured
+    stream.next = end
+    stream.bytes += captured
+    stream.data_ns = time_ns
     if captured != 0:
         origin = IN_WINDOW
-        if start >= CARRIED:
-            origin, at = IN_CARRY_OVER, state.counts[CARRIED_BYTES]
-            copy_bytes(out.carry_over, at, state.carried, start - CARRIED, captured)
-            state.counts[CARRIED_BYTES] += captured
+        if start >= CARRY_OVER_BASE:
+            origin, at = IN_CARRY_OVER, state.counts.carried_bytes
+            copy_bytes(out.carry_over, at, state.carried, start - CARRY_OVER_BASE, captured)
+            state.counts.carried_bytes += captured
             start = at
         row = emit_row(state, out, number, side, DATA, packet, time_ns, release)
-        out.narrow[ORIGIN, row] = origin
-        out.wide[CHUNK_START, row] = start
-        out.wide[LENGTH, row] = captured
+        out.origin[row] = origin
+        out.start[row] = start
+        out.length[row] = captured
     if cut != 0:
-        state.losses[loss_row(state, number, side), CUT_BYTES] += cut
-        remember_gap(state, number, side, end - cut, end)
+        losses = losses_of(state, stream)
+        losses.cut_bytes += cut
+        remember_gap(state, losses, end - cut, end)
         row = emit_row(state, out, number, side, GAP, packet, time_ns, release)
-        out.wide[CHUNK_START, row] = time_ns
-        out.wide[LENGTH, row] = cut
+        out.start[row] = time_ns
+        out.length[row] = cut
 
 
 @device_function
@@ -346,16 +287,16 @@ def emit_gap(
     release: int,
 ) -> None:
     """Emit the bytes of a side up to `end` as missing."""
-    connections, own = state.connections, SIDES + SIDE * side
-    start = connections[number, own + NEXT]
-    losses = loss_row(state, number, side)
-    state.losses[losses, GAP_COUNT] += 1
-    state.losses[losses, GAP_BYTES] += end - start
-    remember_gap(state, number, side, start, end)
-    connections[number, own + NEXT] = end
+    stream = state.connections[number].streams[side]
+    start = stream.next
+    losses = losses_of(state, stream)
+    losses.gaps += 1
+    losses.gap_bytes += end - start
+    remember_gap(state, losses, start, end)
+    stream.next = end
     row = emit_row(state, out, number, side, GAP, packet, time_ns, release)
-    out.wide[CHUNK_START, row] = connections[number, own + DATA_NS]
-    out.wide[LENGTH, row] = end - start
+    out.start[row] = stream.data_ns
+    out.length[row] = end - start
 
 
 @device_function
@@ -363,5 +304,6 @@ def emit_gap_before(
     state: StateArrays, out: ChunkArrays, number: int, side: int, first: int, release: int
 ) -> None:
     """Emit a gap before a waiting segment."""
-    packet, time_ns = state.waiting[first, PACKET], state.waiting[first, TIME_NS]
-    emit_gap(state, out, number, side, state.waiting[first, SEQ], packet, time_ns, release)
+    segment = state.waiting[first]
+    end, packet, time_ns = segment.seq, segment.packet, segment.time_ns
+    emit_gap(state, out, number, side, end, packet, time_ns, release)

@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.both_paths.connection_columns import (
-    ACKED,
-    ACKED_NS,
-    HAS_ACKED,
-    SIDE,
-    SIDE_FLAGS,
-    SIDES,
-    WAITS,
-)
-from dissector.capture.tcp.both_paths.reassembly_limits import (
-    MAX_STEPS,
-)
-from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
-from dissector.capture.tcp.both_paths.waiting_columns import (
-    AFTER,
-    BARRIER,
-    BEFORE,
-    CAPTURED,
-    COVERED_NS,
-    EARLIER,
-    END,
-    FIRST,
-    FREE_SEGMENT,
-    FREE_WAIT,
-    LAST,
-    LATER,
-    NEWEST,
-    NEXT_FREE,
-    OLDEST,
-    SEGMENTS_LIVE,
-    SEGMENTS_USED,
-    SEQ,
-    TOTAL_BYTES,
-    UNACKED,
-    WAIT_SIDE,
-    WAIT_WIDTH,
-    WAITING_BYTES,
-    WAITING_SEGMENTS,
-    WAITS_USED,
+from dissector.capture.tcp.both_paths.reassembly_limits import MAX_STEPS
+from dissector.capture.tcp.both_paths.tcp_rows import (
+    NONE,
+    ConnectionRow,
+    StateArrays,
+    StreamRow,
+    WaitingSide,
+    clear_waiting_side,
 )
 from dissector.kernel import device_function
 
@@ -50,143 +19,122 @@ TOO_FAR = -2
 
 
 @device_function
-def new_wait(state: StateArrays, number: int) -> int:
+def new_wait(state: StateArrays, connection: ConnectionRow) -> int:
     """Allocate a connection's row for waiting data; return it."""
-    waits, counts = state.waits, state.counts
-    wait = counts[FREE_WAIT]
+    counts, wait = state.counts, state.counts.free_wait
     if wait != 0:
-        counts[FREE_WAIT] = waits[wait, NEXT_FREE]
+        counts.free_wait = state.waits[wait].next_free
     else:
-        wait = counts[WAITS_USED]
-        counts[WAITS_USED] = wait + 1
-    for column in range(WAIT_WIDTH):
-        waits[wait, column] = 0
-    for own in (0, WAIT_SIDE):
-        for column in (FIRST, LAST, OLDEST, NEWEST, UNACKED):
-            waits[wait, own + column] = -1
-        waits[wait, own + BARRIER] = NEVER
-    state.connections[number, WAITS] = wait
-    return int(wait)
+        wait = counts.waits_used
+        counts.waits_used = wait + 1
+    clear_waiting_side(state.waits[wait].sides[0])
+    clear_waiting_side(state.waits[wait].sides[1])
+    connection.waits = wait
+    return wait
 
 
 @device_function
-def free_wait(state: StateArrays, number: int) -> None:
+def free_wait(state: StateArrays, connection: ConnectionRow) -> None:
     """Free a connection's row for waiting data: none is left."""
-    wait = state.connections[number, WAITS]
-    state.waits[wait, NEXT_FREE] = state.counts[FREE_WAIT]
-    state.counts[FREE_WAIT] = wait
-    state.connections[number, WAITS] = 0
+    state.waits[connection.waits].next_free = state.counts.free_wait
+    state.counts.free_wait = connection.waits
+    connection.waits = 0
 
 
 @device_function
-def predecessor(state: StateArrays, wait: int, side: int, seq: int) -> int:
+def predecessor(state: StateArrays, waiting: WaitingSide, seq: int) -> int:
     """Return the last waiting segment that begins at or before `seq`; -1 without one."""
-    segment = state.waits[wait, WAIT_SIDE * side + LAST]
+    segment = waiting.last
     for _ in range(MAX_STEPS):
-        if segment < 0 or state.waiting[segment, SEQ] <= seq:
-            return int(segment)
-        segment = state.waiting[segment, BEFORE]
+        if segment < 0 or state.waiting[segment].seq <= seq:
+            return segment
+        segment = state.waiting[segment].before
     return TOO_FAR if segment >= 0 else -1
 
 
 @device_function
-def add_segment(state: StateArrays, number: int, side: int, before: int, seq: int, end: int) -> int:
+def add_segment(
+    state: StateArrays, stream: StreamRow, waiting: WaitingSide, before: int, seq: int, end: int
+) -> int:
     """Add a segment after another one, or as the first, and as the newest; return it."""
-    waits, waiting, counts = state.waits, state.waiting, state.counts
-    wait = state.connections[number, WAITS]
-    segment = counts[FREE_SEGMENT]
-    if segment >= 0:
-        counts[FREE_SEGMENT] = waiting[segment, AFTER]
+    segments, counts = state.waiting, state.counts
+    number = counts.free_segment
+    if number >= 0:
+        counts.free_segment = segments[number].after
     else:
-        segment = counts[SEGMENTS_USED]
-        counts[SEGMENTS_USED] = segment + 1
-    counts[SEGMENTS_LIVE] += 1
-    own = WAIT_SIDE * side
-    after = waiting[before, AFTER] if before >= 0 else waits[wait, own + FIRST]
-    newest = waits[wait, own + NEWEST]
-    waiting[segment, AFTER], waiting[segment, BEFORE] = after, before
-    waiting[segment, LATER], waiting[segment, EARLIER] = -1, newest
-    waiting[segment, SEQ], waiting[segment, END] = seq, end
+        number = counts.segments_used
+        counts.segments_used = number + 1
+    counts.segments_live += 1
+    segment = segments[number]
+    segment.after = segments[before].after if before >= 0 else waiting.first
+    segment.before, segment.later, segment.earlier = before, -1, waiting.newest
+    segment.seq, segment.end = seq, end
     if before >= 0:
-        waiting[before, AFTER] = segment
+        segments[before].after = number
     else:
-        waits[wait, own + FIRST] = segment
-    if after >= 0:
-        waiting[after, BEFORE] = segment
+        waiting.first = number
+    if segment.after >= 0:
+        segments[segment.after].before = number
     else:
-        waits[wait, own + LAST] = segment
-    if newest >= 0:
-        waiting[newest, LATER] = segment
+        waiting.last = number
+    if waiting.newest >= 0:
+        segments[waiting.newest].later = number
     else:
-        waits[wait, own + OLDEST] = segment
-    waits[wait, own + NEWEST] = segment
-    waits[wait, own + WAITING_SEGMENTS] += 1
-    waits[wait, own + WAITING_BYTES] += end - seq
-    counts[TOTAL_BYTES] += end - seq
-    set_covered(state, number, side, segment)
-    return int(segment)
+        waiting.oldest = number
+    waiting.newest = number
+    waiting.segments += 1
+    waiting.bytes += end - seq
+    counts.total_bytes += end - seq
+    set_covered(state, stream, waiting, number)
+    return number
 
 
 @device_function
-def set_covered(state: StateArrays, number: int, side: int, segment: int) -> None:
+def set_covered(state: StateArrays, stream: StreamRow, waiting: WaitingSide, number: int) -> None:
     """Record whether data before a new segment is acknowledged."""
-    connections, waits, waiting = state.connections, state.waits, state.waiting
-    at, unacked_at = SIDES + SIDE * side, WAIT_SIDE * side + UNACKED
-    wait, seq = connections[number, WAITS], waiting[segment, SEQ]
-    if connections[number, at + SIDE_FLAGS] & HAS_ACKED and seq <= connections[number, at + ACKED]:
-        waiting[segment, COVERED_NS] = connections[number, at + ACKED_NS]
+    segment = state.waiting[number]
+    if stream.acked != NONE and segment.seq <= stream.acked:
+        segment.covered_ns = stream.acked_ns
         return
-    waiting[segment, COVERED_NS] = NEVER
-    unacked = waits[wait, unacked_at]
-    if unacked < 0 or seq < waiting[unacked, SEQ]:
-        waits[wait, unacked_at] = segment
+    segment.covered_ns = NEVER
+    if waiting.unacked < 0 or segment.seq < state.waiting[waiting.unacked].seq:
+        waiting.unacked = number
 
 
 @device_function
-def cover(state: StateArrays, number: int, side: int) -> None:
+def cover(state: StateArrays, stream: StreamRow, waiting: WaitingSide) -> None:
     """Record the segments before which the newest acknowledgement covers all bytes."""
-    connections, waits, waiting = state.connections, state.waits, state.waiting
-    at, unacked_at = SIDES + SIDE * side, WAIT_SIDE * side + UNACKED
-    if connections[number, at + SIDE_FLAGS] & HAS_ACKED:
-        wait, acked = connections[number, WAITS], connections[number, at + ACKED]
-        segment = waits[wait, unacked_at]
-        while segment >= 0 and waiting[segment, SEQ] <= acked:
-            waiting[segment, COVERED_NS] = connections[number, at + ACKED_NS]
-            segment = waiting[segment, AFTER]
-        waits[wait, unacked_at] = segment
+    if stream.acked != NONE:
+        while waiting.unacked >= 0 and state.waiting[waiting.unacked].seq <= stream.acked:
+            segment = state.waiting[waiting.unacked]
+            segment.covered_ns = stream.acked_ns
+            waiting.unacked = segment.after
 
 
 @device_function
-def remove_first(state: StateArrays, wait: int, side: int) -> None:
+def remove_first(state: StateArrays, waiting: WaitingSide) -> None:
     """Remove the segment with the lowest sequence number."""
-    waits, waiting, counts = state.waits, state.waiting, state.counts
-    own = WAIT_SIDE * side
-    segment = waits[wait, own + FIRST]
-    after, later, earlier = (
-        waiting[segment, AFTER],
-        waiting[segment, LATER],
-        waiting[segment, EARLIER],
-    )
-    waits[wait, own + FIRST] = after
-    if waits[wait, own + UNACKED] == segment:
-        waits[wait, own + UNACKED] = after
-    if after >= 0:
-        waiting[after, BEFORE] = -1
+    segments, counts, number = state.waiting, state.counts, waiting.first
+    segment = segments[number]
+    waiting.first = segment.after
+    if waiting.unacked == number:
+        waiting.unacked = segment.after
+    if segment.after >= 0:
+        segments[segment.after].before = -1
     else:
-        waits[wait, own + LAST] = -1
-    if earlier >= 0:
-        waiting[earlier, LATER] = later
+        waiting.last = -1
+    if segment.earlier >= 0:
+        segments[segment.earlier].later = segment.later
     else:
-        waits[wait, own + OLDEST] = later
-    if later >= 0:
-        waiting[later, EARLIER] = earlier
+        waiting.oldest = segment.later
+    if segment.later >= 0:
+        segments[segment.later].earlier = segment.earlier
     else:
-        waits[wait, own + NEWEST] = earlier
-    size = waiting[segment, END] - waiting[segment, SEQ]
-    waits[wait, own + WAITING_SEGMENTS] -= 1
-    waits[wait, own + WAITING_BYTES] -= size
-    counts[TOTAL_BYTES] -= size
-    counts[SEGMENTS_LIVE] -= 1
-    waiting[segment, CAPTURED] = 0
-    waiting[segment, AFTER] = counts[FREE_SEGMENT]
-    counts[FREE_SEGMENT] = segment
+        waiting.newest = segment.earlier
+    waiting.segments -= 1
+    waiting.bytes -= segment.end - segment.seq
+    counts.total_bytes -= segment.end - segment.seq
+    counts.segments_live -= 1
+    segment.captured = 0
+    segment.after = counts.free_segment
+    counts.free_segment = number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,23 +17,11 @@ from dissector.capture.columns import (
     NEVER,
     Bytes,
     Chunks,
-    Int8s,
-    Int64s,
 )
 from dissector.capture.formats.window_buffers import BufferPool, single_use
-from dissector.capture.tcp.both_paths.chunk_columns import (
-    CONNECTION,
-    KIND,
-    LENGTH,
-    ORIGIN,
-    PACKET,
-    RELEASE,
-    SIDE,
-    START,
-    TIME_NS,
-)
-from dissector.capture.tcp.both_paths.waiting_columns import CARRIED_BYTES, ROWS
+from dissector.capture.tcp.both_paths.tcp_rows import ChunkArrays, Counts
 from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentBytes
+from dissector.kernel.named_rows import RowArray, row_of
 
 _FIRST_ROWS = 64
 
@@ -68,60 +57,61 @@ class ChunkBuilder:
 
     Attributes:
         packet: The packet that is being processed.
-        wide: 64-bit columns of `Chunks`; there is room for more rows.
-        narrow: 8-bit columns, in the same form.
-        barrier: The column with that name, in the same form.
         carry_over: The carry-over buffer; there is room for more bytes.
     """
 
-    def __init__(self, counts: Int64s) -> None:
-        """Start a window; `counts` are the shared counters, see `waiting_columns`."""
+    def __init__(self, counts: RowArray) -> None:
+        """Start a window; `counts` are the shared counters, `Counts`."""
         self.packet = 0
-        self._counts = counts
+        self._table = counts
         self._buffers = BufferPool()
         self._waiting: list[SegmentBytes] = []
-        self._begin(_FIRST_ROWS)
-        self._begin_carry_over()
+        self._begin()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state between two windows, without memory of arbitrary content."""
-        left_out = ("wide", "narrow", "barrier", "carry_over")
+        left_out = "_columns", "carry_over"
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._begin(_FIRST_ROWS)
-        self._begin_carry_over()
+        self._begin()
 
     @property
-    def count(self) -> int:
-        """Number of rows."""
-        return int(self._counts[ROWS])
+    def _counts(self) -> Counts:
+        return row_of(self._table, Counts)
 
-    def _begin(self, room: int) -> None:
-        self._counts[ROWS] = 0
-        self.wide: Int64s = self._buffers.acquire(np.int64, 6, room)
-        self.narrow: Int8s = self._buffers.acquire(np.int8, 3, room)
-        self.barrier: Int64s = self._buffers.acquire(np.int64, room, 2)
+    def _begin(self) -> None:
+        """Start a window without rows."""
+        counts = self._counts
+        self._expected = counts.carried_bytes
+        counts.rows = counts.carried_bytes = 0
+        self._allocate(_FIRST_ROWS)
+        self.carry_over: Bytes = np.empty(0, np.uint8)
+
+    def _allocate(self, room: int) -> None:
+        wide = self._buffers.acquire(np.int64, 6, room)
+        narrow = self._buffers.acquire(np.int8, 3, room)
+        self._columns = (*wide, *narrow, self._buffers.acquire(np.int64, room, 2))
+
+    @property
+    def arrays(self) -> ChunkArrays:
+        """The columns and bytes of `Chunks`; there is room for more rows."""
+        arrays: Iterable[Any] = (*self._columns, self.carry_over)
+        return ChunkArrays._make(arrays)
 
     def reserve(self, room: int, more: int = 0) -> None:
         """Make room for this many more rows; at a new capacity, for some beyond these too."""
-        old, count = (self.wide, self.narrow, self.barrier), self.count
-        if count + room <= len(self.barrier):
+        old, count = self._columns, self._counts.rows
+        if count + room <= len(old[0]):
             return
-        self._begin(max(2 * count, count + room + more))
-        self._counts[ROWS] = count
-        self.wide[:, :count], self.narrow[:, :count] = old[0][:, :count], old[1][:, :count]
-        self.barrier[:count] = old[2][:count]
-
-    def _begin_carry_over(self) -> None:
-        self._expected = int(self._counts[CARRIED_BYTES])
-        self._counts[CARRIED_BYTES] = 0
-        self.carry_over: Bytes = np.empty(0, np.uint8)
+        self._allocate(max(2 * count, count + room + more))
+        for target, source in zip(self._columns, old, strict=True):
+            target[:count] = source[:count]
 
     def reserve_carry_over(self, room: int) -> None:
         """Make room for more bytes in the carry-over buffer."""
-        used = int(self._counts[CARRIED_BYTES])
+        used = self._counts.carried_bytes
         if used + room > len(self.carry_over):
             # Expect a little more than in the last window.
             expected = max(self._expected + self._expected // 4, 2 * len(self.carry_over))
@@ -137,10 +127,10 @@ class ChunkBuilder:
         origin, start = IN_WINDOW, segment.start
         if segment.copied is not None:
             self.reserve_carry_over(segment.captured)
-            origin, start = IN_CARRY_OVER, int(self._counts[CARRIED_BYTES])
+            origin, start = IN_CARRY_OVER, self._counts.carried_bytes
             end = start + segment.captured
             self.carry_over[start:end] = np.frombuffer(segment.copied, np.uint8)
-            self._counts[CARRIED_BYTES] = end
+            self._counts.carried_bytes = end
         self._add(
             reorder, side, DATA, origin, start, segment.captured, segment.packet, segment.time_ns
         )
@@ -177,26 +167,13 @@ class ChunkBuilder:
         for segment in self._waiting:
             if not segment.released and segment.copied is None:
                 segment.copied = data[segment.start : segment.start + segment.captured].tobytes()
-        count = self.count
-        wide, narrow = self.wide[:, :count], self.narrow[:, :count]
-        chunks = Chunks(
-            data=data,
-            carry_over=self.carry_over[: int(self._counts[CARRIED_BYTES])],
-            connection=wide[CONNECTION],
-            side=narrow[SIDE],
-            kind=narrow[KIND],
-            origin=narrow[ORIGIN],
-            start=wide[START],
-            length=wide[LENGTH],
-            packet=wide[PACKET],
-            time_ns=wide[TIME_NS],
-            release=wide[RELEASE],
-            barrier=self.barrier[:count],
-        )
+        counts = self._counts
+        arrays: list[Any] = [column[: counts.rows] for column in self._columns]
+        arrays.append(self.carry_over[: counts.carried_bytes])
+        named = ChunkArrays._make(arrays)._asdict()
         self._waiting = []
-        self._begin(_FIRST_ROWS)
-        self._begin_carry_over()
-        return chunks
+        self._begin()
+        return Chunks(data=data, **named)
 
     def _add(
         self,
@@ -211,15 +188,15 @@ class ChunkBuilder:
     ) -> None:
         reorder.emitted = reorder.barriers()
         self.reserve(1)
-        at, wide, narrow = self.count, self.wide.data, self.narrow.data
-        wide[CONNECTION, at] = reorder.connection
-        wide[START, at] = start
-        wide[LENGTH, at] = length
-        wide[PACKET, at] = packet
-        wide[TIME_NS, at] = time_ns
-        wide[RELEASE, at] = self.packet
-        narrow[SIDE, at] = side
-        narrow[KIND, at] = kind
-        narrow[ORIGIN, at] = origin
-        self.barrier[at] = reorder.emitted
-        self._counts[ROWS] = at + 1
+        at, columns = self._counts.rows, self.arrays
+        columns.connection[at] = reorder.connection
+        columns.start[at] = start
+        columns.length[at] = length
+        columns.packet[at] = packet
+        columns.time_ns[at] = time_ns
+        columns.release[at] = self.packet
+        columns.side[at] = side
+        columns.kind[at] = kind
+        columns.origin[at] = origin
+        columns.barrier[at, 0], columns.barrier[at, 1] = reorder.emitted
+        self._counts.rows = at + 1

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from dissector.capture.tcp.both_paths.connection_columns import (
-    GAPS_REMEMBERED,
-)
+from dissector.capture.tcp.both_paths.tcp_rows import GAPS_REMEMBERED
 from dissector.capture.tcp.connections import Side
 
 

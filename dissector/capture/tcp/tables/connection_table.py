@@ -2,67 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from struct import Struct
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, overload
 
 import numpy as np
 
 from dissector.capture.columns import Int8s, Int64s
-from dissector.capture.tcp.both_paths.connection_columns import (
-    A_HIGH,
-    ACKED,
-    ACKED_PACKET,
-    ANCHORED,
-    B_LOW,
-    BYTES,
-    COLUMNS,
-    COUNTERS_AT,
-    DATA_NS,
-    ENDED,
-    ENDED_AT,
-    FINISHED,
-    FIRST,
-    FIRST_NS,
-    FIRST_PACKET,
-    GAPS,
-    HAS_ACKED,
-    HAS_ISN,
-    LAST_NS,
-    LIVE,
-    NETWORK_AT,
-    NEXT,
-    ORIENTED,
-    PACKETS,
-    PORTS,
-    RESENT,
-    SIDE,
-    SIDE_FLAGS,
-    SIDES,
-    STATE,
-    SYN_SEEN,
-    WAITS,
-)
 from dissector.capture.tcp.both_paths.reassembly_limits import MAX_STEPS
-from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
 from dissector.capture.tcp.both_paths.tcp_header import SEQ_MASK
-from dissector.capture.tcp.both_paths.waiting_columns import CONNECTIONS, COUNTS
+from dissector.capture.tcp.both_paths.tcp_rows import (
+    NONE,
+    ConnectionRow,
+    Counts,
+    EndRow,
+    GapRow,
+    LossRow,
+    StateArrays,
+    StreamRow,
+    WaitingSegment,
+    WaitRow,
+    clear_stream,
+)
 from dissector.capture.tcp.connections import (
     END_REASONS,
     Connection,
     ConnectionColumns,
     Deliveries,
     Endpoint,
+    Side,
 )
 from dissector.capture.tcp.objects.chunk_builder import ReorderState
 from dissector.capture.tcp.objects.connection_state import FlowKey, LiveConnection
 from dissector.capture.tcp.objects.stream_reassembler import Stream
 from dissector.capture.tcp.tables.loss_table import LossCounterTable
 from dissector.capture.tcp.tables.waiting_table import WaitingTable
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of
 
-_ROW = Struct(f"={COLUMNS}q")
 _FIRST_ROWS = 16
 _ADDRESS = (1 << 64) - 1
+_LOSSES = [field.name for field in fields(Side)[2:]]
+"""The loss counters, in the order of the fields of `Side`."""
 
 
 class ConnectionTable(Sequence[Connection]):
@@ -72,16 +52,16 @@ class ConnectionTable(Sequence[Connection]):
     A `Connection` taken from the table is a snapshot.
 
     Attributes:
-        rows: Their columns, see `connection_columns`; there is room for more.
+        rows: A `ConnectionRow` for each; there is room for more.
         live: The materialised connections, by number; their rows are out of date.
-        counts: Counters that kernels and objects share, see `waiting_columns`.
+        counts: The counters that kernels and objects share, `Counts`.
         counters: Loss counters of the few streams that have any.
         waiting: Waiting data of connections that are not materialised.
     """
 
     def __init__(self) -> None:
-        self.counts: Int64s = np.zeros(COUNTS, np.int64)
-        self.rows: Int64s = np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)
+        self.counts: RowArray = np.zeros((), dtype_of(Counts))
+        self.rows: RowArray = np.zeros(_FIRST_ROWS, dtype_of(ConnectionRow))
         self.live: dict[int, LiveConnection] = {}
         self.counters = LossCounterTable(self.counts)
         self.waiting = WaitingTable(self.counts)
@@ -89,17 +69,17 @@ class ConnectionTable(Sequence[Connection]):
     @property
     def size(self) -> int:
         """Number of connections."""
-        return int(self.counts[CONNECTIONS])
+        return int(self.counts["connections"])
 
     @size.setter
     def size(self, size: int) -> None:
-        self.counts[CONNECTIONS] = size
+        self.counts["connections"] = size
 
     @property
     def arrays(self) -> StateArrays:
         """The current arrays of the kernel."""
         losses, waiting = self.counters, self.waiting
-        tables = self.rows, losses.counts, losses.gaps, waiting.waits, waiting.waiting
+        tables = self.rows, losses.losses, losses.gaps, waiting.waits, waiting.waiting
         return StateArrays._make((*tables, waiting.carried, self.counts))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -128,88 +108,89 @@ class ConnectionTable(Sequence[Connection]):
     def columns(self, numbers: Int64s | None = None) -> ConnectionColumns:
         """Return a snapshot of all connections, or of these."""
         for live in self.live.values():
-            self._write(live, LIVE)
+            self._write(live, is_live=True)
         if numbers is None:
             numbers = np.arange(self.size, dtype=np.int64)
         rows = self.rows[numbers]
-        state = rows[:, STATE]
-        sides = rows[:, SIDES:].reshape(-1, 2, SIDE)
-        losses = self.counters.counts[sides[:, :, SIDE_FLAGS] >> COUNTERS_AT, :GAPS]
+        ends, streams = rows["ends"], rows["streams"]
+        losses = self.counters.losses[streams["losses"]]
+        statistics = streams["packets"], streams["bytes"], *(losses[each] for each in _LOSSES)
         return ConnectionColumns(
             number=numbers,
-            network=state >> NETWORK_AT,
-            address=np.ascontiguousarray(rows[:, A_HIGH : B_LOW + 1])
-            .view(np.uint64)
-            .reshape(-1, 2, 2),
-            port=np.stack((rows[:, PORTS] >> 16, rows[:, PORTS] & 0xFFFF), axis=1),
-            first_ns=rows[:, FIRST_NS],
-            last_ns=rows[:, LAST_NS],
-            syn_seen=state & SYN_SEEN != 0,
-            both_syns=(sides[:, :, SIDE_FLAGS] & HAS_ISN != 0).all(axis=1),
-            ended=((state & ENDED) >> ENDED_AT).astype(np.int8),
-            sides=np.concatenate((sides[:, :, PACKETS : BYTES + 1], losses), axis=2),
+            network=rows["network"],
+            address=np.stack((ends["high"], ends["low"]), axis=2).view(np.uint64),
+            port=ends["port"],
+            first_ns=rows["first_ns"],
+            last_ns=rows["last_ns"],
+            syn_seen=rows["syn_seen"] != 0,
+            both_syns=(streams["has_isn"] != 0).all(axis=1),
+            ended=rows["ended"].astype(np.int8),
+            sides=np.stack(statistics, axis=2),
         )
 
     def endpoints(self, number: int) -> tuple[Endpoint, Endpoint]:
         """Return the endpoints of a connection."""
-        return _endpoints(_ROW.unpack_from(self.rows.data, number * _ROW.size))
+        return _endpoints(self._row(number))
 
     def first_packets(self, numbers: Int64s) -> Int64s:
         """Return the number of the first packet of each of these connections."""
-        firsts: Int64s = self.rows[numbers, FIRST_PACKET]
+        firsts: Int64s = self.rows["first_packet"][numbers]
         return firsts
 
     def first_sequences(self, numbers: Int64s) -> Int64s:
         """Return the initial sequence numbers of both streams of these connections."""
-        return self._sides(numbers)[:, :, FIRST] & SEQ_MASK
+        firsts: Int64s = self._streams(numbers)["first"] & SEQ_MASK
+        return firsts
 
     def fin_sequences(self, numbers: Int64s) -> Int64s:
         """Return the sequence numbers of the FINs of both sides; -1 while it is open."""
-        sides = self._sides(numbers)
-        has_fin = sides[:, :, SIDE_FLAGS] & FINISHED != 0
-        return np.where(has_fin, sides[:, :, NEXT] - 1 & SEQ_MASK, -1)
+        streams = self._streams(numbers)
+        return np.where(streams["finished"] != 0, streams["next"] - 1 & SEQ_MASK, -1)
 
     def deliveries(self, numbers: Int64s) -> Deliveries:
         """Return how far the streams of connections were delivered."""
-        sides = self._sides(numbers)
-        first, known = sides[:, :, FIRST], ANCHORED | HAS_ACKED
-        has_acked = sides[:, :, SIDE_FLAGS] & known == known
-        acked = np.where(has_acked, sides[:, :, ACKED] - first, -1)
-        return Deliveries(sides[:, :, NEXT] - first, acked, sides[:, :, RESENT])
+        streams = self._streams(numbers)
+        has_acked = (streams["next"] != NONE) & (streams["acked"] != NONE)
+        acked = np.where(has_acked, streams["acked"] - streams["first"], -1)
+        return Deliveries(streams["next"] - streams["first"], acked, streams["resent"])
 
     def next_sequences(self, numbers: Int64s) -> Int64s:
         """Return the next sequence numbers of both streams, sent or acknowledged; -1: neither."""
-        sides = self._sides(numbers)
-        flags = sides[:, :, SIDE_FLAGS]
-        acked = np.where(flags & HAS_ACKED != 0, sides[:, :, ACKED] & SEQ_MASK, -1)
-        return np.where(flags & ANCHORED != 0, sides[:, :, NEXT] & SEQ_MASK, acked)
+        streams = self._streams(numbers)
+        known = np.where(streams["next"] == NONE, streams["acked"], streams["next"])
+        return np.where(known == NONE, -1, known & SEQ_MASK)
 
     def missing_sides(self, numbers: Int64s) -> Int8s:
         """Return the side of which no packet was captured, though the other acknowledged it; -1."""
-        sides = self._sides(numbers)
-        is_missing = (sides[:, :, PACKETS] == 0) & (sides[:, :, SIDE_FLAGS] & HAS_ACKED != 0)
+        streams = self._streams(numbers)
+        is_missing = (streams["packets"] == 0) & (streams["acked"] != NONE)
         return np.where(is_missing.any(axis=1), is_missing[:, 1], -1).astype(np.int8)
 
-    def _sides(self, numbers: Int64s) -> Int64s:
-        """Return the columns of the sides of connections, [n, 2, `SIDE`]."""
+    def _streams(self, numbers: Int64s) -> RowArray:
+        """Return the streams of connections, [n, 2]."""
         for live in self.live.values():
-            self._write(live, LIVE)
-        sides: Int64s = self.rows[numbers][:, SIDES:].reshape(-1, 2, SIDE)
-        return sides
+            self._write(live, is_live=True)
+        streams: RowArray = self.rows[numbers]["streams"]
+        return streams
+
+    def _row(self, number: int) -> ConnectionRow:
+        return rows_of(self.rows, ConnectionRow)[number]
 
     def begin(self, key: FlowKey, first_packet: int, first_ns: int) -> LiveConnection:
         """Add a connection with `key` for the data of side 0; return it as an object."""
-        if self.size == len(self.rows):
-            rows = np.empty((2 * self.size, COLUMNS), dtype=np.int64)
-            rows[: self.size] = self.rows
-            self.rows = rows
-        network, high, low, port, to_high, to_low, to_port = key
-        ends = (high, low, to_high, to_low, port << 16 | to_port, first_packet)
-        state = network << NETWORK_AT
         number = self.size
-        _ROW.pack_into(
-            self.rows.data, number * _ROW.size, *ends, first_ns, first_ns, state, 0, *_NO_STREAMS
-        )
+        if number == len(self.rows):
+            rows = np.empty(2 * number, self.rows.dtype)
+            rows[:number] = self.rows
+            self.rows = rows
+        self.rows[number] = 0
+        row = self._row(number)
+        row.network, first, second = key[0], key[1:4], key[4:7]
+        for side, (high, low, port) in enumerate((first, second)):
+            end = row.ends[side]
+            end.high, end.low, end.port = high, low, port
+            clear_stream(row.streams[side])
+        row.first_packet, row.first_ns, row.last_ns = first_packet, first_ns, first_ns
         self.size += 1
         return self.materialise(number)
 
@@ -218,21 +199,20 @@ class ConnectionTable(Sequence[Connection]):
         live = self.live.get(number)
         if live is not None:
             return live
-        row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
-        state = row[STATE]
+        row = self._row(number)
         reorder = ReorderState(number, [None, None])
         streams = self._stream(row, reorder, 0), self._stream(row, reorder, 1)
-        if row[WAITS]:
-            self.waiting.load(row[WAITS], reorder, streams)
+        if row.waits:
+            self.waiting.load(row.waits, reorder, streams)
         return LiveConnection(
             number,
             _keys(row),
             reorder,
             streams,
-            last_ns=row[LAST_NS],
-            oriented=state & ORIENTED != 0,
-            syn_seen=state & SYN_SEEN != 0,
-            ended=END_REASONS[(state & ENDED) >> ENDED_AT],
+            last_ns=row.last_ns,
+            oriented=bool(row.oriented),
+            syn_seen=bool(row.syn_seen),
+            ended=END_REASONS[row.ended],
         )
 
     def demote(self, live: LiveConnection, may_move: bool = True) -> bool:
@@ -246,24 +226,32 @@ class ConnectionTable(Sequence[Connection]):
         Returns:
             Whether its row represents it now.
         """
-        number = live.number
-        if number not in self.live and self.rows[number, WAITS]:
-            self.waiting.remove(self._views(), number, int(self.rows[number, WAITS]))
+        number, row = live.number, self._row(live.number)
+        if number not in self.live and row.waits:
+            self.waiting.remove(self._views(), row)
         if may_move and live.fits_row:
             self.live.pop(number, None)
-            self._write(live, 0)
+            self._write(live, is_live=False)
             if any(live.reorder.buffers):
                 self.waiting.reserve(2 * MAX_STEPS)
-                self.waiting.store(self._views(), number, live.reorder, live.streams)
+                self.waiting.store(self._views(), row, live.reorder, live.streams)
             return True
         self.live[number] = live
-        self.rows[number, STATE] |= LIVE
+        row.is_live = True
         return False
 
     def _views(self) -> StateArrays:
         """Return the arrays for Python code."""
-        arrays: Iterable[Any] = self.arrays
-        return StateArrays._make(each.data for each in arrays)
+        losses, waiting = self.counters, self.waiting
+        return StateArrays(
+            rows_of(self.rows, ConnectionRow),
+            rows_of(losses.losses, LossRow),
+            rows_of(losses.gaps, GapRow),
+            rows_of(waiting.waits, WaitRow),
+            rows_of(waiting.waiting, WaitingSegment),
+            waiting.carried.data,
+            row_of(self.counts, Counts),
+        )
 
     def has_both_syns(self, number: int) -> bool:
         """Return whether the SYNs of both streams are known."""
@@ -274,9 +262,7 @@ class ConnectionTable(Sequence[Connection]):
         """Exchange the sides; before anything was released or waits."""
         live.swap_sides()
         row = self.rows[live.number]
-        row[A_HIGH : B_LOW + 1] = np.roll(row[A_HIGH : B_LOW + 1], 2)
-        row[PORTS] = (row[PORTS] & 0xFFFF) << 16 | row[PORTS] >> 16
-        row[SIDES:] = np.roll(row[SIDES:], SIDE)
+        row["ends"], row["streams"] = row["ends"][::-1].copy(), row["streams"][::-1].copy()
 
     def retain(self, numbers: Int64s) -> None:
         """Drop all connections but these, in order; renumber each by its position."""
@@ -288,86 +274,67 @@ class ConnectionTable(Sequence[Connection]):
                 live.number = live.reorder.connection = position
                 self.live[position] = live
         rows = self.rows[numbers]
-        flags = rows[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]]
-        counters = self.counters.retain(flags >> COUNTERS_AT)
-        rows[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]] = (
-            counters << COUNTERS_AT | flags & (1 << COUNTERS_AT) - 1
-        )
+        losses = rows["streams"]["losses"]
+        rows["streams"]["losses"] = self.counters.retain(losses)
         self.size = len(rows)
-        self.rows = np.concatenate([rows, np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)])
+        self.rows = np.concatenate([rows, np.zeros(_FIRST_ROWS, rows.dtype)])
 
     def incomplete(self) -> set[int]:
         """Return the connections with waiting segments or known gaps."""
-        sides = self.rows[: self.size, SIDES:].reshape(-1, 2, SIDE)
-        flags = sides[:, :, SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
-        missing = sides[:, :, ACKED] - sides[:, :, NEXT] > 1
-        waits = self.rows[: self.size, WAITS] != 0
-        incomplete = waits | ((flags == ANCHORED | HAS_ACKED) & missing).any(axis=1)
+        rows = self.rows[: self.size]
+        streams = rows["streams"]
+        is_known = (streams["next"] != NONE) & (streams["acked"] != NONE)
+        misses_end = is_known & (streams["finished"] == 0)
+        misses_end &= streams["acked"] - streams["next"] > 1
+        incomplete = (rows["waits"] != 0) | misses_end.any(axis=1)
         return {*self.live, *np.nonzero(incomplete)[0].tolist()}
 
-    def _stream(self, row: tuple[int, ...], stalls: ReorderState, number: int) -> Stream:
-        side = row[SIDES + SIDE * number : SIDES + SIDE * (number + 1)]
-        flags = side[SIDE_FLAGS]
-        losses = self.counters.load(flags >> COUNTERS_AT, side[PACKETS], side[BYTES])
+    def _stream(self, row: ConnectionRow, stalls: ReorderState, number: int) -> Stream:
+        side = row.streams[number]
+        losses = self.counters.load(side.losses, side.packets, side.bytes)
         stream = Stream(losses, stalls, number)
-        if flags & ANCHORED:
-            stream.next, stream.first = side[NEXT], side[FIRST]
-        if flags & HAS_ACKED:
-            stream.acked, stream.acked_ns, stream.acked_packet = side[ACKED : ACKED_PACKET + 1]
-        stream.data_ns, stream.resent = side[DATA_NS], side[RESENT]
-        if flags & HAS_ISN:
-            stream.isn = side[FIRST] - 1
-        if flags & FINISHED:
+        if side.next != NONE:
+            stream.next, stream.first = side.next, side.first
+        if side.acked != NONE:
+            stream.acked, stream.acked_ns = side.acked, side.acked_ns
+            stream.acked_packet = side.acked_packet
+        stream.data_ns, stream.resent = side.data_ns, side.resent
+        if side.has_isn:
+            stream.isn = side.first - 1
+        if side.finished:
             stream.finished = True
-            stream.fin = side[NEXT] - 1
+            stream.fin = side.next - 1
         return stream
 
-    def _write(self, live: LiveConnection, live_flag: int) -> None:
+    def _write(self, live: LiveConnection, is_live: bool) -> None:
         """Write the object's state into the connection's row, except parts a row cannot hold."""
-        at = live.number * _ROW.size
-        row = _ROW.unpack_from(self.rows.data, at)
-        state = (
-            row[STATE] >> NETWORK_AT << NETWORK_AT
-            | END_REASONS.index(live.ended) << ENDED_AT
-            | live_flag
-        )
-        state |= ORIENTED * live.oriented | SYN_SEEN * live.syn_seen
-        first, second = (
-            self._numbers(stream, row[SIDES + SIDE * number + SIDE_FLAGS] >> COUNTERS_AT)
-            for number, stream in enumerate(live.streams)
-        )
-        head = *row[:LAST_NS], live.last_ns, state, row[WAITS]
-        _ROW.pack_into(self.rows.data, at, *head, *first, *second)
+        row = self._row(live.number)
+        row.last_ns, row.ended, row.is_live = live.last_ns, END_REASONS.index(live.ended), is_live
+        row.oriented, row.syn_seen = live.oriented, live.syn_seen
+        for side, stream in enumerate(live.streams):
+            self._write_stream(row.streams[side], stream)
 
-    def _numbers(self, stream: Stream, counters_row: int) -> tuple[int, ...]:
-        flags = self.counters.store(counters_row, stream.losses) << COUNTERS_AT
-        flags |= ANCHORED * (stream.next is not None) | HAS_ACKED * (stream.acked is not None)
-        flags |= HAS_ISN * (stream.isn is not None) | FINISHED * stream.finished
-        return (
-            stream.next or 0,
-            stream.first or 0,
-            stream.acked or 0,
-            stream.acked_ns,
-            stream.acked_packet,
-            stream.side.packets,
-            stream.side.bytes,
-            stream.data_ns,
-            stream.resent,
-            flags,
-        )
+    def _write_stream(self, row: StreamRow, stream: Stream) -> None:
+        row.next = NONE if stream.next is None else stream.next
+        row.first = NONE if stream.first is None else stream.first
+        row.acked = NONE if stream.acked is None else stream.acked
+        row.acked_ns, row.acked_packet = stream.acked_ns, stream.acked_packet
+        row.packets, row.bytes = stream.side.packets, stream.side.bytes
+        row.data_ns, row.resent = stream.data_ns, stream.resent
+        row.has_isn, row.finished = stream.isn is not None, stream.finished
+        row.losses = self.counters.store(row.losses, stream.losses)
 
     def _connection(self, number: int) -> Connection:
         """Return a snapshot of a connection."""
-        live = self.materialise(number)
-        row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
+        live, row = self.materialise(number), self._row(number)
         first, second = live.streams
         a, b = _endpoints(row)
         return Connection(
             id=number,
-            network=row[STATE] >> NETWORK_AT,
+            network=row.network,
             a=a,
             b=b,
-            first_ns=row[FIRST_NS],
+            first_ns=row.first_ns,
             last_ns=live.last_ns,
             sides=(first.side, second.side),
             syn_seen=live.syn_seen,
@@ -375,20 +342,18 @@ class ConnectionTable(Sequence[Connection]):
         )
 
 
-_NO_STREAMS = (0,) * (2 * SIDE)
-
-
-def _keys(row: tuple[int, ...]) -> tuple[FlowKey, FlowKey]:
+def _keys(row: ConnectionRow) -> tuple[FlowKey, FlowKey]:
     """Return the flow keys of the two sides."""
-    a_high, a_low, b_high, b_low, ports = row[A_HIGH : PORTS + 1]
-    network = row[STATE] >> NETWORK_AT
-    a, b = ports >> 16, ports & 0xFFFF
+    a, b = row.ends[0], row.ends[1]
     return (
-        (network, a_high, a_low, a, b_high, b_low, b),
-        (network, b_high, b_low, b, a_high, a_low, a),
+        (row.network, a.high, a.low, a.port, b.high, b.low, b.port),
+        (row.network, b.high, b.low, b.port, a.high, a.low, a.port),
     )
 
 
-def _endpoints(row: tuple[int, ...]) -> tuple[Endpoint, Endpoint]:
-    a_high, a_low, b_high, b_low = (number & _ADDRESS for number in row[A_HIGH:PORTS])
-    return (a_high, a_low, row[PORTS] >> 16), (b_high, b_low, row[PORTS] & 0xFFFF)
+def _endpoints(row: ConnectionRow) -> tuple[Endpoint, Endpoint]:
+    return _endpoint(row.ends[0]), _endpoint(row.ends[1])
+
+
+def _endpoint(end: EndRow) -> Endpoint:
+    return end.high & _ADDRESS, end.low & _ADDRESS, end.port

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from dissector.capture.columns import Int32s, Int64s
 from dissector.capture.hashing import SECRET
-from dissector.capture.tcp.both_paths.tcp_arrays import FlowArrays
+from dissector.capture.tcp.both_paths.tcp_rows import ConnectionRow, FlowArrays
 from dissector.capture.tcp.fast_path.flow_lookup import (
     ANY_NETWORK,
-    NETWORK,
-    OWNER,
     find_flow,
     put_flow,
     rehash,
 )
 from dissector.capture.tcp.objects.connection_state import FlowKey
 from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.kernel.named_rows import rows_of
 
 _FIRST_SLOTS = 1 << 10
 
@@ -38,8 +40,7 @@ class FlowTable:
 
     Attributes:
         count: Number of flows.
-        rows: Owner and network of each, in the order of their appearance; there is room for more.
-        slots: A row's number plus one at the slot of its hash or the next free one; 0 if free.
+        arrays: The flows, in the order of their appearance; there is room for more.
     """
 
     def __init__(self, connections: ConnectionTable) -> None:
@@ -48,13 +49,17 @@ class FlowTable:
         self._allocate(_FIRST_SLOTS)
         self._make_lookup_views()
 
-    def __getstate__(self) -> tuple[ConnectionTable, int, Int32s]:
-        return self._connections, self.count, self.rows[: self.count]
+    def __getstate__(self) -> tuple[ConnectionTable, Int32s, Int32s]:
+        return self._connections, *self._columns()
 
-    def __setstate__(self, state: tuple[ConnectionTable, int, Int32s]) -> None:
-        self._connections, self.count, rows = state
-        self._refill(rows)
+    def __setstate__(self, state: tuple[ConnectionTable, Int32s, Int32s]) -> None:
+        self._connections, owner, network = state
+        self._refill(owner, network)
         self._make_lookup_views()
+
+    def _columns(self) -> tuple[Int32s, Int32s]:
+        """Return owners and networks."""
+        return self._owner[: self.count], self._network[: self.count]
 
     def _make_lookup_views(self) -> None:
         """Allocate the endpoints of lookups, and views of them."""
@@ -64,15 +69,17 @@ class FlowTable:
         self._target, self._target_port = endpoints[3:5].reshape(1, 2).data, endpoints[5:6].data
 
     def _allocate(self, slots: int) -> None:
-        self.rows: Int32s = np.empty((slots // 4 * 3, 2), dtype=np.int32)
-        self.slots: Int32s = np.zeros(slots, dtype=np.int32)
-        self._views = FlowArrays(self.rows.data, self.slots.data, SECRET.data)
+        self._owner: Int32s = np.empty(slots // 4 * 3, dtype=np.int32)
+        self._network: Int32s = np.empty(slots // 4 * 3, dtype=np.int32)
+        arrays: tuple[Any, ...] = (self._owner, self._network, np.zeros(slots, np.int32), SECRET)
+        self.arrays = FlowArrays._make(arrays)
+        self._views = FlowArrays._make(each.data for each in arrays)
 
     def find(self, key: FlowKey) -> int:
         """Return a flow; negative without one."""
         self._endpoints[:] = key[1:]
         return find_flow(
-            self._connections.rows.data,
+            rows_of(self._connections.rows, ConnectionRow),
             self._views,
             key[0],
             self._source,
@@ -85,17 +92,19 @@ class FlowTable:
     def owner(self, key: FlowKey) -> int:
         """Return the owner of a flow; negative without one."""
         flow = self.find(key)
-        return -1 if flow < 0 else int(self.rows[flow, OWNER])
+        return -1 if flow < 0 else int(self._owner[flow])
 
     def put(self, key: FlowKey, owner: int) -> None:
         """Set the owner of a flow, which must have its row already."""
-        if self.count == len(self.rows):
-            old = self.rows
-            self._allocate(2 * len(self.slots))
-            self.rows[: self.count] = old
-            self._rehash()
+        if self.count == len(self._owner):
+            self._refill(*self._columns(), slots=2 * len(self.arrays.slots))
         flow = self.find(key)
-        self.count = put_flow(self.rows.data, self.slots.data, self.count, flow, key[0], owner)
+        self.count = put_flow(self._views, self.count, flow, key[0], owner)
+
+    def set_owners(self, flows: Iterable[int], owners: Iterable[int]) -> None:
+        """Set the owners of flows that exist."""
+        for flow, owner in zip(flows, owners, strict=True):
+            self._owner[flow] = owner
 
     def retain(self, new_numbers: Int64s) -> None:
         """
@@ -104,28 +113,21 @@ class FlowTable:
         Args:
             new_numbers: The new number of each connection after rows have moved; -1: dropped.
         """
-        rows = self.rows[: self.count]
-        owner = rows[:, OWNER].astype(np.int64)
+        owner, network = self._columns()
         owners = np.where(owner < 0, -1 - owner, owner)
         new_number = new_numbers[owners >> 1]
         moved = 2 * new_number + (owners & 1)
-        rows[:, OWNER] = np.where(owner < 0, -1 - moved, moved)
-        rows = rows[new_number >= 0]
-        self.count = len(rows)
-        self._refill(rows)
+        is_kept = new_number >= 0
+        self._refill(np.where(owner < 0, -1 - moved, moved)[is_kept], network[is_kept])
 
-    def _refill(self, rows: Int32s) -> None:
-        self._allocate(max(_FIRST_SLOTS, 1 << (2 * self.count).bit_length()))
-        self.rows[: self.count] = rows
-        self._rehash()
-
-    def _rehash(self) -> None:
-        tables = self._connections.rows, self.rows, self.slots, SECRET
-        rehash(*tables, self.count)
+    def _refill(self, owner: Int32s, network: Int32s, slots: int = _FIRST_SLOTS) -> None:
+        self.count = len(owner)
+        self._allocate(max(slots, 1 << (2 * self.count).bit_length()))
+        self._owner[: self.count], self._network[: self.count] = owner, network
+        rehash(self._connections.rows, self.arrays, self.count)
 
     def first_sides(self) -> list[int]:
         """Return the connections that own flows as side 0, in the order of the flows."""
-        rows = self.rows[: self.count]
-        owners = rows[(rows[:, NETWORK] != ANY_NETWORK) & (rows[:, OWNER] & 1 == 0), OWNER]
-        numbers: list[int] = (owners >> 1).tolist()
+        owner, network = self._columns()
+        numbers: list[int] = (owner[(network != ANY_NETWORK) & (owner & 1 == 0)] >> 1).tolist()
         return numbers

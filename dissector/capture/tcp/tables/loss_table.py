@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.capture.tcp.both_paths.connection_columns import COUNTS, GAPS, GAPS_REMEMBERED
-from dissector.capture.tcp.both_paths.waiting_columns import GAP_ROWS, LOSS_ROWS
+from dissector.capture.tcp.both_paths.tcp_rows import GAPS_REMEMBERED, Counts, GapRow, LossRow
 from dissector.capture.tcp.connections import Side
+from dissector.capture.tcp.fast_path.loss_kernel import add_gap
 from dissector.capture.tcp.objects.loss_counters import LossCounters
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of
 
 _FIRST_ROWS = 16
 
@@ -20,87 +22,102 @@ class LossCounterTable:
     The loss counters of streams of connections that are not materialised.
 
     Attributes:
-        counts: A row for each stream with any, see `connection_columns`; row 0 belongs to all
-            others: zeros.
-        gaps: The gaps that some of them remember; there is room for more in both. How many rows of
-            both are in use is counted by `used`, see `waiting_columns`.
+        losses: A `LossRow` for each stream with any; row 0 belongs to all others: zeros.
+        gaps: A `GapRow` for each gap that one of them remembers; there is room for more in both.
+            How many rows of both are in use is counted by `counts`.
     """
 
-    def __init__(self, used: Int64s) -> None:
-        self._used = used
-        self.counts: Int64s = np.zeros((_FIRST_ROWS, COUNTS), dtype=np.int64)
-        self.gaps: Int64s = np.zeros((_FIRST_ROWS, 1 + 2 * GAPS_REMEMBERED), dtype=np.int64)
-        used[LOSS_ROWS] = used[GAP_ROWS] = 1
+    def __init__(self, counts: RowArray) -> None:
+        self._counts = counts
+        self.losses: RowArray = np.zeros(_FIRST_ROWS, dtype_of(LossRow))
+        self.gaps: RowArray = np.zeros(_FIRST_ROWS, dtype_of(GapRow))
+        counts["loss_rows"] = counts["gap_rows"] = 1
 
     def reserve(self) -> None:
-        """Make room for two rows more."""
-        self.counts = _with_room(self.counts, int(self._used[LOSS_ROWS]) + 2)
-        self.gaps = _with_room(self.gaps, int(self._used[GAP_ROWS]) + 2)
+        """Make room for the losses of one connection more."""
+        self.losses = _with_room(self.losses, int(self._counts["loss_rows"]) + 2)
+        self.gaps = _with_room(self.gaps, int(self._counts["gap_rows"]) + 2 * GAPS_REMEMBERED)
 
-    def store(self, row: int, losses: LossCounters) -> int:
+    def store(self, row: int, counters: LossCounters) -> int:
         """Store a stream's counters; return their row, a new one if needed, 0 if all are zero."""
-        side = losses.side
-        counts = (
-            side.retransmitted_segments,
-            side.retransmitted_bytes,
-            side.gaps,
-            side.gap_bytes,
-            side.cut_bytes,
-            side.late_bytes,
-        )
+        side = counters.side
         if not row:
-            if not any(counts):
+            lost = side.gaps, side.cut_bytes, side.late_bytes, side.retransmitted_segments
+            if not any(lost):
                 return 0
-            row = int(self._used[LOSS_ROWS])
-            self.counts = _with_room(self.counts, row + 1)
-            self._used[LOSS_ROWS] = row + 1
-        self.counts[row, :GAPS] = counts
-        if losses.gaps:
-            self._remember(row, losses.gaps)
+            row = int(self._counts["loss_rows"])
+            self.losses = _with_room(self.losses, row + 1)
+            self._counts["loss_rows"] = row + 1
+            self.losses[row] = 0
+        losses = rows_of(self.losses, LossRow)[row]
+        losses.retransmitted_segments = side.retransmitted_segments
+        losses.retransmitted_bytes = side.retransmitted_bytes
+        losses.gaps, losses.gap_bytes = side.gaps, side.gap_bytes
+        losses.cut_bytes, losses.late_bytes = side.cut_bytes, side.late_bytes
+        if counters.gaps:
+            self._remember(losses, counters.gaps)
         return row
 
     def load(self, row: int, packets: int, number_of_bytes: int) -> LossCounters:
         """Return a stream's counters as an object."""
-        losses = LossCounters(Side(packets, number_of_bytes))
-        if row:
-            *counts, ring = self.counts[row].tolist()
-            losses = LossCounters(Side(packets, number_of_bytes, *counts))
-            if ring:
-                total, *ends = self.gaps[ring].tolist()
-                gaps = list(zip(ends[::2], ends[1::2], strict=True))
-                first = total % GAPS_REMEMBERED
-                ordered = gaps[:total] if total <= len(gaps) else gaps[first:] + gaps[:first]
-                losses.gaps = deque(ordered, GAPS_REMEMBERED)
-        return losses
+        if not row:
+            return LossCounters(Side(packets, number_of_bytes))
+        losses = rows_of(self.losses, LossRow)[row]
+        side = Side(
+            packets,
+            number_of_bytes,
+            losses.retransmitted_segments,
+            losses.retransmitted_bytes,
+            losses.gaps,
+            losses.gap_bytes,
+            losses.cut_bytes,
+            losses.late_bytes,
+        )
+        counters = LossCounters(side)
+        if losses.remembered:
+            gaps = ((gap.start, gap.end) for gap in self._ring(losses))
+            counters.gaps = deque(gaps, GAPS_REMEMBERED)
+        return counters
 
     def retain(self, rows: Int64s) -> Int64s:
         """Drop all rows but these; some may be 0; return their new numbers."""
         kept = np.unique(np.append(rows, 0))
-        counts = self.counts[kept]
-        rings, ring_numbers = np.unique(np.append(counts[:, GAPS], 0), return_inverse=True)
-        counts[:, GAPS] = ring_numbers[:-1]
-        self._used[LOSS_ROWS], self._used[GAP_ROWS] = len(kept), len(rings)
-        self.counts = np.concatenate([counts, np.zeros_like(self.counts[:_FIRST_ROWS])])
-        gaps = self.gaps[rings]
-        self.gaps = np.concatenate([gaps, np.zeros_like(self.gaps[:_FIRST_ROWS])])
+        all_losses, used = rows_of(self.losses, LossRow), int(self._counts["loss_rows"])
+        for row in np.setdiff1d(np.arange(used), kept).tolist():
+            self._free_gaps(all_losses[row])
+        self._counts["loss_rows"] = len(kept)
+        self.losses = _with_room(self.losses[kept], len(kept) + 1)
         numbers: Int64s = np.searchsorted(kept, rows)
         return numbers
 
-    def _remember(self, row: int, gaps: deque[tuple[int, int]]) -> None:
-        ring = int(self.counts[row, GAPS])
-        if not ring:
-            ring = int(self._used[GAP_ROWS])
-            self.gaps = _with_room(self.gaps, ring + 1)
-            self._used[GAP_ROWS] = ring + 1
-            self.counts[row, GAPS] = ring
-        self.gaps[ring, 0] = len(gaps)
-        self.gaps[ring, 1 : 1 + 2 * len(gaps)] = [number for gap in gaps for number in gap]
+    def _ring(self, losses: LossRow) -> Iterator[GapRow]:
+        """Yield the gaps that a stream remembers, the oldest first."""
+        gaps, row = rows_of(self.gaps, GapRow), losses.newest_gap
+        for _ in range(losses.remembered):
+            row = gaps[row].following
+            yield gaps[row]
+
+    def _remember(self, losses: LossRow, gaps: deque[tuple[int, int]]) -> None:
+        self._free_gaps(losses)
+        needed = int(self._counts["gap_rows"]) + len(gaps)
+        self.gaps = _with_room(self.gaps, needed)
+        table, counts = rows_of(self.gaps, GapRow), row_of(self._counts, Counts)
+        for start, end in gaps:
+            add_gap(table, counts, losses, start, end)
+
+    def _free_gaps(self, losses: LossRow) -> None:
+        """Forget the gaps of a stream: the next ones use their rows."""
+        if losses.remembered:
+            newest = rows_of(self.gaps, GapRow)[losses.newest_gap]
+            oldest, newest.following = newest.following, int(self._counts["free_gap"])
+            self._counts["free_gap"] = oldest
+        losses.newest_gap = losses.remembered = 0
 
 
-def _with_room(table: Int64s, rows: int) -> Int64s:
+def _with_room(table: RowArray, rows: int) -> RowArray:
     """Return a table with the given capacity."""
     if rows <= len(table):
         return table
-    larger = np.zeros((2 * rows, table.shape[1]), dtype=np.int64)
+    larger = np.zeros(2 * rows, table.dtype)
     larger[: len(table)] = table
     return larger

@@ -6,31 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.columns import Bytes, Int64s
-from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
-from dissector.capture.tcp.both_paths.waiting_columns import (
-    BARRIER,
-    CAPTURED,
+from dissector.capture.columns import Bytes
+from dissector.capture.tcp.both_paths.tcp_rows import (
     CARRY_OVER_BASE,
-    COVERED_NS,
-    END,
-    FIRST,
-    FREE_SEGMENT,
-    LATER,
-    OLDEST,
-    PACKET,
     RELEASED,
-    SEGMENT_WIDTH,
-    SEGMENTS_LIVE,
-    SEGMENTS_USED,
-    SEQ,
-    START,
-    TIME_NS,
-    TOTAL_BYTES,
-    WAIT_SIDE,
-    WAIT_WIDTH,
-    WAITING_CARRIED_BYTES,
-    WAITS_USED,
+    ConnectionRow,
+    Counts,
+    StateArrays,
+    WaitingSegment,
+    WaitRow,
 )
 from dissector.capture.tcp.fast_path.waiting_kernel import MAX_PARTS
 from dissector.capture.tcp.fast_path.waiting_lists import (
@@ -44,14 +28,17 @@ from dissector.capture.tcp.objects.chunk_builder import ReorderState
 from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentBytes
 from dissector.capture.tcp.objects.stream_reassembler import Stream
 from dissector.kernel import Kernel
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
+from dissector.kernel.named_rows import RowArray, Rows, dtype_of, row_of, rows_of
 
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
 
 
 @Kernel
-def move_segments(waiting: I64Table, order: I64, data: U8, carried: U8, target: U8, at: int) -> int:
+def move_segments(
+    waiting: Rows[WaitingSegment], order: I64, data: U8, carried: U8, target: U8, at: int
+) -> int:
     """
     Copy bytes of waiting segments to the carry-over buffer; return the end of the last one.
 
@@ -65,13 +52,14 @@ def move_segments(waiting: I64Table, order: I64, data: U8, carried: U8, target: 
         at: Where in it.
     """
     for i in range(len(order)):
-        start, captured = waiting[order[i], START], waiting[order[i], CAPTURED]
-        if start < CARRY_OVER_BASE:
-            copy_bytes(target, at, data, start, captured)
+        segment = waiting[order[i]]
+        if segment.start < CARRY_OVER_BASE:
+            copy_bytes(target, at, data, segment.start, segment.captured)
         else:
-            copy_bytes(target, at, carried, start - CARRY_OVER_BASE, captured)
-        waiting[order[i], START] = CARRY_OVER_BASE + at
-        at += captured
+            start = segment.start - CARRY_OVER_BASE
+            copy_bytes(target, at, carried, start, segment.captured)
+        segment.start = CARRY_OVER_BASE + at
+        at += segment.captured
     return at
 
 
@@ -80,45 +68,46 @@ class WaitingTable:
     Waiting data of connections that are not materialised.
 
     Attributes:
-        waits: A row for each connection with waiting segments, see `waiting_columns`.
+        waits: A `WaitRow` for each connection with waiting segments.
         waiting: A row for each waiting segment; there is room for more in both.
         carried: Bytes of segments of earlier windows.
     """
 
-    def __init__(self, counts: Int64s) -> None:
+    def __init__(self, counts: RowArray) -> None:
         self._counts = counts
-        self.waits: Int64s = np.zeros((2, WAIT_WIDTH), np.int64)
-        self.waiting: Int64s = np.zeros((2 * MAX_PARTS, SEGMENT_WIDTH), np.int64)
+        self.waits: RowArray = np.zeros(2, dtype_of(WaitRow))
+        self.waiting: RowArray = np.zeros(2 * MAX_PARTS, dtype_of(WaitingSegment))
         self.carried: Bytes = _NO_BYTES
-        counts[WAITS_USED], counts[FREE_SEGMENT] = 1, -1
-        counts[SEGMENTS_USED] = RELEASED + 1
+        counts["waits_used"], counts["free_segment"] = 1, -1
+        counts["segments_used"] = RELEASED + 1
 
     def __getstate__(self) -> dict[str, Any]:
-        waits, waiting = int(self._counts[WAITS_USED]), int(self._counts[SEGMENTS_USED])
+        counts = row_of(self._counts, Counts)
         return {
             **self.__dict__,
-            "waits": self.waits[: waits + 1],
-            "waiting": self.waiting[: waiting + MAX_PARTS],
-            "carried": self.carried[: int(self._counts[WAITING_CARRIED_BYTES]) + 1],
+            "waits": self.waits[: counts.waits_used + 1],
+            "waiting": self.waiting[: counts.segments_used + MAX_PARTS],
+            "carried": self.carried[: counts.waiting_carried_bytes + 1],
         }
 
     def reserve(self, segments: int = MAX_PARTS) -> None:
         """Make room for segments of a connection; by default for all that one may add."""
-        if self._counts[WAITS_USED] == len(self.waits):
+        if self._counts["waits_used"] == len(self.waits):
             self.waits = _with_rows(self.waits, 2 * len(self.waits))
-        if self._counts[SEGMENTS_LIVE] + segments >= len(self.waiting):
+        if self._counts["segments_live"] + segments >= len(self.waiting):
             self.waiting = _with_rows(self.waiting, 2 * len(self.waiting) + segments)
 
     def carry(self, data: Bytes) -> None:
         """Keep the bytes of the waiting segments, as their window ends."""
-        counts = self._counts
-        if not counts[SEGMENTS_LIVE]:
-            counts[WAITING_CARRIED_BYTES] = 0
+        counts = row_of(self._counts, Counts)
+        if not counts.segments_live:
+            counts.waiting_carried_bytes = 0
             self.carried = _NO_BYTES
             return
-        start, captured = self.waiting[: int(counts[SEGMENTS_USED]), [START, CAPTURED]].T
+        used = self.waiting[: counts.segments_used]
+        start, captured = used["start"], used["captured"]
         new = np.flatnonzero((captured > 0) & (start < CARRY_OVER_BASE))
-        added, at = int(captured[new].sum()), int(counts[WAITING_CARRIED_BYTES])
+        added, at = int(captured[new].sum()), counts.waiting_carried_bytes
         if at + added > len(self.carried):
             old = np.flatnonzero((captured > 0) & (start >= CARRY_OVER_BASE))
             total = added + int(captured[old].sum())
@@ -128,81 +117,84 @@ class WaitingTable:
             old = old[np.argsort(start[old])]
             at = move_segments(self.waiting, old, data, self.carried, target, 0)
             self.carried = target
-        counts[WAITING_CARRIED_BYTES] = move_segments(
+        counts.waiting_carried_bytes = move_segments(
             self.waiting, new, data, self.carried, self.carried, at
         )
 
     def load(self, wait: int, reorder: ReorderState, streams: tuple[Stream, Stream]) -> None:
         """Convert waiting data to objects of streams; the rows stay unchanged."""
+        segments = rows_of(self.waiting, WaitingSegment)
+        sides = rows_of(self.waits, WaitRow)[wait].sides
         for side, stream in enumerate(streams):
-            row = self.waits[wait, WAIT_SIDE * side : WAIT_SIDE * (side + 1)].tolist()
-            if row[FIRST] < 0:
+            at = sides[side].oldest
+            if at < 0:
                 continue
             buffer = ReorderBuffer()
-            at = row[OLDEST]
             while at >= 0:
-                segment = self.waiting[at].tolist()
-                buffer.add(self._segment(segment), segment[COVERED_NS])
-                at = segment[LATER]
+                buffer.add(self._segment(segments[at]), segments[at].covered_ns)
+                at = segments[at].later
             stream.restore_waiting(buffer)
-        first, second = self.waits[wait, BARRIER::WAIT_SIDE].tolist()
-        reorder.emitted = first, second
+        reorder.emitted = sides[0].barrier, sides[1].barrier
 
     def store(
-        self, state: StateArrays, number: int, reorder: ReorderState, streams: tuple[Stream, Stream]
+        self,
+        state: StateArrays,
+        connection: ConnectionRow,
+        reorder: ReorderState,
+        streams: tuple[Stream, Stream],
     ) -> None:
         """Convert waiting data of streams to rows; the total of bytes stays unchanged."""
-        total = state.counts[TOTAL_BYTES]
-        wait = new_wait(state, number)
+        total = state.counts.total_bytes
+        wait = state.waits[new_wait(state, connection)]
         for side, stream in enumerate(streams):
+            waiting, row = wait.sides[side], connection.streams[side]
             if stream.buffer is not None:
                 covered_ns = stream.buffer.covered_ns()
                 for segment in stream.buffer.arrivals():
-                    before = predecessor(state, wait, side, segment.seq)
-                    at = add_segment(state, number, side, before, segment.seq, segment.end)
-                    state.waiting[at, CAPTURED] = segment.captured
-                    state.waiting[at, PACKET] = segment.packet
-                    state.waiting[at, TIME_NS] = segment.time_ns
-                    state.waiting[at, START] = self._start(segment)
-                    if segment.seq in covered_ns:
-                        state.waiting[at, COVERED_NS] = covered_ns[segment.seq]
-            state.waits[wait, WAIT_SIDE * side + BARRIER] = reorder.emitted[side]
-        state.counts[TOTAL_BYTES] = total
+                    before = predecessor(state, waiting, segment.seq)
+                    at = add_segment(state, row, waiting, before, segment.seq, segment.end)
+                    added = state.waiting[at]
+                    added.captured = segment.captured
+                    added.packet = segment.packet
+                    added.time_ns = segment.time_ns
+                    added.start = self._start(segment)
+                    added.covered_ns = covered_ns.get(segment.seq, added.covered_ns)
+            waiting.barrier = reorder.emitted[side]
+        state.counts.total_bytes = total
 
-    def remove(self, state: StateArrays, number: int, wait: int) -> None:
+    def remove(self, state: StateArrays, connection: ConnectionRow) -> None:
         """Drop waiting data of a connection; the total of bytes stays unchanged."""
-        total = state.counts[TOTAL_BYTES]
+        total = state.counts.total_bytes
         for side in (0, 1):
-            while state.waits[wait, WAIT_SIDE * side + FIRST] >= 0:
-                remove_first(state, wait, side)
-        free_wait(state, number)
-        state.counts[TOTAL_BYTES] = total
+            waiting = state.waits[connection.waits].sides[side]
+            while waiting.first >= 0:
+                remove_first(state, waiting)
+        free_wait(state, connection)
+        state.counts.total_bytes = total
 
-    def _segment(self, row: list[int]) -> SegmentBytes:
-        start, copied = row[START], None
+    def _segment(self, row: WaitingSegment) -> SegmentBytes:
+        start, copied = row.start, None
         if start >= CARRY_OVER_BASE:
             start -= CARRY_OVER_BASE
-            copied = self.carried[start : start + row[CAPTURED]].tobytes()
-        return SegmentBytes(
-            row[SEQ], row[END], row[CAPTURED], row[PACKET], row[TIME_NS], start, copied
-        )
+            copied = self.carried[start : start + row.captured].tobytes()
+        return SegmentBytes(row.seq, row.end, row.captured, row.packet, row.time_ns, start, copied)
 
     def _start(self, segment: SegmentBytes) -> int:
         """Return the place of a segment's bytes; bytes of earlier windows are copied again."""
         if segment.copied is None:
             return segment.start
-        at = int(self._counts[WAITING_CARRIED_BYTES])
+        at = int(self._counts["waiting_carried_bytes"])
         end = at + segment.captured
         if end > len(self.carried):
             wider: Bytes = np.empty(2 * end, np.uint8)
             wider[:at] = self.carried[:at]
             self.carried = wider
         self.carried[at:end] = np.frombuffer(segment.copied, np.uint8)
-        self._counts[WAITING_CARRIED_BYTES] = end
+        self._counts["waiting_carried_bytes"] = end
         return CARRY_OVER_BASE + at
 
 
-def _with_rows(table: Int64s, rows: int) -> Int64s:
-    larger = np.zeros((rows, table.shape[1]), np.int64)
+def _with_rows(table: RowArray, rows: int) -> RowArray:
+    larger = np.zeros(rows, table.dtype)
     larger[: len(table)] = table
     return larger

@@ -73,7 +73,7 @@ def test_a_flow_without_an_owner_keeps_its_slot() -> None:
     key: FlowKey = (0, 1, 2, 3, 4, 5, 6)
     known.begin(key, 0, 0)
     flows.put(any_network_key(key), 0)
-    flows.rows[flows.find(any_network_key(key)), 0] = -1
+    flows.set_owners([flows.find(any_network_key(key))], [-1])
     assert flows.owner(any_network_key(key)) < 0
     known.begin(key, 0, 0)
     flows.put(any_network_key(key), 2)

@@ -1,0 +1,358 @@
+"""The state of all TCP connections as rows, and the columns that the kernels read and write."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dissector.capture.columns import NEVER
+from dissector.kernel import device_function
+from dissector.kernel.arrays import I8, I32, I64, U8, I64Table
+from dissector.kernel.named_rows import NamedRow, Rows, Two
+
+NONE = -(1 << 62)
+"""Instead of a sequence number: there is none."""
+
+CARRY_OVER_BASE = 1 << 40
+"""A waiting segment's `start` of at least this is in `carried`, else in the window."""
+
+RELEASED = 0
+"""The row of the waiting segment that is being released; it waits no more."""
+
+MAX_ROWS_PER_SEGMENT = 2
+"""The most rows of `Chunks` that one in-order segment yields."""
+
+GAPS_REMEMBERED = 64
+"""How many gaps a stream remembers."""
+
+
+class EndRow(NamedRow):
+    """
+    An endpoint.
+
+    Attributes:
+        high: The high 64 bits of its address, signed.
+        low: The low 64 bits, signed.
+        port: Its port.
+    """
+
+    high: int
+    low: int
+    port: int
+
+
+class StreamRow(NamedRow):
+    """
+    The data that one side of a connection sends; sequence numbers are unwrapped beyond 2^32.
+
+    Attributes:
+        next: The next byte to release; `NONE` while the begin is not known.
+        first: The first byte: right after the SYN, if `has_isn`; `NONE` as `next`.
+        acked: The other side's last acknowledgement number; `NONE` without any.
+        acked_ns: The time of that acknowledgement.
+        acked_packet: Its packet.
+        packets: As in `Side`.
+        bytes: As in `Side`.
+        data_ns: The time of the newest released data.
+        resent: Number of retransmitted segments since that acknowledgement.
+        has_isn: Whether its initial sequence number is known.
+        finished: Whether its FIN, the number before `next`, has been passed.
+        losses: The row of its loss counters, which few streams need; 0: none.
+    """
+
+    next: int
+    first: int
+    acked: int
+    acked_ns: int
+    acked_packet: int
+    packets: int
+    bytes: int
+    data_ns: int
+    resent: int
+    has_isn: bool
+    finished: bool
+    losses: int
+
+
+class ConnectionRow(NamedRow):
+    """
+    A connection.
+
+    It exists only as its row, and the segments that wait behind its holes as rows of a pool. It is
+    *live*, materialised as a Python object, while it has state that these can't hold.
+
+    Attributes:
+        ends: The endpoints of sides 0 and 1.
+        network: Index into `Layers.networks`.
+        first_packet: Its first packet.
+        first_ns: The time of that packet.
+        last_ns: The highest time of its packets.
+        ended: How it ended, an index into `END_REASONS`.
+        is_live: Whether an object represents it; the row is out of date.
+        oriented: Whether a handshake showed its opener.
+        syn_seen: Whether its SYN or SYN/ACK was seen.
+        waits: The row of the data waiting behind its holes; 0 without any.
+        streams: What the two sides send.
+    """
+
+    ends: Two[EndRow]
+    network: int
+    first_packet: int
+    first_ns: int
+    last_ns: int
+    ended: int
+    is_live: bool
+    oriented: bool
+    syn_seen: bool
+    waits: int
+    streams: Two[StreamRow]
+
+
+class LossRow(NamedRow):
+    """
+    Counters of what a stream lost or repeated, named as in `Side`, and its newest gaps.
+
+    Attributes:
+        retransmitted_segments: As in `Side`.
+        retransmitted_bytes: As in `Side`.
+        gaps: As in `Side`.
+        gap_bytes: As in `Side`.
+        cut_bytes: As in `Side`.
+        late_bytes: As in `Side`.
+        newest_gap: The row of the newest gap that it remembers; 0: none.
+        remembered: Number of gaps that it remembers, at most `GAPS_REMEMBERED`.
+    """
+
+    retransmitted_segments: int
+    retransmitted_bytes: int
+    gaps: int
+    gap_bytes: int
+    cut_bytes: int
+    late_bytes: int
+    newest_gap: int
+    remembered: int
+
+
+class GapRow(NamedRow):
+    """
+    A gap that a stream remembers.
+
+    Attributes:
+        start: Its first sequence number.
+        end: The sequence number after it.
+        following: The next newer gap of the stream; of the newest, the oldest. Of a free row, the
+            next free one; 0: none.
+    """
+
+    start: int
+    end: int
+    following: int
+
+
+class WaitingSide(NamedRow):
+    """
+    The waiting segments of one side: a list by sequence number, and one by arrival.
+
+    Attributes:
+        first: The first by sequence number; -1 without any.
+        last: The last by sequence number; -1 without any.
+        oldest: The first by arrival; -1 without any.
+        newest: The last by arrival; -1 without any.
+        bytes: Number of their bytes.
+        segments: Number of them.
+        unacked: The first by sequence number that begins behind the newest acknowledgement; -1
+            without any.
+        barrier: The barrier in the newest row of `Chunks`.
+    """
+
+    first: int
+    last: int
+    oldest: int
+    newest: int
+    bytes: int
+    segments: int
+    unacked: int
+    barrier: int
+
+
+class WaitRow(NamedRow):
+    """
+    The waiting segments of a connection.
+
+    Attributes:
+        sides: Of each side.
+        next_free: Of a free row, the next free one; 0: none.
+    """
+
+    sides: Two[WaitingSide]
+    next_free: int
+
+
+class WaitingSegment(NamedRow):
+    """
+    Bytes of a segment that wait, which no earlier one carried.
+
+    Attributes:
+        after: The next one by sequence number; -1: none. Of a free row, the next free one.
+        before: The previous one by sequence number; -1: none.
+        later: The next one by arrival; -1: none.
+        earlier: The previous one by arrival; -1: none.
+        seq: The first sequence number.
+        end: The sequence number after them.
+        captured: Number of captured bytes; 0 of a free row.
+        packet: The packet that carried them.
+        time_ns: Its capture time.
+        start: The place of the bytes, see `CARRY_OVER_BASE`.
+        covered_ns: The time of the acknowledgement that first covered all before them; `NEVER`:
+            none has.
+    """
+
+    after: int
+    before: int
+    later: int
+    earlier: int
+    seq: int
+    end: int
+    captured: int
+    packet: int
+    time_ns: int
+    start: int
+    covered_ns: int
+
+
+class Counts(NamedRow):
+    """
+    Counters and limits that kernels and objects share.
+
+    The first rows of waits, gaps and loss counters are never used, so that 0 means none.
+
+    Attributes:
+        rows: Rows of `Chunks` that are written.
+        connections: Number of connections.
+        flows: Number of flows.
+        owner: The owner of the flow of the segment that stopped the kernel; -1 without one.
+        needed_rows: Rows of `Chunks` that the kernel lacked; 0 if it did not stop for lack of room.
+        carried_bytes: Bytes in the carry-over buffer of `Chunks`.
+        waiting_carried_bytes: Bytes of waiting segments of earlier windows; that buffer has room
+            for all of them besides.
+        free_wait: The first free row of waits; 0: none.
+        waits_used: Rows of waits that are, or have been, used.
+        free_segment: The first free row of waiting segments; -1: none.
+        segments_used: Rows of waiting segments that are, or have been, used.
+        segments_live: Number of waiting segments.
+        total_bytes: Bytes that wait on all connections together.
+        forced_gaps: Number of holes that became gaps early, because of the limit.
+        loss_rows: Number of rows of loss counters.
+        free_gap: The first free row of gaps; 0: none.
+        gap_rows: Rows of gaps that are, or have been, used.
+        max_total_bytes: The limit of `total_bytes`.
+    """
+
+    rows: int
+    connections: int
+    flows: int
+    owner: int
+    needed_rows: int
+    carried_bytes: int
+    waiting_carried_bytes: int
+    free_wait: int
+    waits_used: int
+    free_segment: int
+    segments_used: int
+    segments_live: int
+    total_bytes: int
+    forced_gaps: int
+    loss_rows: int
+    free_gap: int
+    gap_rows: int
+    max_total_bytes: int
+
+
+class SegmentArrays(NamedTuple):
+    """The columns of `Segments` that matter; addresses are signed."""
+
+    network: I32
+    source: I64Table
+    source_port: I32
+    target: I64Table
+    target_port: I32
+    packet: I64
+    time_ns: I64
+    seq: I64
+    ack: I64
+    flags: I32
+    start: I64
+    length: I64
+    captured: I64
+
+
+class FlowArrays(NamedTuple):
+    """
+    The hash table of flows, see `FlowTable`.
+
+    Attributes:
+        owner: Twice the number of each flow's connection, plus the side that sends.
+        network: The network of each flow.
+        slots: A flow's number plus one at the slot of its hash or the next free one; 0 if free.
+        secret: The secret of the hash.
+    """
+
+    owner: I32
+    network: I32
+    slots: I32
+    secret: I64
+
+
+class StateArrays(NamedTuple):
+    """
+    The state of all connections.
+
+    Attributes:
+        connections: All, by number.
+        losses: Loss counters of streams.
+        gaps: Recent gaps of streams.
+        waits: Waiting data of connections.
+        waiting: The waiting segments.
+        carried: Bytes of segments of earlier windows.
+        counts: The counters of all.
+    """
+
+    connections: Rows[ConnectionRow]
+    losses: Rows[LossRow]
+    gaps: Rows[GapRow]
+    waits: Rows[WaitRow]
+    waiting: Rows[WaitingSegment]
+    carried: U8
+    counts: Counts
+
+
+class ChunkArrays(NamedTuple):
+    """The columns of `Chunks` that are written; there is room for more rows, and more bytes."""
+
+    connection: I64
+    start: I64
+    length: I64
+    packet: I64
+    time_ns: I64
+    release: I64
+    side: I8
+    kind: I8
+    origin: I8
+    barrier: I64Table
+    carry_over: U8
+
+
+@device_function
+def clear_stream(stream: StreamRow) -> None:
+    """Initialise the row of a stream."""
+    stream.next = stream.first = stream.acked = NONE
+    stream.acked_ns = stream.acked_packet = stream.packets = stream.bytes = 0
+    stream.data_ns = stream.resent = stream.losses = 0
+    stream.has_isn = stream.finished = False
+
+
+@device_function
+def clear_waiting_side(side: WaitingSide) -> None:
+    """Initialise a side without waiting segments."""
+    side.first = side.last = side.oldest = side.newest = side.unacked = -1
+    side.bytes = side.segments = 0
+    side.barrier = NEVER

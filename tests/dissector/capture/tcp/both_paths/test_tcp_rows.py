@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+
+from dissector.capture.columns import NEVER
+from dissector.capture.tcp.both_paths import tcp_rows
+from dissector.capture.tcp.connections import Side
+from dissector.kernel.named_rows import NamedRow, dtype_of, row_of
+
+
+def test_loss_counters_have_the_names_of_sides() -> None:
+    names = [*get_type_hints(tcp_rows.StreamRow), *get_type_hints(tcp_rows.LossRow)]
+    assert {field.name for field in fields(Side)} <= set(names)
+
+
+@pytest.mark.parametrize("row", NamedRow.__subclasses__(), ids=lambda row: str(row.__name__))
+def test_each_field_is_explained(row: type[NamedRow]) -> None:
+    explained = [line.split(":")[0].strip() for line in (row.__doc__ or "").splitlines()]
+    assert row.__module__ != tcp_rows.__name__ or set(get_type_hints(row)) <= set(explained)
+
+
+def test_all_fields_are_initialised() -> None:
+    stream = np.full((), 7, np.int64).repeat(12).view(dtype_of(tcp_rows.StreamRow)).reshape(())
+    tcp_rows.clear_stream(row_of(stream, tcp_rows.StreamRow))
+    unset = {"next", "first", "acked"}
+    assert all(
+        stream[name] == (tcp_rows.NONE if name in unset else 0) for name in stream.dtype.names or ()
+    )
+    side = np.full((), 7, np.int64).repeat(8).view(dtype_of(tcp_rows.WaitingSide)).reshape(())
+    tcp_rows.clear_waiting_side(row_of(side, tcp_rows.WaitingSide))
+    assert side.tolist() == (-1, -1, -1, -1, 0, 0, -1, NEVER)
