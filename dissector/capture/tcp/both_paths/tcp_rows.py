@@ -48,6 +48,7 @@ class StreamRow(NamedRow):
         next: The next byte to release; `NONE` while the begin is not known.
         first: The first byte: right after the SYN, if `has_isn`; `NONE` as `next`.
         acked: The other side's last acknowledgement number; `NONE` without any.
+        first_acked: The first one.
         acked_ns: The time of that acknowledgement.
         acked_packet: Its packet.
         packets: As in `Side`.
@@ -62,6 +63,7 @@ class StreamRow(NamedRow):
     next: int
     first: int
     acked: int
+    first_acked: int
     acked_ns: int
     acked_packet: int
     packets: int
@@ -344,7 +346,7 @@ class ChunkArrays(NamedTuple):
 @device_function
 def clear_stream(stream: StreamRow) -> None:
     """Initialise the row of a stream."""
-    stream.next = stream.first = stream.acked = NONE
+    stream.next = stream.first = stream.acked = stream.first_acked = NONE
     stream.acked_ns = stream.acked_packet = stream.packets = stream.bytes = 0
     stream.data_ns = stream.resent = stream.losses = 0
     stream.has_isn = stream.finished = False

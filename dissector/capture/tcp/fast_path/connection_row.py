@@ -98,9 +98,9 @@ def acknowledge(stream: StreamRow, ack: int, packet: int, time_ns: int) -> None:
         advance = ((ack - stream.next + _HALF) & SEQ_MASK) - _HALF
         if advance < -FAR_BYTES or advance > FAR_BYTES:
             return
-        stream.acked = stream.next + advance
+        stream.acked = stream.first_acked = stream.next + advance
     else:
-        stream.acked = ack + _FULL
+        stream.acked = stream.first_acked = ack + _FULL
     stream.acked_ns = time_ns
     stream.acked_packet = packet
     stream.resent = 0

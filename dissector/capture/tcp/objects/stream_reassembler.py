@@ -42,6 +42,7 @@ class Stream:
         first: The sequence number of the anchor.
         isn: The sequence number of its SYN, if known.
         acked: The other side's last acknowledgement number; None if none was captured.
+        first_acked: The first one.
         acked_ns: The time of that acknowledgement.
         acked_packet: The packet of that acknowledgement.
         data_ns: The time of the newest released data.
@@ -64,6 +65,7 @@ class Stream:
         "fin",
         "finished",
         "first",
+        "first_acked",
         "isn",
         "losses",
         "next",
@@ -78,6 +80,7 @@ class Stream:
         self.first: int | None = None
         self.isn: int | None = None
         self.acked: int | None = None
+        self.first_acked: int | None = None
         self.fin: int | None = None
         self.finished = False
         self.buffer: ReorderBuffer | None = None
@@ -154,6 +157,8 @@ class Stream:
                 return
         elif self.next is not None and not is_near(number, self.next):
             return
+        else:
+            self.first_acked = number
         self.acked = number
         self.acked_ns = time_ns
         self.acked_packet = packet

@@ -161,9 +161,9 @@ class ConnectionTable(Sequence[Connection]):
         return np.where(known == NONE, -1, known & SEQ_MASK)
 
     def missing_sides(self, numbers: Int64s) -> Int8s:
-        """Return the side of which no packet was captured, though the other acknowledged it; -1."""
+        """Return the side without a packet whose data the other acknowledged meanwhile; -1."""
         streams = self._streams(numbers)
-        is_missing = (streams["packets"] == 0) & (streams["acked"] != NONE)
+        is_missing = (streams["packets"] == 0) & (streams["acked"] > streams["first_acked"])
         return np.where(is_missing.any(axis=1), is_missing[:, 1], -1).astype(np.int8)
 
     def _streams(self, numbers: Int64s) -> RowArray:
@@ -296,7 +296,8 @@ class ConnectionTable(Sequence[Connection]):
         if side.next != NONE:
             stream.next, stream.first = side.next, side.first
         if side.acked != NONE:
-            stream.acked, stream.acked_ns = side.acked, side.acked_ns
+            stream.acked, stream.first_acked = side.acked, side.first_acked
+            stream.acked_ns = side.acked_ns
             stream.acked_packet = side.acked_packet
         stream.data_ns, stream.resent = side.data_ns, side.resent
         if side.has_isn:
@@ -318,6 +319,7 @@ class ConnectionTable(Sequence[Connection]):
         row.next = NONE if stream.next is None else stream.next
         row.first = NONE if stream.first is None else stream.first
         row.acked = NONE if stream.acked is None else stream.acked
+        row.first_acked = NONE if stream.first_acked is None else stream.first_acked
         row.acked_ns, row.acked_packet = stream.acked_ns, stream.acked_packet
         row.packets, row.bytes = stream.side.packets, stream.side.bytes
         row.data_ns, row.resent = stream.data_ns, stream.resent
