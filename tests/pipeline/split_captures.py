@@ -26,7 +26,8 @@ def imperfect_packets(
     for number in range(connections):
         hosts = (f"10.0.0.{1 + number % 2}", f"10.0.1.{number % 3}")
         vlan = order.choice([None, None, 5])
-        connection = wire.connect(port + number // 2, hosts=hosts, vlan=vlan)
+        isn = 1000 + ((16 * seed + number) << 22) % 2**32, 2**32 - 500
+        connection = wire.connect(port + number // 2, hosts=hosts, vlan=vlan, isn=isn)
         open_connections.append(connection.syn() if order.random() < 0.6 else connection)
     for number in range(rounds * connections):
         place = order.randrange(connections)
