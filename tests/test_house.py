@@ -128,10 +128,10 @@ def test_public_names_are_documented() -> None:
 
 
 def test_imports_go_one_way() -> None:
-    """Also between files, including those for types and inside functions."""
+    """Also between files: imports for types, inside functions, and by name."""
     names = {name_of(module): ROOT / module for module in MODULES}
     graph = {
-        name: {found for found in imports_of(path) if found in names}
+        name: {found for found in imports_of(path) if found in names} - {name}
         for name, path in names.items()
     }
     try:
@@ -145,12 +145,32 @@ def name_of(module: Path) -> str:
 
 
 def imports_of(path: Path) -> Iterator[str]:
+    """Yield what a file imports, and each text in it that may name a module to import."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{each.name}" for each in node.names)
         elif isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'html = import_module("dissector.view.text.notebook").message_html(self)',
+        'html = importlib.import_module("dissector.view.text.notebook")',
+        '__import__("dissector.view.text.notebook")',
+        'PLACES = {"notebook": "dissector.view.text.notebook"}',
+        "from dissector.view.text import notebook",
+        "def html():\n    import dissector.view.text.notebook",
+    ],
+)
+def test_imports_by_name_are_found(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(f"{line}\n")
+    assert "dissector.view.text.notebook" in imports_of(path)
 
 
 def test_files_are_short() -> None:

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 
 from conform.registry.rank import Rank, Severity, rank_of
 from conform.registry.rule import Rule, Side
 from dissector.errors import bug_location
+from dissector.notebook_forms import notebook_form
 
 MAX_FINDINGS_PER_KIND = 3
 """Number of equal findings that are retained in full."""
@@ -287,12 +287,7 @@ class Verdict:
         return f"<Verdict {'passed' if self.passed else 'failed'}: {self}>"
 
     def _repr_html_(self) -> str:
-        # By their names: the writers of reports are above this room, and only notebooks need them
-        # here.
-        html = import_module("conform.report.verdict_html")
-        notebook = import_module("dissector.view.text.notebook")
-        page: str = notebook.page_html("Verdict", html.html_lines(self, ", ".join(self.captures)))
-        return page
+        return notebook_form(self)
 
     def causes(self) -> list[Cause]:
         """Return the kinds of findings in their order, grouped by cause."""

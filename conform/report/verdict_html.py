@@ -15,7 +15,9 @@ from conform.report.verdict_text import (
     side_text,
     summary_line,
 )
+from dissector.notebook_forms import register_form
 from dissector.view.text.escape import escaped
+from dissector.view.text.notebook import page_html
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --error: #c0392b; --warning: #b7791f;
@@ -97,3 +99,10 @@ def _rule_rows(verdict: Verdict) -> Iterator[str]:
 
 def _escape_text(text: str) -> str:
     return escape(escaped(text))
+
+
+def _notebook_html(verdict: Verdict) -> str:
+    return page_html("Verdict", html_lines(verdict, ", ".join(verdict.captures)))
+
+
+register_form(Verdict, _notebook_html)

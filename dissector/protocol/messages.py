@@ -12,11 +12,11 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from dissector.errors import DecodeError, Problem
+from dissector.notebook_forms import notebook_form
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api, api_name, source_of
 from dissector.protocol.context import current, per_schemas, using
@@ -98,9 +98,7 @@ class Message:
         return f"<Message {name}{number}{client}, {self.size:,} bytes{problems}>"
 
     def _repr_html_(self) -> str:
-        # By its name: the views are above the protocol, and only notebooks need this one.
-        html: str = import_module("dissector.view.text.notebook").message_html(self)
-        return html
+        return notebook_form(self)
 
     @property
     def api(self) -> str | None:

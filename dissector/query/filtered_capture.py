@@ -14,6 +14,7 @@ from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import polars_tables
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
 from dissector.query.selection import Selection
+from dissector.view.text.notebook import facts_html
 
 if TYPE_CHECKING:
     import polars
@@ -56,8 +57,6 @@ class Capture(UnfilteredCapture):
 
     def _repr_html_(self) -> str:
         """Return properties known without reading the capture, and the totals of the last pass."""
-        from dissector.view.text.notebook import facts_html
-
         facts: dict[str, object] = {
             "files": [f"{name}{_size_text(name)}" for name in self.paths],
             "filter": self.filter,

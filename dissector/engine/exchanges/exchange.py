@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from dissector.engine.tables.exchange_table import (
     Frames,
 )
 from dissector.errors import Problem
+from dissector.notebook_forms import notebook_form
 from dissector.protocol.apis import api_name
 from dissector.protocol.context import current, using
 from dissector.protocol.facts import Facts, collect
@@ -113,9 +113,7 @@ class Exchange:
         )
 
     def _repr_html_(self) -> str:
-        # By its name: the views are above the engine, and only notebooks need this one.
-        html: str = import_module("dissector.view.text.notebook").exchange_html(self)
-        return html
+        return notebook_form(self)
 
     @cached_property
     def request(self) -> Message | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.notebook_forms import register_form
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
+from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
-
-if TYPE_CHECKING:
-    from dissector.engine.exchanges.exchange import Exchange
-    from dissector.protocol.messages import Message
 
 MAX_TREE_LINES = 400
 """Lines of a message's tree that are shown."""
@@ -83,3 +82,7 @@ def _value_html(value: object) -> str:
     if isinstance(value, list | tuple):
         return "<br>".join(map(html_text, value))
     return html_text(f"{value:,}" if type(value) is int and abs(value) < 10**15 else value)
+
+
+register_form(Message, message_html)
+register_form(Exchange, exchange_html)
