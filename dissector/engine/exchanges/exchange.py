@@ -362,7 +362,8 @@ class Exchange:
 
     def _in_context(self, message: Message) -> Message:
         """Tell a message what the capture knows that decides about secrets in it."""
-        message.known_secrets, message.topic_name = self.known_secrets, self.known_topic
+        # Not `self.known_topic`: a cycle of references would keep the whole window for long.
+        message.known_secrets, message.topic_name = self.known_secrets, self._names.find_name
         return message
 
     def _broken_off(self, message: int) -> str:

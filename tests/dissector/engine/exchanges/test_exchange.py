@@ -7,6 +7,7 @@ import re
 import weakref
 from io import BytesIO
 from pathlib import Path
+from uuid import UUID
 
 from dissector import Capture, Options
 from dissector.engine.correlation.objects.exchange_rows import (
@@ -139,6 +140,23 @@ def test_retained_exchanges_have_their_own_bytes() -> None:
     gc.collect()
     assert (window[0](), window[1]()) == (None, None)
     assert kept.request.frame == REQUEST.data
+
+
+def test_a_decoded_exchange_holds_its_window_in_no_cycle() -> None:
+    """Windows of a capture would wait for the next search for cycles of references."""
+
+    def decoded_window() -> weakref.ref[object]:
+        table = to_exchange_table([ExchangeRow(2, ANSWERED, 1, REQUEST, RESPONSE)])
+        it = Exchange(table, 0, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
+        for message in it.messages:
+            message.topic_name(UUID(int=1))
+        return weakref.ref(table.data)
+
+    gc.disable()
+    try:
+        assert decoded_window()() is None
+    finally:
+        gc.enable()
 
 
 def test_names_on_standard_input_do_not_depend_on_windows() -> None:
