@@ -193,10 +193,21 @@ _PER_ROW: Mapping[type[Any], Sequence[str]] = {
 
 
 def select_rows(columns: Columns, rows: slice | Ints) -> Columns:
-    """Return some rows of columns; for a slice, without copying."""
+    """
+    Return some rows of columns; for a slice, without copying.
+
+    Columns that share codes still share them.
+    """
+    selected: dict[int, Any] = {}
+
+    def of(array: Any) -> Any:
+        if id(array) not in selected:
+            selected[id(array)] = array[rows]
+        return selected[id(array)]
+
     return {
         name: replace(
-            column, **{array: getattr(column, array)[rows] for array in _PER_ROW[type(column)]}
+            column, **{array: of(getattr(column, array)) for array in _PER_ROW[type(column)]}
         )
         for name, column in columns.items()
     }
@@ -221,27 +232,6 @@ def distinct(values: Ints) -> tuple[Ints, Ints]:
     found = np.flatnonzero(index_of)
     index_of[found] = np.arange(len(found))
     return index_of[from_lowest], found + lowest
-
-
-def slice_columns(columns: Columns, rows: slice) -> dict[str, Column]:
-    """Return successive rows; columns that share codes still share them."""
-    codes: dict[int, Ints] = {}
-    return {name: _part(column, rows, codes) for name, column in columns.items()}
-
-
-def _part(column: Column, rows: slice, codes: dict[int, Ints]) -> Column:
-    match column:
-        case Coded():
-            part = codes.setdefault(id(column.codes), column.codes[rows])
-            return Coded(part, column.values)
-        case Integers():
-            return Integers(column.values[rows])
-        case Milliseconds():
-            return Milliseconds(column.values_ns[rows])
-        case Slices():
-            return replace(column, start=column.start[rows], length=column.length[rows])
-        case Headers():
-            return replace(column, first=column.first[rows], count=column.count[rows])
 
 
 def with_capacity(table: NDArray[Any], count: int) -> NDArray[Any]:

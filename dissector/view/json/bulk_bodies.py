@@ -22,7 +22,7 @@ from dissector.engine.records.checksum import SMALL_BYTES
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_decoder import check_records
 from dissector.engine.records.record_locator import RecordFields, locate_records
-from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, slice_columns
+from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, select_rows
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.kernel.arrays import Buffers
 from dissector.protocol.api import Kind
@@ -69,7 +69,7 @@ def with_bodies(
             first = bodies.row
             texts = bodies.write(until, arena)
             if bodies.row > first:
-                yield {**slice_columns(columns, slice(first, bodies.row)), **texts}
+                yield {**select_rows(columns, slice(first, bodies.row)), **texts}
 
 
 class _WindowBatches:

@@ -7,9 +7,9 @@ kernel assembles the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,20 +38,20 @@ BLOCK_ROWS = 8192
 OUT_BYTES = 1 << 20
 """Size of the output buffer; it grows if a single row needs more."""
 
-_NO_OVERRIDES: Mapping[int, str] = {}
+Text: TypeAlias = bytes | memoryview
+"""Lines as UTF-8, with line ends; a memoryview is overwritten when the next text is requested."""
+
+Inserted: TypeAlias = Sequence[tuple[int, Iterable[Text]]]
+"""Texts of other rows, each with the row in columns before which they are written; in order."""
 
 
-def ndjson_rows(
-    columns: Columns, overrides: Mapping[int, str] = _NO_OVERRIDES
-) -> Iterator[memoryview]:
+def ndjson_rows(columns: Columns, inserted: Inserted = ()) -> Iterator[Text]:
     """
-    Yield the lines of `ndjson_lines`, with line ends, as UTF-8, many at a time.
-
-    Each yielded value is overwritten by the next one.
+    Yield the lines of `ndjson_lines`, with line ends, many at a time.
 
     Args:
         columns: The rows.
-        overrides: Lines, without line ends, that replace some rows.
+        inserted: Lines of other rows between them.
     """
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
@@ -68,19 +68,17 @@ def ndjson_rows(
         )
         for at, (name, column) in enumerate(columns.items())
     ]
-    return render_rows(items, "}\n", {row: line[:-1] for row, line in overrides.items()})
+    return render_rows(items, "}\n", inserted)
 
 
-def csv_rows(
-    columns: Columns, names: Sequence[str], overrides: Mapping[int, str] = _NO_OVERRIDES
-) -> Iterator[memoryview]:
+def csv_rows(columns: Columns, names: Sequence[str], inserted: Inserted = ()) -> Iterator[Text]:
     """
     Yield the lines of `csv_lines` without the header, in the same way as `ndjson_rows`.
 
     Args:
         columns: The rows; bytes of records are written as by `record_text`.
         names: The columns to write.
-        overrides: See `ndjson_rows`.
+        inserted: See `ndjson_rows`.
     """
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
@@ -93,10 +91,10 @@ def csv_rows(
         if isinstance(column, Headers):
             column = _header_texts(column)
         items.append(RowItem("," if at else "", column, _item_kind(column, kinds), _csv_value))
-    return render_rows(items, "\r\n", overrides)
+    return render_rows(items, "\r\n", inserted)
 
 
-def table_rows(columns: Columns, table: Table) -> Iterator[memoryview]:
+def table_rows(columns: Columns, table: Table) -> Iterator[Text]:
     """
     Yield the lines of a text table, as `ndjson_rows` does.
 
@@ -147,62 +145,73 @@ def _csv_value(value: Any) -> str:
 def render_rows(
     items: Sequence[RowItem],
     row_end: str,
-    overrides: Mapping[int, str] = _NO_OVERRIDES,
+    inserted: Inserted = (),
     *,
     strip_spaces: bool = False,
-) -> Iterator[memoryview]:
+) -> Iterator[Text]:
     """
     Yield the text of rows, many at a time.
-
-    Each yielded value is overwritten by the next one.
 
     Args:
         items: The items of every row.
         row_end: The end of every row.
-        overrides: Texts that replace all items of some rows.
+        inserted: Texts between them.
         strip_spaces: Whether spaces before the row end are stripped.
     """
-    pool = FragmentPool(loop.SHARED_FRAGMENTS)
-    row_end_fragment = pool.add([row_end])
-    item_cells = lay_out(items, pool, overrides)
-    texts, offsets = pool.arrays()
-    slices, headers = _buffers(items), _headers(items)
-    bytes_of_window = slices.data, slices.carry_over, slices.arena
-    buffers = Buffers._make(bytes_of_window)
-    places = np.cumsum([0, *(len(each.cells) for each in item_cells)])
-    total = len(items[0].column)
-    out = np.empty(OUT_BYTES, np.uint8)
-    used = np.zeros(1, np.int64)
-    constants = [
-        np.array(values, np.int64)
-        for values in (
-            [each.kind for each in item_cells],
-            places[:-1],
-            [each.prefix for each in item_cells],
-            [each.width for each in item_cells],
-        )
-    ]
-    for begin in range(0, total, BLOCK_ROWS):
-        cells = _cell_block(
-            item_cells, int(places[-1]), slice(begin, min(begin + BLOCK_ROWS, total))
-        )
+    writer = _RowWriter(items, row_end, strip_spaces=strip_spaces)
+    begin = 0
+    for end, between in (*inserted, (len(items[0].column), ())):
+        for first in range(begin, end, BLOCK_ROWS):
+            yield from writer.texts(slice(first, min(first + BLOCK_ROWS, end)))
+        yield from between
+        begin = end
+
+
+class _RowWriter:
+    """Writes rows that are laid out once."""
+
+    def __init__(self, items: Sequence[RowItem], row_end: str, *, strip_spaces: bool) -> None:
+        pool = FragmentPool(loop.SHARED_FRAGMENTS)
+        self._row_end = pool.add([row_end])
+        self._strips = int(strip_spaces)
+        self._items = lay_out(items, pool)
+        self._fragments = pool.arrays()
+        slices = _buffers(items)
+        self._buffers = Buffers._make((slices.data, slices.carry_over, slices.arena))
+        self._headers = _headers(items)
+        places = np.cumsum([0, *(len(each.cells) for each in self._items)])
+        self._width = int(places[-1])
+        self._constants = [
+            np.array(values, np.int64)
+            for values in (
+                [each.kind for each in self._items],
+                places[:-1],
+                [each.prefix for each in self._items],
+                [each.width for each in self._items],
+            )
+        ]
+        self._out = np.empty(OUT_BYTES, np.uint8)
+
+    def texts(self, rows: slice) -> Iterator[Text]:
+        """Yield the text of some rows."""
+        cells = _cell_block(self._items, self._width, rows)
+        used = np.zeros(1, np.int64)
         row = 0
         while row < len(cells):
-            rows = RowArrays._make((*constants, cells, headers))
-            text = texts, offsets, UNSAFE, out
+            text = *self._fragments, UNSAFE, self._out
             next_row = loop.write_rows(
-                rows,
-                buffers,
+                RowArrays._make((*self._constants, cells, self._headers)),
+                self._buffers,
                 TextArrays._make(text),
-                row_end_fragment,
-                int(strip_spaces),
+                self._row_end,
+                self._strips,
                 row,
                 used,
             )
             if next_row == row:
-                out = np.empty(2 * len(out), np.uint8)
+                self._out = np.empty(2 * len(self._out), np.uint8)
             else:
-                yield out.data[: int(used[0])]
+                yield self._out.data[: int(used[0])]
             row = next_row
 
 

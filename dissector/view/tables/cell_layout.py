@@ -7,7 +7,7 @@ kernel can't render like Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -89,9 +89,7 @@ class FragmentPool:
         return np.frombuffer(b"".join(self._texts), np.uint8), offsets
 
 
-def lay_out(
-    items: Sequence[RowItem], pool: FragmentPool, overrides: Mapping[int, str]
-) -> list[ItemCells]:
+def lay_out(items: Sequence[RowItem], pool: FragmentPool) -> list[ItemCells]:
     """Lay items out for the kernel; adjacent items with the same codes are merged."""
     item_cells: list[ItemCells] = []
     for codes, group in groupby(items, _codes_identity):
@@ -99,13 +97,6 @@ def lay_out(
             item_cells += [_lay_out_one(item, pool) for item in group]
         else:
             item_cells.append(_lay_out_coded(list(group), pool))
-    if overrides:
-        rows = np.fromiter(overrides, np.int64)
-        empty = loop.FIRST_FRAGMENT + pool.add(["", *overrides.values()])
-        for at, each in enumerate(item_cells):
-            cells = each.cells[0].copy()
-            cells[rows] = empty if at else empty + 1 + np.arange(len(rows))
-            each.cells[0] = cells
     return item_cells
 
 

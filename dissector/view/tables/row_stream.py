@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TypeAlias
 
 from dissector.engine.reading.prefetch import map_in_threads
 from dissector.engine.tables.column_types import Columns, row_count
-from dissector.engine.tables.polars_tables import RowBatch, TablePart, iter_rows, split_mixed
-from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
+from dissector.engine.tables.polars_tables import (
+    MixedRows,
+    RowBatch,
+    TablePart,
+    iter_rows,
+    split_mixed,
+)
+from dissector.view.tables.bulk_rows import Inserted, Text, csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_formats import (
     SAMPLE_ROWS,
@@ -23,9 +28,6 @@ from dissector.view.tables.row_formats import (
     csv_lines,
     ndjson_lines,
 )
-
-Text: TypeAlias = bytes | memoryview
-"""Lines as UTF-8, with line ends; a memoryview is overwritten when the next text is requested."""
 
 LIVE_HEADER_LINES = 40
 """Number of lines of a live table between headers."""
@@ -47,7 +49,7 @@ def csv_text(parts: Iterable[TablePart], columns: Sequence[str], jobs: int = 1) 
     """
     rows = _write_parts(
         parts,
-        lambda part: csv_rows(part, columns),
+        lambda part, inserted: csv_rows(part, columns, inserted),
         lambda part: _with_ends((csv_line(row, columns) for row in part), "\r\n"),
         jobs,
     )
@@ -59,7 +61,7 @@ def csv_text(parts: Iterable[TablePart], columns: Sequence[str], jobs: int = 1) 
 
 def _write_parts(
     parts: Iterable[TablePart],
-    write_columns: Callable[[Columns], Iterator[Text]],
+    write_columns: Callable[[Columns, Inserted], Iterator[Text]],
     write_rows: Callable[[Iterable[Row]], Iterator[Text]],
     jobs: int,
 ) -> Iterator[Text]:
@@ -68,29 +70,31 @@ def _write_parts(
 
     Args:
         parts: With several jobs, columns must stay valid when the next parts are requested.
-        write_columns: Writes columns.
+        write_columns: Writes columns, and texts of rows between them.
         write_rows: Writes rows.
         jobs: Maximum number of columns that are written concurrently.
     """
 
-    def as_texts(part: Columns | Text) -> list[Text]:
-        return (
-            [bytes(text) for text in write_columns(part)] if isinstance(part, Mapping) else [part]
-        )
+    def texts_of(part: tuple[Columns, Inserted] | Text) -> Iterable[Text]:
+        return write_columns(*part) if isinstance(part, tuple) else (part,)
 
-    def in_order() -> Iterator[Columns | Text]:
-        for part in split_mixed(parts):
-            if isinstance(part, Mapping):
-                yield part
+    def in_order() -> Iterator[tuple[Columns, Inserted] | Text]:
+        for part in parts:
+            if isinstance(part, MixedRows):
+                others = map(write_rows, part.inserted)
+                yield part.columns, list(zip(part.positions, others, strict=True))
+            elif isinstance(part, Mapping):
+                yield part, ()
             else:
                 yield from write_rows(part)
 
     if jobs <= 1:
-        for part in in_order():
-            yield from write_columns(part) if isinstance(part, Mapping) else [part]
+        yield from chain.from_iterable(map(texts_of, in_order()))
     else:
         writers = min(jobs, MAX_WRITERS)
-        texts = map_in_threads(in_order(), as_texts, writers, writers)
+        texts = map_in_threads(
+            in_order(), lambda part: list(map(bytes, texts_of(part))), writers, writers
+        )
         yield from chain.from_iterable(texts)
 
 

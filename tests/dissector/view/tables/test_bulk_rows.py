@@ -87,17 +87,21 @@ def test_lengths_of_time(ns: int) -> None:
 
 
 @settings(max_examples=examples(50))
-@given(any_columns(records=True, max_rows=3), st.sets(st.integers(0, 2)))
-def test_replaced_lines(columns: Columns, rows: set[int]) -> None:
-    rows &= set(range(len(rows_of(columns))))
-    lines = list(ndjson_lines(map(record_json, rows_of(columns))))
-    other = {row: f'{{"other": "é{row}"}}' for row in rows}
-    expected = [other.get(row, line) for row, line in enumerate(lines)]
-    assert written(ndjson_rows, columns, other) == with_line_ends(expected, "\n")
-    cells = {row: f"é,{row}" for row in rows}
-    lines = list(csv_lines(map(record_text, rows_of(columns)), list(columns)))[1:]
-    expected = [cells.get(row, line) for row, line in enumerate(lines)]
-    assert written(csv_rows, columns, list(columns), cells) == with_line_ends(expected, "\r\n")
+@given(any_columns(records=True, max_rows=3), st.sets(st.integers(0, 3)))
+def test_inserted_lines(columns: Columns, positions: set[int]) -> None:
+    rows = rows_of(columns)
+    positions = {min(each, len(rows)) for each in positions}
+
+    def expected(lines: list[str], other: str) -> list[str]:
+        pieces = [[other] * (at in positions) + lines[at : at + 1] for at in range(len(lines) + 1)]
+        return [line for piece in pieces for line in piece]
+
+    lines = expected(list(ndjson_lines(map(record_json, rows))), '{"other": "é"}')
+    inserted = [(at, ['{"other": "é"}\n'.encode()]) for at in sorted(positions)]
+    assert written(ndjson_rows, columns, inserted) == with_line_ends(lines, "\n")
+    lines = expected(list(csv_lines(map(record_text, rows), list(columns)))[1:], "é,1")
+    inserted = [(at, ["é,1\r\n".encode()]) for at in sorted(positions)]
+    assert written(csv_rows, columns, list(columns), inserted) == with_line_ends(lines, "\r\n")
 
 
 def test_capacity_grows(monkeypatch: pytest.MonkeyPatch) -> None:

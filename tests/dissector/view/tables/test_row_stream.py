@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.tables.column_types import Columns, Integers, row_count, row_dict
+from dissector.engine.tables.column_types import Coded, Columns, Integers, row_count, row_dict
+from dissector.engine.tables.polars_tables import MixedRows
+from dissector.view.tables import bulk_rows
 from dissector.view.tables.row_formats import SAMPLE_ROWS, csv_lines, ndjson_lines, table_lines
 from dissector.view.tables.row_stream import (
     LIVE_HEADER_LINES,
@@ -60,6 +62,40 @@ def test_parts_of_any_kind(form: str, parts: list[tuple[Columns, bool]]) -> None
     given_parts = [part if in_columns else iter(rows_of(part)) for part, in_columns in ordered]
     rows = [row for part, _ in ordered for row in rows_of(part)]
     assert joined(text(given_parts)) == "".join(f"{line}{end}" for line in lines(rows))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=examples(30))
+@given(any_columns(max_rows=6), st.data())
+def test_rows_among_columns(form: str, columns: Columns, data: st.DataObject) -> None:
+    text, lines, end = FORMS[form]
+    columns = {name: columns[name] for name in NAMES}
+    rows = rows_of(columns)
+    numbers = st.lists(st.integers(0, len(rows)), max_size=4)
+    positions = sorted(data.draw(numbers if rows else st.just([0])))
+    inserted = [
+        data.draw(st.lists(st.sampled_from(rows), max_size=2)) if rows else [] for _ in positions
+    ]
+    expected = list(rows)
+    for position, others in reversed(list(zip(positions, inserted, strict=True))):
+        expected[position:position] = others
+    part = MixedRows(columns, positions, list(map(iter, inserted)))
+    assert joined(text([part])) == "".join(f"{line}{end}" for line in lines(expected))
+
+
+def test_rows_among_columns_do_not_divide_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each distinct value of columns is rendered once."""
+    rendered: list[object] = []
+
+    def json_value(value: object) -> str:
+        rendered.append(value)
+        return str(value)
+
+    monkeypatch.setattr(bulk_rows, "_json_value", json_value)
+    columns = {"name": Coded(ints([0] * 100), [7])}
+    part = MixedRows(columns, list(range(100)), [iter([{"name": 8}])] * 100)
+    assert joined(ndjson_text([part])).count("\n") == 101
+    assert rendered.count(7) == 1
 
 
 @pytest.mark.parametrize("form", FORMS)
