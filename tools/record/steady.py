@@ -39,6 +39,9 @@ BUSY = (0, 1)
 
 BUSY_SHARE = 0.85
 LOST_SHARE, REORDERED_SHARE = 0.01, 0.05
+FILE_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAPLEN, ETHERNET)
+BEGIN_NS = 1_700_000_000_000_000_000
+
 DAMAGES = ("lost", "doubled", "reordered")
 
 Exchange = tuple[bytes, bytes | None]
@@ -91,7 +94,7 @@ def originals(names: str) -> list[Traffic]:
 
 @dataclass(slots=True)
 class Client:
-    """A connection with a clock; `tls` encrypts it."""
+    """A connection with a clock, in segments of `mss` bytes; `tls` encrypts it."""
 
     number: int
     traffic: Traffic
@@ -100,6 +103,8 @@ class Client:
     sequence: list[int]
     correlation_id: int = 0
     tls: TlsWriter | None = None
+    port: int = 9092
+    mss: int = MSS
     _clock: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,13 +143,16 @@ class Client:
         content = struct.pack(">i", len(frame)) + frame
         if self.tls is not None:
             content = self.tls.seal(side, content)
-        for at in range(0, len(content), MSS):
-            yield self._packet(side, PSH_ACK, content[at : at + MSS])
+        yield from self._write(side, content)
+
+    def _write(self, side: int, content: bytes) -> Iterator[Packet]:
+        for at in range(0, len(content), self.mss):
+            yield self._packet(side, PSH_ACK, content[at : at + self.mss])
 
     def _packet(self, side: int, flags: int, content: bytes) -> Packet:
         self.now_ns += self._clock.randrange(5_000, 60_000)
         client = (bytes((10, 1, self.number >> 8, self.number & 0xFF)), 40000 + self.number)
-        broker = (bytes((10, 0, 0, 1 + self.number % BROKERS)), 9092)
+        broker = (bytes((10, 0, 0, 1 + self.number % BROKERS)), self.port)
         (source, sport), (target, dport) = (client, broker) if side == 0 else (broker, client)
         mine, other = self.sequence[side], self.sequence[1 - side]
         tcp = struct.pack(
@@ -235,11 +243,16 @@ def write(
 def save(path: Path, packets: Iterable[Packet]) -> None:
     """Write packets as a classic pcap."""
     with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAPLEN, ETHERNET))
-        for time_ns, data in packets:
-            seconds, rest_ns = divmod(time_ns + 1_700_000_000_000_000_000, 1_000_000_000)
-            file.write(struct.pack("<IIII", seconds, rest_ns, len(data), len(data)) + data)
+        file.write(FILE_HEADER)
+        file.writelines(records(packets))
     print(f"{path}: {path.stat().st_size / 1e6:,.0f} MB", file=sys.stderr)
+
+
+def records(packets: Iterable[Packet]) -> Iterator[bytes]:
+    """Yield packets as in a classic pcap, with their headers."""
+    for time_ns, data in packets:
+        seconds, rest_ns = divmod(time_ns + BEGIN_NS, 1_000_000_000)
+        yield struct.pack("<IIII", seconds, rest_ns, len(data), len(data)) + data
 
 
 def main() -> None:

@@ -1,0 +1,105 @@
+"""Captures of other layouts: short and many connections, other protocols, few large messages."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks.replay import SequentialClient, fetched, written
+from benchmarks.timing import KAFKASHARK, Row, Run, process
+from dissector.protocol.records import Record, new_batch
+from tools.record import generations, large
+from tools.record.steady import Exchange, Traffic, save
+
+SHORT_PACKETS = 1_000_000
+MANY_PACKETS = 4_200_000
+"""They make 197,261 connections."""
+
+HTTP_PACKETS = 250_000
+GRO_BYTES = 60_000
+MESSAGES, MESSAGE_RECORDS = 200, 5_000
+"""Produce requests, and as many Fetch responses, of about 1 MB each."""
+
+
+def short_rows(folder: Path) -> Iterator[Row]:
+    """Time short connections with lost packets, against all packets."""
+    clean, lost = folder / "clean.pcap", folder / "lost.pcap"
+    generations.write(clean, SHORT_PACKETS)
+    generations.write(lost, SHORT_PACKETS, lost=True)
+    whole, less = _pairs(clean, folder), _pairs(lost, folder)
+    what = "pairs, short connections, packets lost"
+    yield from _both(what, "all packets", whole, less, (1 / 1.5, 1 / 1.3))
+
+
+def many_rows(folder: Path) -> Iterator[Row]:
+    """Time many connections, one after the other, against a quarter of them."""
+    quarter, whole = folder / "quarter.pcap", folder / "whole.pcap"
+    large.write(quarter, MANY_PACKETS // 4, 1)
+    large.write(whole, MANY_PACKETS, 1)
+    less, more = (_pairs(each, folder, runs=1) for each in (quarter, whole))
+    yield from _both(
+        "pairs, 197,261 connections", "a quarter of them", less, more, (1 / 4.2, 1 / 1.2)
+    )
+
+
+def http_rows(folder: Path) -> Iterator[Row]:
+    """Time a capture of mostly HTTP, against the port of Kafka given."""
+    capture = folder / "http.pcap"
+    generations.write(capture, HTTP_PACKETS, http=True)
+    chosen, own = _pairs(capture, folder, "--port", "9092"), _pairs(capture, folder)
+    yield from _both("pairs, 95 % HTTP", "--port 9092", chosen, own, (1 / 1.3, None))
+
+
+def gro_rows(folder: Path) -> Iterator[Row]:
+    """Time the text of few large messages, in the segments that a network card merged."""
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        return
+    capture = folder / "gro.pcap"
+    client = SequentialClient(1, Traffic(), random.Random(7), 0, [0, 0], mss=GRO_BYTES)
+    save(capture, client.packets(_large_messages()))
+    peer = process((tshark, "-r", str(capture)), runs=1)
+    own = process((*KAFKASHARK, "dissect", str(capture)))
+    figures = f"{own.cpu_s:.2f} s against {peer.cpu_s:.2f} s, {own.peak_bytes / 1e6:,.0f} MB"
+    yield Row(
+        "dissect as text, segments of 60 KB, processor",
+        "tshark",
+        peer.cpu_s / own.cpu_s,
+        figures,
+        3.0,
+    )
+
+
+def _large_messages() -> Iterator[Exchange]:
+    records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(MESSAGE_RECORDS)]
+    batch = new_batch(records).to_bytes()
+    for offset in range(0, MESSAGES * MESSAGE_RECORDS, MESSAGE_RECORDS):
+        yield written(0, offset, batch)
+        yield fetched(0, offset, batch)
+
+
+def _pairs(capture: Path, folder: Path, *options: str, runs: int = 3) -> Run:
+    output = str(folder / "pairs.ndjson")
+    command = (*KAFKASHARK, "pairs", str(capture), "-T", "ndjson", "-o", output, *options)
+    return process(command, runs=runs)
+
+
+def _both(
+    what: str, peer: str, less: Run, more: Run, targets: tuple[float | None, float | None]
+) -> Iterator[Row]:
+    """Yield the rows of processor time and of memory; with their targets."""
+    row = partial(Row, peer=peer)
+    cpu = f"{more.cpu_s:.2f} s against {less.cpu_s:.2f} s"
+    yield row(
+        what=f"{what}, processor", ratio=less.cpu_s / more.cpu_s, figures=cpu, target=targets[0]
+    )
+    peak = f"{more.peak_bytes / 1e6:,.0f} MB against {less.peak_bytes / 1e6:,.0f} MB"
+    yield row(
+        what=f"{what}, memory",
+        ratio=less.peak_bytes / more.peak_bytes,
+        figures=peak,
+        target=targets[1],
+    )
