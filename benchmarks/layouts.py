@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.replay import SequentialClient, fetched, written
+from benchmarks.replay import SequentialClient, fetched
 from benchmarks.timing import KAFKASHARK, Row, Run, process
 from dissector.protocol.records import Record, new_batch
 from tools.record import generations, large
@@ -20,8 +20,8 @@ MANY_PACKETS = 4_200_000
 
 HTTP_PACKETS = 250_000
 GRO_BYTES = 60_000
-MESSAGES, MESSAGE_RECORDS = 200, 5_000
-"""Produce requests, and as many Fetch responses, of about 1 MB each."""
+MESSAGES, MESSAGE_BATCHES, BATCH_RECORDS = 200, 50, 100
+"""Fetch responses of about 1 MB each: tshark decodes no newer Produce request."""
 
 
 def short_rows(folder: Path) -> Iterator[Row]:
@@ -61,12 +61,13 @@ def gro_rows(folder: Path) -> Iterator[Row]:
     capture = folder / "gro.pcap"
     client = SequentialClient(1, Traffic(), random.Random(7), 0, [0, 0], mss=GRO_BYTES)
     save(capture, client.packets(_large_messages()))
-    peer = process((tshark, "-r", str(capture)), runs=1)
+    # With this filter it prints the same messages.
+    peer = process((tshark, "-r", str(capture), "-Y", "kafka"), runs=1)
     own = process((*KAFKASHARK, "dissect", str(capture)))
     figures = f"{own.cpu_s:.2f} s against {peer.cpu_s:.2f} s, {own.peak_bytes / 1e6:,.0f} MB"
     yield Row(
         "dissect as text, segments of 60 KB, processor",
-        "tshark",
+        "tshark -Y kafka",
         peer.cpu_s / own.cpu_s,
         figures,
         3.0,
@@ -74,11 +75,12 @@ def gro_rows(folder: Path) -> Iterator[Row]:
 
 
 def _large_messages() -> Iterator[Exchange]:
-    records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(MESSAGE_RECORDS)]
-    batch = new_batch(records).to_bytes()
-    for offset in range(0, MESSAGES * MESSAGE_RECORDS, MESSAGE_RECORDS):
-        yield written(0, offset, batch)
-        yield fetched(0, offset, batch)
+    records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(BATCH_RECORDS)]
+    for message in range(MESSAGES):
+        begin = message * MESSAGE_BATCHES * BATCH_RECORDS
+        offsets = range(begin, begin + MESSAGE_BATCHES * BATCH_RECORDS, BATCH_RECORDS)
+        batches = (new_batch(records, base_offset=offset).to_bytes() for offset in offsets)
+        yield fetched(0, begin, b"".join(batches))
 
 
 def _pairs(capture: Path, folder: Path, *options: str, runs: int = 3) -> Run:
