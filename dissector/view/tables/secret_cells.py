@@ -62,7 +62,7 @@ class SecretCells:
         return {**columns, **{name: self._column(columns, each) for name, each in texts.items()}}
 
     def _column(self, columns: Columns, column: Coded) -> Coded:
-        values = [mask_texts(each, NOTHING_KNOWN) for each in column.values]
+        values: list[Any] = mask_texts([*column.values])
         codes = column.codes
         connection = columns.get("connection")
         if isinstance(connection, Coded):
