@@ -10,8 +10,8 @@ State is kept in tables of rows with named fields, see `named_rows`.
 
 As Python a kernel gets its arrays as memoryviews with Python integers as items, and tables of rows
 as their memory. So it may index arrays and take their `len`, and may use no other part of numpy.
-It may use integer constants and functions marked with `device_function`; it must not raise, and
-must not create anything but numbers.
+It may use integer constants, also those of a class (`Op.NUMBER`), and functions marked with
+`device_function`; it must not raise, and must not create anything but numbers.
 
 Compiled code runs without the interpreter's lock (GIL) and does not check indices, unless it was
 built to.

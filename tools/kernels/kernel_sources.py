@@ -64,10 +64,15 @@ class Module:
         """
         Return the value of a name in the module: a function, an integer, or integers.
 
+        The name may be that of a class with constants, a dot, and that of one of these.
+
         Raises:
             KeyError: The name has another value.
         """
-        value = self._value(name)
+        owner, _, member = name.partition(".")
+        value = self._value(owner)
+        if member:
+            value = getattr(value, member, None)
         if isinstance(value, Function):
             return value
         if isinstance(value, frozenset | set):

@@ -194,6 +194,8 @@ class _Translation(ast.NodeTransformer):
         if isinstance(value, ast.Name):
             return self._types.get(value.id, 1)
         if isinstance(value, ast.Attribute):
+            if self._is_constant(value.value):
+                return 1
             owner = self._type(value.value)
             if not isinstance(owner, Struct | Row):
                 raise TypeError(f"{self._place(value)}: {ast.unparse(value.value)} has no fields")
@@ -316,7 +318,9 @@ class _Translation(ast.NodeTransformer):
         self._target.written |= self._root(array)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Name an array of a struct, or read or write a field of a row."""
+        """Name an array of a struct, or a constant of a class; read or write a field of a row."""
+        if self._is_constant(node.value):
+            return _literal(self._module.lookup(ast.unparse(node)))
         self._type(node)
         owner = self._type(node.value)
         if not isinstance(owner, Row):

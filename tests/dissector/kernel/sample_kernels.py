@@ -169,7 +169,7 @@ def arithmetic(out: I64, a: int, b: int) -> None:
     out[16] = 3 if a > b else 4
     out[17] = a in SOME or b in SET
     out[18] = LEAST
-    out[19] = int(bool(a)) + RED
+    out[19] = int(bool(a)) + Colour.RED
     if b != 0:
         out[20], out[21] = divided(a, b)
     out[22] = 1 << (b & 62)

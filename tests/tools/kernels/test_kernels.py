@@ -59,6 +59,7 @@ def translated(folder: Path, kernel: str) -> str:
         ("def f(a: int) -> int:\n    return PAIR\n    a //= 2\n", TypeError),
         ("def f(a: int) -> int:\n    return NAME\n", KeyError),
         ("def f(a: int) -> int:\n    return first\n", TypeError),
+        ("def f(a: int) -> int:\n    return Other.sent\n", KeyError),
         ("def f(a: list[int]) -> int:\n    return 0\n", KeyError),
         ("def f(a) -> int:\n    return 0\n", KeyError),
         ("def f(a: int) -> int:\n    return missing(a)\n", KeyError),
@@ -90,7 +91,10 @@ def test_constants_are_inlined(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("RED", 7), ("SECOND", 1), ("SOME", (2, 3, 5)), ("SET", (11, 13)), ("LEAST", -(2**63))],
+    [
+        *[("RED", 7), ("Colour.RED", 7), ("SECOND", 1), ("SOME", (2, 3, 5)), ("SET", (11, 13))],
+        ("LEAST", -(2**63)),
+    ],
 )
 def test_constants_are_found_without_import(name: str, value: object) -> None:
     found = module(sample_kernels.__name__)
