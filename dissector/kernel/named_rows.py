@@ -17,7 +17,9 @@ of types.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -61,6 +63,13 @@ def dtype_of(row: type[NamedRow]) -> np.dtype[np.void]:
 def _dtype_of(row: Any) -> np.dtype[np.void]:
     hints = get_type_hints(row)
     return np.dtype([(name, *_field_type(hint)) for name, hint in hints.items()])
+
+
+def table_of(rows: Sequence[_Named], row: type[_Named]) -> RowArray:
+    """Return a table of rows that were made in Python, as objects of a dataclass."""
+    dtype = dtype_of(row)
+    values = attrgetter(*dtype.names or ())
+    return np.array([values(each) for each in rows], dtype)
 
 
 def rows_of(table: RowArray, row: type[_Named]) -> Rows[_Named]:

@@ -1,8 +1,7 @@
 """
 A declaration as a program that puts facts on the tape; see `dissector.protocol.facts`.
 
-The instructions of `program`, except for the last number: the role of the field instead of the
-field number.
+The instructions of `program`, with the role of the field instead of the field number.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ ROLES = RECORDS_CUT + 1
 
 
 class FactProgramTable(ProgramTable):
-    """Programs with roles instead of field numbers at the end of instructions."""
+    """Programs with roles instead of field numbers."""
 
     def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> ProgramWriter:
         return _FactWriter(self, key, kind, version, flexible)

@@ -2,9 +2,8 @@
 A declaration as a *program*: instructions that an interpreter runs over the bytes of a message.
 
 This is the third form derived from a declaration, beside its codec and its spans. A program
-consists of numbers only, so that the interpreter (`dissector.engine.tape.tape`) is compiled once
-for all messages of all APIs. Each instruction is a row `[op, a, b, field]`; `field` is the number
-of a declared field over all versions of its message.
+consists of rows of numbers, so that the interpreter (`dissector.engine.tape.tape`) is compiled once
+for all messages of all APIs.
 
 Source: the same as of `wire`.
 """
@@ -12,8 +11,8 @@ Source: the same as of `wire`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
+from dissector.kernel.named_rows import NamedRow, RowArray, table_of
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
@@ -25,21 +24,65 @@ from dissector.protocol.headers import (
 )
 from dissector.protocol.schema import Field, Schema, split_tagged
 
-# Operations. An integer of `a` bytes, signed if `b`; a float or uuid as `a` bytes.
-NUMBER, FIXED = 0, 1
-# A length (int16, int32 or compact), followed by that number of bytes.
-BYTES16, BYTES32, BYTES_COMPACT = 2, 3, 4
-# A count, then that number of items of at least `b` bytes; `a` is the instruction after the last
-# item.
-ARRAY32, ARRAY_COMPACT = 5, 6
-# The end of an item, of a tagged field, of the message.
-NEXT, TAG_END, END = 7, 8, 9
-# A struct that may be null; `a` is the instruction after it.
-NULLABLE = 10
-# A tag section: `b` declared tags in the rows of the table of tags from `a` on.
-TAGS = 11
 
-Instruction: TypeAlias = tuple[int, int, int, int]
+class Op:
+    """Operations, in the order in which the interpreter tells them apart."""
+
+    # An integer; a float or uuid as bytes.
+    NUMBER, FIXED = 0, 1
+    # A length (int16, int32 or compact), followed by that number of bytes.
+    BYTES16, BYTES32, BYTES_COMPACT = 2, 3, 4
+    # A count, then that number of items.
+    ARRAY32, ARRAY_COMPACT = 5, 6
+    # The end of an item, of a tagged field, of the message.
+    NEXT, TAG_END, END = 7, 8, 9
+    # A struct that may be null.
+    NULLABLE = 10
+    # A tag section.
+    TAGS = 11
+
+
+@dataclass(slots=True)
+class Instruction(NamedRow):
+    """
+    An instruction of a program.
+
+    Attributes:
+        op: Its operation, of `Op`.
+        size: Bytes of a number or of fixed bytes; the fewest bytes of an item of an array.
+        is_signed: Whether a number is signed.
+        behind: The instruction behind an array, a struct that may be null, or the fields of a tag
+            section.
+        first_tag: Of a tag section: its first row in the table of tags.
+        tag_count: Number of its rows there.
+        section: Of the end of a tagged field: the instruction of its tag section.
+        field: The number of a declared field over all versions of its message; in programs of
+            facts its role.
+    """
+
+    op: int
+    size: int = 0
+    is_signed: bool = False
+    behind: int = 0
+    first_tag: int = 0
+    tag_count: int = 0
+    section: int = 0
+    field: int = 0
+
+
+@dataclass(slots=True)
+class KnownTag(NamedRow):
+    """
+    A declared tag of a tag section.
+
+    Attributes:
+        tag: The tag.
+        step: The first instruction of its field.
+    """
+
+    tag: int
+    step: int
+
 
 UNKNOWN_TAG = 0
 """The field number of tagged fields that are not declared."""
@@ -62,15 +105,18 @@ class ProgramTable:
 
     Attributes:
         code: The instructions.
-        tags: Rows `[tag, instruction]` of the tag sections.
+        tags: The declared tags of the tag sections.
         field_refs: The field of each field number; number 0 is `UNKNOWN_TAG`.
     """
 
     code: list[Instruction] = field(default_factory=list)
-    tags: list[tuple[int, int]] = field(default_factory=list)
+    tags: list[KnownTag] = field(default_factory=list)
     field_refs: list[FieldRef | None] = field(default_factory=lambda: [None])
     _starts: dict[tuple[int, int, Kind], int] = field(default_factory=dict)
     _numbers: dict[tuple[int, Kind, str, str, bool], int] = field(default_factory=dict)
+    _tables: tuple[RowArray, RowArray] = field(
+        default_factory=lambda: (table_of([], Instruction), table_of([], KnownTag))
+    )
 
     def start(self, key: int, version: int, kind: Kind) -> int:
         """
@@ -82,6 +128,16 @@ class ProgramTable:
         if start is None:
             start = self._starts[key, version, kind] = self._make(key, version, kind)
         return start
+
+    def tables(self) -> tuple[RowArray, RowArray]:
+        """Return the instructions and the tags, for kernels; later programs are in later tables."""
+        code, tags = self._tables
+        if len(code) != len(self.code):
+            self._tables = code, tags = (
+                table_of(self.code[:], Instruction),
+                table_of(self.tags[:], KnownTag),
+            )
+        return code, tags
 
     def field_numbers(self, key: int, kind: Kind) -> dict[str, int]:
         """Return a message's field numbers by path, of the programs made so far."""
@@ -101,7 +157,7 @@ class ProgramTable:
         else:
             self._message(-1, kind, ResponseHeader, response_header_version(key, version))
         self._message(key, kind, found.schema(kind), version)
-        self.code.append((END, 0, 0, 0))
+        self.code.append(Instruction(Op.END))
         return start
 
     def _message(self, key: int, kind: Kind, schema: Schema, version: int) -> None:
@@ -152,33 +208,33 @@ class ProgramWriter:
         code = self.table.code
         number = self._operand(each, path)
         if each.type == "struct":
-            at = len(code)
+            start = Instruction(Op.NULLABLE, field=number)
             nullable = self.version in each.null
             if nullable:
-                code.append((NULLABLE, 0, 0, number))
+                code.append(start)
             self.struct(each.fields, f"{path}.")
-            if nullable:
-                code[at] = (NULLABLE, len(code), 0, number)
+            start.behind = len(code)
         elif each.type.startswith("[]"):
             self._write_array(each, path, number)
         else:
             self._write_primitive(each.type, each.classic, number)
 
     def _operand(self, each: Field, path: str) -> int:
-        """Return the last number of a field's instruction."""
+        """Return the number of a field in its instruction."""
         return self.table.field_number(FieldRef(self.key, self.kind, path, each))
 
     def _write_array(self, each: Field, path: str, number: int) -> None:
-        code, at = self.table.code, len(self.table.code)
-        op = ARRAY_COMPACT if self.flexible else ARRAY32
+        code = self.table.code
+        op = Op.ARRAY_COMPACT if self.flexible else Op.ARRAY32
         least = self.min_bytes(each.fields if each.type == "[]struct" else each.type[2:])
-        code.append((op, 0, least, number))
+        start = Instruction(op, least, field=number)
+        code.append(start)
         if each.type == "[]struct":
             self.struct(each.fields, f"{path}.")
         else:
             self._write_primitive(each.type[2:], False, self._operand(each, f"{path}.[]"))
-        code.append((NEXT, 0, 0, 0))
-        code[at] = (op, len(code), least, number)
+        code.append(Instruction(Op.NEXT))
+        start.behind = len(code)
 
     def min_bytes(self, item: tuple[Field, ...] | str) -> int:
         """Return the size of the smallest item of an array; `item` is its fields or its type."""
@@ -202,27 +258,27 @@ class ProgramWriter:
         flexible = self.flexible and not classic
         match word:
             case "string":
-                step = BYTES_COMPACT if flexible else BYTES16, 0, 0, number
+                step = Instruction(Op.BYTES_COMPACT if flexible else Op.BYTES16, field=number)
             case "bytes" | "records":
-                step = BYTES_COMPACT if flexible else BYTES32, 0, 0, number
+                step = Instruction(Op.BYTES_COMPACT if flexible else Op.BYTES32, field=number)
             case "uuid" | "float64":
-                step = FIXED, _SIZES[word], 0, number
+                step = Instruction(Op.FIXED, _SIZES[word], field=number)
             case _:
-                step = NUMBER, _SIZES[word], not word.startswith(("u", "b")), number
+                is_signed = not word.startswith(("u", "b"))
+                step = Instruction(Op.NUMBER, _SIZES[word], is_signed, field=number)
         self.table.code.append(step)
 
     def _write_tags(self, tagged: list[Field], prefix: str) -> None:
         code = self.table.code
-        at = len(code)
-        code.append((TAGS, 0, 0, 0))
+        at, start = len(code), Instruction(Op.TAGS, tag_count=len(tagged))
+        code.append(start)
         rows = []
         for each in tagged:
-            rows.append((each.tag or 0, len(code)))
+            rows.append(KnownTag(each.tag or 0, len(code)))
             self._write_field(each, prefix + each.name)
-            code.append((TAG_END, at, 0, 0))
-        first = len(self.table.tags)
+            code.append(Instruction(Op.TAG_END, section=at))
+        start.first_tag, start.behind = len(self.table.tags), len(code)
         self.table.tags += rows
-        code[at] = (TAGS, first, len(rows), len(code))
 
 
 _SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TypeAlias
@@ -24,10 +23,8 @@ from dissector.engine.facts.fact_arrays import (
 )
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS, read_facts
 from dissector.engine.facts.interning import InternTable
-from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape.tape_arrays import ProgramArrays, new_rows, program_arrays
-from dissector.protocol.context import per_schemas
 from dissector.protocol.fact_program import ROLES, FactProgramTable, fact_programs
 from dissector.protocol.facts import NO_FACT
 from dissector.protocol.headers import API_VERSIONS
@@ -116,10 +113,11 @@ def distinct_kinds(kinds: Ints) -> list[int]:
 
 def _exchange_arrays(table: Exchanges) -> tuple[ExchangeArrays, ProgramArrays]:
     """Return a window's exchanges, and the programs of their messages."""
-    programs, instructions, tags = _shared_programs()
+    programs = fact_programs()
+    is_wanted = np.arange(ROLES) != NO_FACT
     with _programs_lock:
         first_steps = _first_steps(table, programs)
-        program = instructions.of(programs.code), tags.of(programs.tags)
+        program = program_arrays(programs, is_wanted)
     request, response = table.request, table.response
     columns = (
         *(table.token, table.answers_acks_0, table.api_key, table.api_version),
@@ -127,30 +125,7 @@ def _exchange_arrays(table: Exchanges) -> tuple[ExchangeArrays, ProgramArrays]:
         *(response.start, response.captured_bytes, response.size),
         first_steps,
     )
-    is_wanted = np.arange(ROLES) != NO_FACT
-    return ExchangeArrays._make(columns), program_arrays(*program, is_wanted)
-
-
-@per_schemas
-def _shared_programs() -> tuple[FactProgramTable, _GrowingArray, _GrowingArray]:
-    """Return the programs, and their instructions and tags as arrays."""
-    return fact_programs(), _GrowingArray(4), _GrowingArray(2)
-
-
-class _GrowingArray:
-    """A growing list as an array; arrays that were returned earlier stay valid."""
-
-    def __init__(self, width: int) -> None:
-        self._rows: Ints = np.zeros((1, width), np.int64)
-        self._count = 0
-
-    def of(self, rows: Sequence[tuple[int, ...]]) -> Ints:
-        """Return the rows, with space behind them."""
-        if self._count < len(rows):
-            self._rows = with_capacity(self._rows, len(rows))
-            self._rows[self._count : len(rows)] = rows[self._count :]
-            self._count = len(rows)
-        return self._rows
+    return ExchangeArrays._make(columns), program
 
 
 _programs_lock = Lock()

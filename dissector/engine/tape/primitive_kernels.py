@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dissector.kernel import device_function
-from dissector.kernel.arrays import U8, I64Table
-from dissector.protocol.program import ARRAY_COMPACT, BYTES16, BYTES_COMPACT
+from dissector.kernel.arrays import U8
+from dissector.kernel.named_rows import Rows
+from dissector.protocol.program import KnownTag, Op
 
 
 @device_function
@@ -50,18 +51,18 @@ def number_at(data: U8, at: int, size: int, signed: int) -> int:
 @device_function
 def length_at(data: U8, at: int, end: int, op: int) -> tuple[int, int]:
     """Read the length or count of an instruction; the second number is its end, -1 if malformed."""
-    if op in (BYTES_COMPACT, ARRAY_COMPACT):
+    if op in (Op.BYTES_COMPACT, Op.ARRAY_COMPACT):
         length, at = varint_at(data, at, end)
         return length - 1, at
-    if op == BYTES16:
+    if op == Op.BYTES16:
         return (int16_at(data, at), at + 2) if end - at >= 2 else (0, -1)
     return (int32_at(data, at), at + 4) if end - at >= 4 else (0, -1)
 
 
 @device_function
-def find_tag(tags: I64Table, first: int, count: int, tag: int) -> int:
+def find_tag(tags: Rows[KnownTag], first: int, count: int, tag: int) -> int:
     """Return the instruction of a known tag of a section, -1 for an unknown one."""
     for row in range(first, first + count):
-        if tags[row, 0] == tag:
-            return int(tags[row, 1])
+        if tags[row].tag == tag:
+            return tags[row].step
     return -1

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.tape.tape_arrays import MessageArrays, new_rows, program_arrays
+from dissector.engine.tape.tape_arrays import MessageArrays, Progress, new_rows, program_arrays
 from dissector.engine.tape.tape_interpreter import (
     BROKEN,
     FITS,
@@ -27,6 +27,7 @@ from dissector.engine.tape.tape_interpreter import (
     UNKNOWN,
     run,
 )
+from dissector.kernel.named_rows import dtype_of
 from dissector.protocol.program import ProgramTable
 
 __all__ = [
@@ -125,23 +126,21 @@ def read_in_batches(
     Yields:
         Tapes of successive messages; each numbers its own from 0 on.
     """
-    code = np.array(programs.code, np.int64).reshape(-1, 4)
-    tags = np.array(programs.tags or [(0, 0)], np.int64)
     state = np.full(len(starts), UNKNOWN, np.int64)
     stopped = np.array(starts, np.int64)
     selected = np.zeros(len(programs.field_refs), np.uint8)
     selected[: min(len(wanted), len(selected))] = wanted[: len(selected)]
-    program = program_arrays(code, tags, selected)
+    program = program_arrays(programs, selected)
     first, capacity = 0, max_rows
     while first < len(starts):
         batch = slice(first, first + 1 if capacity > max_rows else None)
         out = new_rows(capacity)
-        done = np.zeros(2, np.int64)
+        done = np.zeros((), dtype_of(Progress))
         messages = MessageArrays._make(
             each[batch] for each in (starts, ends, steps, state, stopped)
         )
         run(data, carry_over, messages, program, out, done)
-        count, rows = done.tolist()
+        count, rows = int(done["messages"]), int(done["rows"])
         # A message that lacks room is read again: first in its own batch, then alone with more
         # room.
         capacity = max_rows if count else 2 * capacity

@@ -6,17 +6,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dissector.kernel.arrays import I32, I64, U8, I64Table
+from dissector.kernel.arrays import I32, I64, U8
+from dissector.kernel.named_rows import NamedRow, Rows, dtype_of
+from dissector.protocol.program import Instruction, KnownTag, ProgramTable
 
 DEPTH = 24
 """Depth of nested arrays and tag sections; declarations have nine at most."""
 
-STEP, LEFT, BEHIND, ITEM, AROUND = range(5)
-"""
-Columns of `ProgramArrays.stack`. Of an array that is being read: its first instruction, its
-remaining items, the instruction behind it; the item that holds the array, and the one around that.
-"""
-STACK_WIDTH = 5
+
+class OpenArray(NamedRow):
+    """
+    An array that is being read.
+
+    Attributes:
+        step: Its first instruction.
+        left: Its remaining items.
+        behind: The instruction behind it.
+        item: The item that holds the array.
+        around: The item around that one.
+    """
+
+    step: int
+    left: int
+    behind: int
+    item: int
+    around: int
+
+
+class OpenSection(NamedRow):
+    """
+    A tag section of which a declared tag is being read.
+
+    Attributes:
+        field_end: End of the field.
+        left: The remaining tags.
+        last: The last tag.
+    """
+
+    field_end: int
+    left: int
+    last: int
 
 
 class ProgramArrays(NamedTuple):
@@ -27,13 +56,15 @@ class ProgramArrays(NamedTuple):
         code: The instructions.
         tags: The known tags of tag sections.
         wanted: For each field number whether its rows are wanted.
-        stack: Space for open arrays and tag sections.
+        arrays: Space for the open arrays.
+        sections: Space for the open tag sections.
     """
 
-    code: I64Table
-    tags: I64Table
+    code: Rows[Instruction]
+    tags: Rows[KnownTag]
     wanted: U8
-    stack: I64Table
+    arrays: Rows[OpenArray]
+    sections: Rows[OpenSection]
 
 
 class MessageArrays(NamedTuple):
@@ -66,10 +97,23 @@ class TapeRows(NamedTuple):
     value: I64
 
 
-def program_arrays(code: Any, tags: Any, wanted: Any) -> ProgramArrays:
-    """Return programs with a separate stack."""
-    stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
-    return ProgramArrays._make((code, tags, wanted, stack))
+class Progress(NamedRow):
+    """
+    How far the kernel came.
+
+    Attributes:
+        messages: Number of messages read; the kernel continues with the next.
+        rows: Rows written.
+    """
+
+    messages: int
+    rows: int
+
+
+def program_arrays(programs: ProgramTable, wanted: Any) -> ProgramArrays:
+    """Return the arrays of programs, with space of their own for what is open."""
+    stacks = np.zeros(DEPTH, dtype_of(OpenArray)), np.zeros(DEPTH, dtype_of(OpenSection))
+    return ProgramArrays._make((*programs.tables(), wanted, *stacks))
 
 
 def new_rows(capacity: int) -> TapeRows:

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from dissector.engine.tape.primitive_kernels import find_tag, length_at, number_at, varint_at
-from dissector.engine.tape.tape_arrays import (
-    AROUND,
-    BEHIND,
-    ITEM,
-    LEFT,
-    STEP,
-    MessageArrays,
-    ProgramArrays,
-    TapeRows,
-)
+from dissector.engine.tape.tape_arrays import MessageArrays, ProgramArrays, Progress, TapeRows
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8
-from dissector.protocol.program import (
-    ARRAY_COMPACT,
-    BYTES_COMPACT,
-    END,
-    FIXED,
-    NEXT,
-    NULLABLE,
-    NUMBER,
-    TAGS,
-    UNKNOWN_TAG,
-)
+from dissector.kernel.arrays import U8
+from dissector.protocol.program import UNKNOWN_TAG, Op
 
 NULL = -1
 
@@ -78,26 +59,26 @@ def read_message(
     Returns:
         Its state, where it ended, and the next row; the row is -1 where the columns are full.
     """
-    code, tags, wanted, stack = program.code, program.tags, program.wanted, program.stack
-    depth = 0
+    wanted, arrays, sections = program.wanted, program.arrays, program.sections
+    open_arrays = 0
+    open_sections = 0
     item = 0
     around = NO_ITEM
     last_item = 0
     while True:
-        op = code[step, 0]
-        field = code[step, 3]
-        if op == NUMBER:
-            size = code[step, 1]
-            if end - at < size:
+        now = program.code[step]
+        op, field = now.op, now.field
+        if op == Op.NUMBER:
+            if end - at < now.size:
                 return BROKEN, at, row
             if wanted[field]:
-                value = number_at(data, at, size, code[step, 2])
+                value = number_at(data, at, now.size, now.is_signed)
                 row = _write(rows, row, field, item, around, base + at, value)
-            at += size
+            at += now.size
             step += 1
-        elif op <= BYTES_COMPACT:
-            length = code[step, 1]
-            if op != FIXED:
+        elif op <= Op.BYTES_COMPACT:
+            length = now.size
+            if op != Op.FIXED:
                 length, at = length_at(data, at, end, op)
             if at < 0 or length < NULL or length > end - at:
                 return BROKEN, at, row
@@ -105,62 +86,65 @@ def read_message(
                 row = _write(rows, row, field, item, around, base + at, length)
             at += max(length, 0)
             step += 1
-        elif op <= ARRAY_COMPACT:
+        elif op <= Op.ARRAY_COMPACT:
             length, at = length_at(data, at, end, op)
-            if at < 0 or length < NULL or length * code[step, 2] > end - at:
+            if at < 0 or length < NULL or length * now.size > end - at:
                 return BROKEN, at, row
             if wanted[field]:
                 row = _write(rows, row, field, item, around, base + at, length)
             if length > 0:
-                stack[depth, STEP] = step + 1
-                stack[depth, LEFT] = length
-                stack[depth, BEHIND] = code[step, 1]
-                stack[depth, ITEM] = item
-                stack[depth, AROUND] = around
-                depth += 1
                 step += 1
+                array = arrays[open_arrays]
+                array.step = step
+                array.left = length
+                array.behind = now.behind
+                array.item = item
+                array.around = around
+                open_arrays += 1
                 last_item += 1
                 around = item
                 item = last_item
             else:
-                step = code[step, 1]
-        elif op == NEXT:
-            stack[depth - 1, LEFT] -= 1
-            if stack[depth - 1, LEFT] > 0:
-                step = stack[depth - 1, STEP]
+                step = now.behind
+        elif op == Op.NEXT:
+            array = arrays[open_arrays - 1]
+            array.left -= 1
+            if array.left > 0:
+                step = array.step
                 last_item += 1
                 item = last_item
             else:
-                depth -= 1
-                step = stack[depth, BEHIND]
-                item = stack[depth, ITEM]
-                around = stack[depth, AROUND]
-        elif op == NULLABLE:
+                open_arrays -= 1
+                step = array.behind
+                item = array.item
+                around = array.around
+        elif op == Op.NULLABLE:
             if at >= end:
                 return BROKEN, at, row
             null = data[at] >= 128
             if null and wanted[field]:
                 row = _write(rows, row, field, item, around, base + at, NULL)
             at += 1
-            step = code[step, 1] if null else step + 1
-        elif op == END:
+            step = now.behind if null else step + 1
+        elif op == Op.END:
             return FITS if at == end else LEFT_OVER, at, row
         else:
-            if op == TAGS:
-                section = step
+            if op == Op.TAGS:
+                section = now
                 last = -1
                 left, at = varint_at(data, at, end)
                 if at < 0 or left * 2 > end - at:
                     return BROKEN, at, row
             else:
-                depth -= 1
-                if at != stack[depth, 0]:
+                section = program.code[now.section]
+                open_sections -= 1
+                opened = sections[open_sections]
+                if at != opened.field_end:
                     return BROKEN, at, row
-                left = stack[depth, 1]
-                last = stack[depth, 2]
-                section = code[step, 1]
+                left = opened.left
+                last = opened.last
             # Skip unknown tags, up to the next known one or the end of the section.
-            step = code[section, 3]
+            step = section.behind
             while left > 0:
                 tag, at = varint_at(data, at, end)
                 size, at = varint_at(data, at, end) if at >= 0 else (0, -1)
@@ -169,12 +153,13 @@ def read_message(
                     return BROKEN, at, row
                 last = tag
                 left -= 1
-                inside = find_tag(tags, code[section, 1], code[section, 2], tag)
+                inside = find_tag(program.tags, section.first_tag, section.tag_count, tag)
                 if inside >= 0:
-                    stack[depth, 0] = at + size
-                    stack[depth, 1] = left
-                    stack[depth, 2] = last
-                    depth += 1
+                    opened = sections[open_sections]
+                    opened.field_end = at + size
+                    opened.left = left
+                    opened.last = last
+                    open_sections += 1
                     step = inside
                     break
                 if wanted[UNKNOWN_TAG]:
@@ -193,11 +178,11 @@ def run(
     messages: MessageArrays,
     program: ProgramArrays,
     rows: TapeRows,
-    done: I64,
+    done: Progress,
 ) -> None:
-    """Read messages from `done[0]` on until the columns are full, up to row `done[1]`."""
+    """Read messages, after those that are done, until the columns are full."""
     row = 0
-    message = done[0]
+    message = done.messages
     while message < len(messages.start):
         step = messages.step[message]
         if step >= 0:
@@ -219,5 +204,5 @@ def run(
                     rows.message[each] = message
                 row = next_row
         message += 1
-    done[0] = message
-    done[1] = row
+    done.messages = message
+    done.rows = row

@@ -21,13 +21,7 @@ from dissector.protocol.headers import (
     request_header_version,
     response_header_version,
 )
-from dissector.protocol.program import (
-    ARRAY32,
-    ARRAY_COMPACT,
-    BYTES16,
-    BYTES32,
-    BYTES_COMPACT,
-)
+from dissector.protocol.program import Op
 from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
 from dissector.view.json.json_constants import EMPTY, SHARED_FRAGMENTS
 from dissector.view.text.value_text import json_text
@@ -155,7 +149,7 @@ class _ProgramWriter:
         """Skip a header; headers with tags are left to Python."""
         for each in split_tagged(schema.fields, version)[0]:
             if each.type == "string":
-                self.step(SKIP_TEXT, BYTES16)
+                self.step(SKIP_TEXT, Op.BYTES16)
             else:
                 self.step(SKIP, 0, _SIZES[each.type])
         if version in schema.flexible:
@@ -209,7 +203,7 @@ class _ProgramWriter:
             self.step(WRITE)
             self._set_target(at)
         elif each.type.startswith("[]"):
-            length = ARRAY_COMPACT if self.flexible else ARRAY32
+            length = Op.ARRAY_COMPACT if self.flexible else Op.ARRAY32
             min_bytes = construct_of(each, self.version, self.flexible).item.min_bytes
             at = self.step(ARRAY, length, 0, min_bytes)
             if each.type == "[]struct":
@@ -224,10 +218,12 @@ class _ProgramWriter:
     def _scalar(self, type_name: str, flexible: bool) -> None:
         match type_name:
             case "string":
-                self.step(TEXT, BYTES_COMPACT if flexible else BYTES16, self.checks_credentials)
+                self.step(
+                    TEXT, Op.BYTES_COMPACT if flexible else Op.BYTES16, self.checks_credentials
+                )
             case "bytes" | "records":
                 op = RECORDS if type_name == "records" and self.carries_records else BYTES
-                self.step(op, BYTES_COMPACT if flexible else BYTES32, self.checks_credentials)
+                self.step(op, Op.BYTES_COMPACT if flexible else Op.BYTES32, self.checks_credentials)
             case "uuid":
                 self.step(UUID)
             case "bool":

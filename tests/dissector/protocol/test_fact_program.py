@@ -15,17 +15,7 @@ from dissector.protocol.fact_program import (
     FactProgramTable,
 )
 from dissector.protocol.facts import ERROR, NO_FACT, PAIR_ID, PAIR_NAME, TOPIC, TOPIC_ID, fact_role
-from dissector.protocol.program import (
-    ARRAY32,
-    BYTES16,
-    BYTES32,
-    BYTES_COMPACT,
-    END,
-    NEXT,
-    NULLABLE,
-    NUMBER,
-    Instruction,
-)
+from dissector.protocol.program import Instruction, Op
 from dissector.protocol.schema import Field, split_tagged
 
 KINDS: tuple[Kind, ...] = ("request", "response")
@@ -37,37 +27,43 @@ def steps(key: int, version: int, kind: Kind) -> list[Instruction]:
 
 
 def roles(key: int, version: int, kind: Kind) -> list[int]:
-    found = [s[3] for s in steps(key, version, kind) if s[0] <= BYTES_COMPACT]
+    found = [each.field for each in steps(key, version, kind) if each.op <= Op.BYTES_COMPACT]
     return [each for each in found if each != NO_FACT]
+
+
+def number(size: int) -> Instruction:
+    return Instruction(Op.NUMBER, size, is_signed=True, field=NO_FACT)
+
+
+def content(op: int, role: int = NO_FACT) -> Instruction:
+    return Instruction(op, field=role)
+
+
+def array(least: int, behind: int) -> Instruction:
+    return Instruction(Op.ARRAY32, least, behind=behind, field=NO_FACT)
 
 
 def test_a_program() -> None:
     assert steps(0, 3, "request") == [
-        (NUMBER, 2, 1, NO_FACT),
-        (NUMBER, 2, 1, NO_FACT),
-        (NUMBER, 4, 1, NO_FACT),
-        (BYTES16, 0, 0, CLIENT_ID),
-        (BYTES16, 0, 0, NO_FACT),
-        (NUMBER, 2, 1, NO_FACT),
-        (NUMBER, 4, 1, NO_FACT),
-        (ARRAY32, 14, 6, NO_FACT),
-        (BYTES16, 0, 0, TOPIC),
-        (ARRAY32, 13, 8, NO_FACT),
-        (NUMBER, 4, 1, NO_FACT),
-        (BYTES32, 0, 0, RECORDS),
-        (NEXT, 0, 0, 0),
-        (NEXT, 0, 0, 0),
-        (END, 0, 0, 0),
+        *(number(2), number(2), number(4)),
+        *(content(Op.BYTES16, CLIENT_ID), content(Op.BYTES16)),
+        *(number(2), number(4)),
+        array(6, 14),
+        content(Op.BYTES16, TOPIC),
+        array(8, 13),
+        number(4),
+        content(Op.BYTES32, RECORDS),
+        *(Instruction(Op.NEXT), Instruction(Op.NEXT), Instruction(Op.END)),
     ]
 
 
 def test_items_of_an_array_have_roles_instead_of_the_array() -> None:
     """Topics of Metadata requests before v4."""
     assert steps(3, 0, "request")[-4:] == [
-        (ARRAY32, 7, 2, NO_FACT),
-        (BYTES16, 0, 0, TOPIC),
-        (NEXT, 0, 0, 0),
-        (END, 0, 0, 0),
+        array(2, 7),
+        content(Op.BYTES16, TOPIC),
+        Instruction(Op.NEXT),
+        Instruction(Op.END),
     ]
 
 
@@ -93,11 +89,12 @@ def test_only_fields_with_content_have_roles() -> None:
         for kind in KINDS:
             for version in found.schema(kind).versions:
                 table.start(found.key, version, kind)
-    assert {step[3] for step in table.code if step[0] <= BYTES_COMPACT} == set(range(ROLES))
-    arrays_and_structs = [step for step in table.code if step[0] in (ARRAY32, NULLABLE)]
-    assert {step[3] for step in arrays_and_structs} == {NO_FACT}
-    errors = [step for step in table.code if step[0] == NUMBER and step[3] == ERROR]
-    assert {step[:3] for step in errors} == {(NUMBER, 2, True)}
+    code = table.code
+    assert {each.field for each in code if each.op <= Op.BYTES_COMPACT} == set(range(ROLES))
+    arrays_and_structs = [each for each in code if each.op in (Op.ARRAY32, Op.NULLABLE)]
+    assert {each.field for each in arrays_and_structs} == {NO_FACT}
+    errors = [each for each in code if each.op == Op.NUMBER and each.field == ERROR]
+    assert {(each.size, each.is_signed) for each in errors} == {(2, True)}
 
 
 def test_keys_and_versions_fit_the_table_of_programs() -> None:

@@ -6,14 +6,8 @@ import pytest
 
 from dissector.protocol.apis import all_apis
 from dissector.protocol.program import (
-    ARRAY_COMPACT,
-    BYTES16,
-    END,
-    NEXT,
-    NUMBER,
-    TAG_END,
-    TAGS,
     UNKNOWN_TAG,
+    Op,
     ProgramTable,
     ProgramWriter,
 )
@@ -23,9 +17,9 @@ from dissector.protocol.schema import construct_of
 def test_a_program() -> None:
     table = ProgramTable()
     start = table.start(12, 0, "request")
-    ops = [code[0] for code in table.code[start:]]
+    ops = [each.op for each in table.code[start:]]
     # Header: key, version, correlation id, client id. Body: group, generation, member.
-    assert ops == [NUMBER, NUMBER, NUMBER, BYTES16, BYTES16, NUMBER, BYTES16, END]
+    assert ops == [*[Op.NUMBER] * 3, Op.BYTES16, Op.BYTES16, Op.NUMBER, Op.BYTES16, Op.END]
 
 
 def test_minimum_sizes_of_items_equal_those_of_the_constructs() -> None:
@@ -48,19 +42,31 @@ def test_arrays_jump_behind_their_items() -> None:
     table = ProgramTable()
     start = table.start(13, 4, "request")
     at, array = next(
-        (i, c) for i, c in enumerate(table.code) if c[0] == ARRAY_COMPACT and i > start
+        (i, c) for i, c in enumerate(table.code) if c.op == Op.ARRAY_COMPACT and i > start
     )
-    assert table.code[array[1] - 1][0] == NEXT
-    assert array[1] > at
+    assert table.code[array.behind - 1].op == Op.NEXT
+    assert array.behind > at
 
 
 def test_known_tags_jump_to_their_fields() -> None:
     table = ProgramTable()
     start = table.start(0, 10, "response")
-    sections = [code for code in table.code[start:] if code[0] == TAGS and code[2]]
-    assert [table.tags[code[1]][0] for code in sections] == [0, 0]
-    for code in sections:
-        assert table.code[code[3] - 1][0] == TAG_END
+    sections = [each for each in table.code[start:] if each.op == Op.TAGS and each.tag_count]
+    assert [table.tags[each.first_tag].tag for each in sections] == [0, 0]
+    for each in sections:
+        assert table.code[each.behind - 1].op == Op.TAG_END
+
+
+def test_tables_grow_with_the_programs() -> None:
+    table = ProgramTable()
+    assert [len(each) for each in table.tables()] == [0, 0]
+    table.start(0, 10, "response")
+    code, tags = table.tables()
+    assert code["op"].tolist() == [each.op for each in table.code]
+    assert tags["step"].tolist() == [each.step for each in table.tags]
+    assert table.tables()[0] is code
+    table.start(0, 11, "response")
+    assert len(table.tables()[0]) == len(table.code) > len(code)
 
 
 @pytest.mark.parametrize("kind", ["request", "response"])
