@@ -111,11 +111,11 @@ def read_topic_names(table: Exchanges) -> dict[UUID, str]:
 
 def _mark_invalid_records(table: Exchanges, facts: WindowFacts) -> None:
     """Mark exchanges with invalid records for decoding by the codecs."""
-    rows, start, length, may_be_cut = np.ascontiguousarray(facts.fields.T)
-    invalid = invalid_fields(
-        table.data, table.carry_over, start, length, may_be_cut.astype(np.bool_)
-    )
-    facts.state[rows[invalid]] = NEEDS_CODEC
+    fields = facts.fields
+    start, length = (np.ascontiguousarray(fields[name]) for name in ("start", "length"))
+    may_be_cut = fields["may_be_cut"].astype(np.bool_)
+    invalid = invalid_fields(table.data, table.carry_over, start, length, may_be_cut)
+    facts.state[fields["exchange"][invalid]] = NEEDS_CODEC
 
 
 def _summaries_of(facts: WindowFacts) -> tuple[ExchangeSummaries, dict[int, str | UUID]]:
@@ -189,9 +189,9 @@ def _add_foreign_notes(table: Exchanges, facts: WindowFacts, summaries: Exchange
 
 def _topic_names_of(facts: WindowFacts, topics: Mapping[int, Any]) -> list[TopicIdName]:
     """Return the kernel's topic names, of exchanges that the codecs need not decode."""
-    rows = facts.topic_names[facts.state[facts.topic_names[:, 0]] != NEEDS_CODEC]
+    rows = facts.topic_names[facts.state[facts.topic_names["exchange"]] != NEEDS_CODEC]
     return [
-        TopicIdName(row, topics[topic_id], topics[name]) for row, topic_id, name, _ in rows.tolist()
+        TopicIdName(row, topics[topic_id], topics[name]) for row, topic_id, name in rows.tolist()
     ]
 
 

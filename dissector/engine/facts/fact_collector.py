@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from dissector.engine.facts.fact_arrays import (
-    ATTEMPT,
-    CLIENT_ENTRY,
-    ERROR_COUNT,
-    FALLBACK,
-    FIELD_COUNT,
-    NAME_COUNT,
-    OUT_OF_ROOM,
-    ROW_COUNT,
-    SHORT_OF,
-    SHORT_OF_FIELDS,
-    SHORT_OF_NAMES,
-    SHORT_OF_TEXTS,
-    TOPIC_COUNT,
-    FactArrays,
-)
+from dissector.engine.facts.fact_arrays import FALLBACK, OUT_OF_ROOM, FactArrays, ShortOf
 from dissector.engine.facts.interning import (
-    LAST,
-    SEEN,
     TOO_MANY_COLLISIONS,
+    InternEntry,
     InternIndex,
     hash_bytes,
     intern,
 )
 from dissector.engine.tape.tape_arrays import TapeRows
 from dissector.kernel import device_function
-from dissector.kernel.arrays import U8, I64Table
+from dissector.kernel.arrays import U8
+from dissector.kernel.named_rows import Rows
 from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT
 from dissector.protocol.facts import ERROR, PAIR_ID, PAIR_NAME, TOPIC_ID
 
@@ -90,14 +75,14 @@ def collect_facts(
     """
     counters, topic_names, fields = found.counters, found.topic_names, found.fields
     seen = found.seen
-    attempt = counters[ATTEMPT]
-    name_rows, field_rows = counters[NAME_COUNT], counters[FIELD_COUNT]
+    attempt = counters.attempt
+    name_rows, field_rows = counters.names, counters.fields
     client = 0
     error_count = 0
     topic_count = 0
     pair_parts = 0
     first_part = TOO_MANY_COLLISIONS
-    for i in range(counters[ROW_COUNT]):
+    for i in range(counters.rows):
         role, start, length = rows.field[i], rows.start[i], rows.value[i]
         if role == ERROR:
             if length and seen[length & 0xFFFF] != attempt:
@@ -108,12 +93,13 @@ def collect_facts(
         if role >= RECORDS:
             if length > 0 and len(fields):
                 if field_rows >= len(fields):
-                    counters[SHORT_OF] = SHORT_OF_FIELDS
+                    counters.short_of = ShortOf.FIELDS
                     return OUT_OF_ROOM
-                fields[field_rows, 0] = exchange
-                fields[field_rows, 1] = start
-                fields[field_rows, 2] = length
-                fields[field_rows, 3] = 1 if role == RECORDS_CUT else 0
+                field = fields[field_rows]
+                field.exchange = exchange
+                field.start = start
+                field.length = length
+                field.may_be_cut = role == RECORDS_CUT
                 field_rows += 1
             continue
         has_content = length > 0 or (role == CLIENT_ID and length == 0)
@@ -123,7 +109,7 @@ def collect_facts(
         if has_content:
             entry = intern_text(data, carry_over, start, length, role, texts, found.text_pool)
             if entry < 0:
-                counters[SHORT_OF] = SHORT_OF_TEXTS
+                counters.short_of = ShortOf.TEXTS
                 return FALLBACK if entry == TOO_MANY_COLLISIONS else OUT_OF_ROOM
         if role == CLIENT_ID:
             client = entry + 1 if has_content else 0
@@ -139,35 +125,35 @@ def collect_facts(
             entry = name if name >= 0 else topic_id
             if name >= 0 and topic_id >= 0:
                 if name_rows >= len(topic_names):
-                    counters[SHORT_OF] = SHORT_OF_NAMES
+                    counters.short_of = ShortOf.NAMES
                     return OUT_OF_ROOM
-                topic_names[name_rows, 0] = exchange
-                topic_names[name_rows, 1] = topic_id
-                topic_names[name_rows, 2] = name
+                new = topic_names[name_rows]
+                new.exchange = exchange
+                new.topic_id = topic_id
+                new.name = name
                 name_rows += 1
-        if entry >= 0 and texts.entries[entry, SEEN] != attempt:
-            texts.entries[entry, SEEN] = attempt
+        if entry >= 0 and texts.entries[entry].seen != attempt:
+            texts.entries[entry].seen = attempt
             found.current_topics[topic_count] = entry
             topic_count += 1
-    counters[CLIENT_ENTRY] = client
-    counters[ERROR_COUNT] = error_count
-    counters[TOPIC_COUNT] = topic_count
-    counters[NAME_COUNT] = name_rows
-    counters[FIELD_COUNT] = field_rows
+    counters.client = client
+    counters.errors = error_count
+    counters.topics = topic_count
+    counters.names = name_rows
+    counters.fields = field_rows
     return 0
 
 
 @device_function
-def drop_repeated_names(found: FactArrays, first: int, texts: I64Table) -> None:
+def drop_repeated_names(found: FactArrays, first: int, texts: Rows[InternEntry]) -> None:
     """Drop names of an exchange that repeat the last known name of their id."""
     topic_names, counters = found.topic_names, found.counters
     kept = first
-    for i in range(first, counters[NAME_COUNT]):
-        topic_id, name = topic_names[i, 1], topic_names[i, 2]
-        if texts[topic_id, LAST] != name:
-            texts[topic_id, LAST] = name
-            topic_names[kept, 0] = topic_names[i, 0]
-            topic_names[kept, 1] = topic_id
-            topic_names[kept, 2] = name
+    for i in range(first, counters.names):
+        new, to = topic_names[i], topic_names[kept]
+        known = texts[new.topic_id]
+        if known.last_name != new.name:
+            known.last_name = new.name
+            to.exchange, to.topic_id, to.name = new.exchange, new.topic_id, new.name
             kept += 1
-    counters[NAME_COUNT] = kept
+    counters.names = kept

@@ -8,21 +8,11 @@ does not match its program to the last byte is left to the codecs, which find th
 from __future__ import annotations
 
 from dissector.engine.facts.fact_arrays import (
-    ATTEMPT,
-    CLIENT_ENTRY,
-    ERROR_COUNT,
-    EXCHANGE,
     FALLBACK,
-    FIELD_COUNT,
-    NAME_COUNT,
     OUT_OF_ROOM,
-    ROW_COUNT,
-    SHORT_OF,
-    SHORT_OF_LISTS,
-    SHORT_OF_ROWS,
-    TOPIC_COUNT,
     ExchangeArrays,
     FactArrays,
+    ShortOf,
 )
 from dissector.engine.facts.fact_collector import collect_facts, drop_repeated_names
 from dissector.engine.facts.interning import FULL, InternIndex, hash_integers, intern
@@ -114,17 +104,17 @@ def _read_exchange(
     if key < 0 or key >= KEYS or version < 0 or version >= VERSIONS:
         return FALLBACK
     kind = key * VERSIONS + version
-    first_steps = exchanges.first_steps
-    begin, step = exchanges.request_start[exchange], first_steps[kind, 0]
+    first_steps = exchanges.first_steps[kind]
+    begin, step = exchanges.request_start[exchange], first_steps.request
     count = _read(data, carry_over, begin, size, step, program, rows, 0)
     if count < 0 or start == NONE:
         return count
     size = exchanges.response_size[exchange]
-    step = first_steps[kind, 1]
+    step = first_steps.response
     if captured != size:
         step = -1
     elif key == API_VERSIONS and _is_unsupported_version(data, carry_over, start, size):
-        step = first_steps[kind, 2]
+        step = first_steps.refusal
     return _read(data, carry_over, start, size, step, program, rows, count)
 
 
@@ -140,26 +130,26 @@ def _collect(
 ) -> int:
     """Write the facts of an exchange, from its rows; return 0, FALLBACK or OUT_OF_ROOM."""
     counters = found.counters
-    names_before, fields_before = counters[NAME_COUNT], counters[FIELD_COUNT]
+    names_before, fields_before = counters.names, counters.fields
     outcome = collect_facts(data, carry_over, exchange, rows, texts, found)
     error_list = 0
     topic_list = 0
     if outcome == 0:
         pool = found.list_pool
-        error_list = _intern_list(found.current_errors, counters[ERROR_COUNT], ERRORS, lists, pool)
-        topic_list = _intern_list(found.current_topics, counters[TOPIC_COUNT], TOPICS, lists, pool)
+        error_list = _intern_list(found.current_errors, counters.errors, ERRORS, lists, pool)
+        topic_list = _intern_list(found.current_topics, counters.topics, TOPICS, lists, pool)
         if error_list == FULL or topic_list == FULL:
-            counters[SHORT_OF] = SHORT_OF_LISTS
+            counters.short_of = ShortOf.LISTS
             outcome = OUT_OF_ROOM
         elif error_list < 0 or topic_list < 0:
             outcome = FALLBACK
         if outcome == 0:
-            found.clients[exchange] = counters[CLIENT_ENTRY]
+            found.clients[exchange] = counters.client
             found.errors[exchange] = error_list
             found.topics[exchange] = topic_list
             drop_repeated_names(found, names_before, texts.entries)
         else:
-            counters[NAME_COUNT], counters[FIELD_COUNT] = names_before, fields_before
+            counters.names, counters.fields = names_before, fields_before
     return outcome
 
 
@@ -175,26 +165,26 @@ def read_facts(
     found: FactArrays,
 ) -> int:
     """
-    Read exchanges from `counters[EXCHANGE]` on.
+    Read exchanges from `counters.exchange` on.
 
     Returns:
-        Number of remaining exchanges when an array is full; `counters[SHORT_OF]` has the reason.
+        Number of remaining exchanges when an array is full; `counters.short_of` has the reason.
     """
     counters, state = found.counters, found.state
-    exchange = counters[EXCHANGE]
+    exchange = counters.exchange
     while exchange < len(state):
         count = _read_exchange(data, carry_over, exchanges, exchange, program, rows)
         outcome = 0 if count >= 0 else count
         if count == OUT_OF_ROOM:
-            counters[SHORT_OF] = SHORT_OF_ROWS
+            counters.short_of = ShortOf.ROWS
         if count > 0:
-            counters[ATTEMPT] += 1
-            counters[ROW_COUNT] = count
+            counters.attempt += 1
+            counters.rows = count
             outcome = _collect(data, carry_over, exchange, rows, texts, lists, found)
         if outcome == OUT_OF_ROOM:
             break  # the exchange is read again, with more room
         state[exchange] = EXTRACTED if outcome == 0 else NEEDS_CODEC
         exchange += 1
-    counters[EXCHANGE] = exchange
+    counters.exchange = exchange
     remaining: int = len(state) - exchange
     return remaining

@@ -10,21 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.facts.fact_arrays import (
-    COUNTER_COUNT,
-    FIELD_COUNT,
-    NAME_COUNT,
-    SHORT_OF,
-    SHORT_OF_LISTS,
-    SHORT_OF_NAMES,
-    SHORT_OF_ROWS,
-    SHORT_OF_TEXTS,
     ExchangeArrays,
     FactArrays,
+    FactCounters,
+    FieldRow,
+    FirstSteps,
+    NameRow,
+    ShortOf,
 )
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS, read_facts
 from dissector.engine.facts.interning import InternTable
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape.tape_arrays import ProgramArrays, new_rows, program_arrays
+from dissector.kernel.named_rows import RowArray, dtype_of, rows_of
 from dissector.protocol.fact_program import ROLES, FactProgramTable, fact_programs
 from dissector.protocol.facts import NO_FACT
 from dissector.protocol.headers import API_VERSIONS
@@ -46,8 +44,8 @@ class WindowFacts:
         topics: Entry + 1 of the list of its topics, 0 for none.
         texts: Client ids, names and ids of topics.
         lists: Lists of error codes and of entries of topics.
-        topic_names: Rows (exchange, entry of a topic id, entry of its name, 0) of new names.
-        fields: Rows (exchange, start, length, whether it may be cut) of the `records` fields.
+        topic_names: The new names of topic ids, `NameRow`.
+        fields: The `records` fields, `FieldRow`.
     """
 
     state: NDArray[np.uint8]
@@ -56,8 +54,8 @@ class WindowFacts:
     topics: Ints
     texts: InternTable = field(default_factory=lambda: InternTable.of(np.uint8))
     lists: InternTable = field(default_factory=lambda: InternTable.of(np.int64))
-    topic_names: Ints = field(default_factory=lambda: np.zeros((256, 4), np.int64))
-    fields: Ints = field(default_factory=lambda: np.zeros((4096, 4), np.int64))
+    topic_names: RowArray = field(default_factory=lambda: np.zeros(256, dtype_of(NameRow)))
+    fields: RowArray = field(default_factory=lambda: np.zeros(4096, dtype_of(FieldRow)))
 
 
 def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
@@ -68,7 +66,7 @@ def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
     if not records:
         facts.fields = facts.fields[:0]
     exchanges, program = _exchange_arrays(table)
-    rows, counters = new_rows(1024), np.zeros(COUNTER_COUNT, np.int64)
+    rows, counters = new_rows(1024), np.zeros((), dtype_of(FactCounters))
     seen, current_errors = np.zeros(ERROR_CODES, np.int64), np.zeros(ERROR_CODES, np.int64)
     current_topics = np.zeros(1024, np.int64)
     while True:
@@ -81,20 +79,20 @@ def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
         found = FactArrays._make(arrays)
         if not read_facts(table.data, table.carry_over, exchanges, program, rows, *indexes, found):
             break
-        match int(counters[SHORT_OF]):
-            case short_of if short_of == SHORT_OF_TEXTS:
+        match int(counters["short_of"]):
+            case ShortOf.TEXTS:
                 facts.texts.grow()
-            case short_of if short_of == SHORT_OF_LISTS:
+            case ShortOf.LISTS:
                 facts.lists.grow()
-            case short_of if short_of == SHORT_OF_ROWS:
+            case ShortOf.ROWS:
                 rows = new_rows(2 * len(current_topics))
                 current_topics = np.zeros(2 * len(current_topics), np.int64)
-            case short_of if short_of == SHORT_OF_NAMES:
+            case ShortOf.NAMES:
                 facts.topic_names = np.concatenate((facts.topic_names, facts.topic_names))
             case _:
                 facts.fields = np.concatenate((facts.fields, facts.fields))
-    facts.topic_names = facts.topic_names[: int(counters[NAME_COUNT])]
-    facts.fields = facts.fields[: int(counters[FIELD_COUNT])]
+    facts.topic_names = facts.topic_names[: int(counters["names"])]
+    facts.fields = facts.fields[: int(counters["fields"])]
     return facts
 
 
@@ -132,17 +130,14 @@ _programs_lock = Lock()
 """Windows are read in parallel, and share the tables of programs."""
 
 
-def _first_steps(table: Exchanges, programs: FactProgramTable) -> Ints:
-    """
-    Return the first instructions of messages by kind: request, response, refusal.
-
-    The last is the response of a broker to an unknown version of ApiVersions.
-    """
-    starts = np.full((KEYS * VERSIONS, 3), -1, np.int64)
+def _first_steps(table: Exchanges, programs: FactProgramTable) -> RowArray:
+    """Return the first instructions of messages by kind."""
+    starts = np.full(KEYS * VERSIONS, -1, dtype_of(FirstSteps))
+    rows = rows_of(starts, FirstSteps)
     for kind in distinct_kinds(message_kinds(table)):
         key, version = divmod(kind, VERSIONS)
-        starts[kind, 0] = programs.start(key, version, "request")
-        starts[kind, 1] = programs.start(key, version, "response")
+        rows[kind].request = programs.start(key, version, "request")
+        rows[kind].response = programs.start(key, version, "response")
         if key == API_VERSIONS:
-            starts[kind, 2] = programs.start(key, 0, "response")
+            rows[kind].refusal = programs.start(key, 0, "response")
     return starts

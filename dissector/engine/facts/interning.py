@@ -15,16 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, AnyColumn, I64Table
+from dissector.kernel.arrays import I64, U8, AnyColumn
+from dissector.kernel.named_rows import NamedRow, RowArray, Rows, dtype_of
 
 Ints: TypeAlias = NDArray[np.int64]
-
-HASH, START, LENGTH, KIND, SEEN, LAST = range(6)
-"""Columns of an entry: place and kind of its content; two more for the caller."""
-WIDTH = 6
-
-USED, FILLED = 0, 1
-"""Counters of a table: its entries, and the used length of the pool."""
 
 FULL, TOO_MANY_COLLISIONS = -1, -2
 """
@@ -34,12 +28,46 @@ Instead of an entry: no space for a new one; too many collisions, which only cra
 MAX_PROBES = 256
 
 
+class InternEntry(NamedRow):
+    """
+    An entry of a table.
+
+    Attributes:
+        hash: The hash of its content.
+        start: Place of the content in the pool.
+        length: Its length.
+        kind: Its kind; equal contents of two kinds have two entries.
+        seen: For the caller: the last exchange with it.
+        last_name: For the caller: of a topic id the last name; -1 for none.
+    """
+
+    hash: int
+    start: int
+    length: int
+    kind: int
+    seen: int
+    last_name: int
+
+
+class InternUse(NamedRow):
+    """
+    How much of a table is used.
+
+    Attributes:
+        entries: Its entries.
+        pool: The used length of the pool.
+    """
+
+    entries: int
+    pool: int
+
+
 class InternIndex(NamedTuple):
     """The arrays of an `InternTable`, but for its pool."""
 
     slots: I64
-    entries: I64Table
-    used: I64
+    entries: Rows[InternEntry]
+    used: InternUse
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -49,24 +77,24 @@ class InternTable:
 
     Attributes:
         slots: Number of the entry + 1; 0 where free.
-        entries: A row each.
+        entries: The entries, `InternEntry`.
         pool: The contents.
-        used: `USED` and `FILLED`.
+        used: How much of these is used, `InternUse`.
     """
 
     slots: Ints
-    entries: Ints
+    entries: RowArray
     pool: NDArray[Any]
-    used: Ints
+    used: RowArray
 
     @classmethod
     def of(cls, kind: type, entries: int = 1024, pool: int = 16384) -> InternTable:
         """Return an empty table of bytes (`np.uint8`) or integers."""
         return cls(
             slots=np.zeros(entries * 2, np.int64),
-            entries=np.zeros((entries, WIDTH), np.int64),
+            entries=np.zeros(entries, dtype_of(InternEntry)),
             pool=np.zeros(pool, kind),
-            used=np.zeros(2, np.int64),
+            used=np.zeros((), dtype_of(InternUse)),
         )
 
     @property
@@ -75,14 +103,16 @@ class InternTable:
         arrays = self.slots, self.entries, self.used
         return InternIndex._make(arrays)
 
+    def __len__(self) -> int:
+        return int(self.used["entries"])
+
     def grow(self) -> None:
         """Double the pool, and the space for entries where that is short."""
         self.pool = np.concatenate((self.pool, np.zeros_like(self.pool)))
-        if int(self.used[USED]) * 2 >= len(self.entries):
+        if len(self) * 2 >= len(self.entries):
             self.entries = np.concatenate((self.entries, np.zeros_like(self.entries)))
             self.slots = np.zeros(len(self.slots) * 2, np.int64)
-            count = int(self.used[USED])
-            _refill(self.entries, count, self.slots)
+            _refill(self.entries, len(self), self.slots)
 
     def contents(self, kind: int) -> tuple[Ints, list[NDArray[Any]]]:
         """
@@ -92,12 +122,12 @@ class InternTable:
             For each entry its number among them, from 1, at its own number + 1 (0 stays 0, for rows
             without one); and the contents.
         """
-        used = self.entries[: int(self.used[USED])]
-        chosen = np.flatnonzero(used[:, KIND] == kind)
+        used = self.entries[: len(self)]
+        chosen = np.flatnonzero(used["kind"] == kind)
         numbers = np.zeros(len(used) + 1, np.int64)
         numbers[chosen + 1] = np.arange(1, len(chosen) + 1)
-        rows = used[chosen, START : LENGTH + 1].tolist()
-        return numbers, [self.pool[start : start + length] for start, length in rows]
+        places = used[["start", "length"]][chosen].tolist()
+        return numbers, [self.pool[start : start + length] for start, length in places]
 
 
 @device_function
@@ -154,42 +184,39 @@ def intern(
     for _ in range(MAX_PROBES):
         entry = slots[slot] - 1
         if entry < 0:
-            entry = used[USED]
-            start = used[FILLED]
+            entry, start = used.entries, used.pool
             if entry >= len(entries) or start + length > len(pool):
                 return FULL
             for i in range(length):
                 pool[start + i] = content[at + i]
-            entries[entry, HASH] = key
-            entries[entry, START] = start
-            entries[entry, LENGTH] = length
-            entries[entry, KIND] = kind
-            entries[entry, LAST] = -1
+            new = entries[entry]
+            new.hash = key
+            new.start = start
+            new.length = length
+            new.kind = kind
+            new.last_name = -1
             slots[slot] = entry + 1
-            used[USED] = entry + 1
-            used[FILLED] = start + length
-            return int(entry)
-        if (
-            entries[entry, HASH] == key
-            and entries[entry, LENGTH] == length
-            and entries[entry, KIND] == kind
-        ):
-            start = entries[entry, START]
+            used.entries = entry + 1
+            used.pool = start + length
+            return entry
+        known = entries[entry]
+        if known.hash == key and known.length == length and known.kind == kind:
+            start = known.start
             i = 0
             while i < length and pool[start + i] == content[at + i]:
                 i += 1
             if i == length:
-                return int(entry)
+                return entry
         slot = (slot + 1) & mask
     return TOO_MANY_COLLISIONS
 
 
 @Kernel
-def _refill(entries: I64Table, count: int, slots: I64) -> None:
+def _refill(entries: Rows[InternEntry], count: int, slots: I64) -> None:
     """Insert entries into free slots."""
     mask = len(slots) - 1
     for entry in range(count):
-        slot = entries[entry, HASH] & mask
+        slot = entries[entry].hash & mask
         while slots[slot]:
             slot = (slot + 1) & mask
         slots[slot] = entry + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,12 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.kernel.call import CHECKED
-from dissector.kernel.named_rows import dtype_of, row_of, rows_of
+from dissector.kernel.named_rows import dtype_of, row_of, rows_of, table_of
 from tests.dissector.kernel import sample_kernels
 from tests.dissector.kernel.sample_kernels import Link, Links, Outer, Side, Sums, Totals
 from tests.kernel_modes import COMPILED, both
 
 mode = both(sample_kernels)
+
+
+@dataclass
+class CountedTotals(Totals):
+    """A row that is made in Python."""
+
+    sent: int
+    sequence: int
 
 
 def tables(lengths: list[int]) -> Links:
@@ -45,6 +54,12 @@ def test_single_rows_are_read_and_written_in_python() -> None:
     assert len(rows_of(links, Link)) == 2
     with pytest.raises(AssertionError):
         rows_of(links, Side)
+
+
+def test_a_table_is_made_of_objects() -> None:
+    totals = table_of([CountedTotals(5, 6), CountedTotals(7, 8)], CountedTotals)
+    assert totals.tolist() == [(5, 6), (7, 8)]
+    assert table_of([], CountedTotals).shape == (0,)
 
 
 def test_tables_are_pickled() -> None:

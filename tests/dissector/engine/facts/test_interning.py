@@ -11,20 +11,23 @@ from dissector.engine.facts import interning
 from dissector.engine.facts.interning import (
     FULL,
     TOO_MANY_COLLISIONS,
-    USED,
+    InternEntry,
     InternIndex,
     InternTable,
+    InternUse,
     hash_bytes,
     hash_integers,
     intern,
 )
+from dissector.kernel.named_rows import row_of, rows_of
 
 
 def number(table: InternTable, content: bytes | list[int], kind: int = 0) -> int:
     """Return the entry of some content, in Python."""
     pool = table.pool.data
     values = np.array(list(content), table.pool.dtype).data
-    index = InternIndex(table.slots.data, table.entries.data, table.used.data)
+    entries, used = rows_of(table.entries, InternEntry), row_of(table.used, InternUse)
+    index = InternIndex(table.slots.data, entries, used)
     if table.pool.dtype == np.uint8:
         key = hash_bytes(values, 0, len(content), kind)
     else:
@@ -45,7 +48,7 @@ def test_texts(drawn: list[tuple[bytes, int]]) -> None:
     entries = [entry(table, content, kind) for content, kind in drawn]
     distinct = list(dict.fromkeys(drawn))
     assert entries == [distinct.index(each) for each in drawn]
-    assert int(table.used[USED]) == len(distinct)
+    assert len(table) == len(distinct)
     for kind in range(3):
         numbers, contents = table.contents(kind)
         of_kind = [content for content, other in distinct if other == kind]
