@@ -18,17 +18,9 @@ from dissector.protocol.records.layout import (
 from dissector.view.json.body_arrays import BodyArrays
 from dissector.view.json.json_constants import (
     ATTRIBUTES_PER_MAGIC,
-    BATCH_ATTRIBUTES,
     BATCH_FIELDS_END,
-    HEADER_FIELD_NAMES,
-    MESSAGE_ATTRIBUTES,
     MESSAGE_FIELDS_END,
-    NULL,
-    PARTIAL_BYTES,
-    PARTIAL_END,
-    PARTIAL_LENGTH,
-    PARTIAL_MAGIC,
-    PARTIAL_OFFSET,
+    Fragment,
 )
 from dissector.view.json.message_json_kernel import write_messages
 from dissector.view.json.record_json_kernel import (
@@ -119,8 +111,8 @@ def _write_batch(
     out, header_fields = text.out, bodies.header_fields
     if to + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
-    begin, end = bodies.batches[0, batch], bodies.batches[1, batch]
-    base_offset = bodies.batches[2, batch]
+    found = bodies.batches[batch]
+    begin, end, base_offset = found.start, found.end, found.base_offset
     is_wrapper = begin != base + start
     payload = buffers.data
     if begin >= len(buffers.data) + len(buffers.carry_over):
@@ -136,7 +128,7 @@ def _write_batch(
         attributes = 0 | source[start + MAGIC_AT + 1]
         first, until = BATCH_FIELDS_END, MESSAGE_FIELDS_END - 1 + magic
         meaning = (
-            MESSAGE_ATTRIBUTES
+            Fragment.MESSAGE_ATTRIBUTES
             + magic * ATTRIBUTES_PER_MAGIC
             + (attributes & (ATTRIBUTES_PER_MAGIC - 1))
         )
@@ -144,14 +136,15 @@ def _write_batch(
     else:
         attributes = int16_at(source, start + BATCH_CRC_FROM)
         first, until = 0, BATCH_FIELDS_END
-        meaning = BATCH_ATTRIBUTES + (attributes & _ATTRIBUTE_BITS)
+        meaning = Fragment.BATCH_ATTRIBUTES + (attributes & _ATTRIBUTE_BITS)
         time_at = start + (35 if attributes & TIMESTAMP_TYPE else 27)
     time = number_at(source, time_at, 8, 1)
     at = start
     for i in range(first, until):
-        to = write_fragment(HEADER_FIELD_NAMES + i, text, to)
-        to = write_integer(number_at(source, at, header_fields[i, 0], header_fields[i, 1]), out, to)
-        at += header_fields[i, 0]
+        to = write_fragment(Fragment.HEADER_FIELD_NAMES + i, text, to)
+        field = header_fields[i]
+        to = write_integer(number_at(source, at, field.size, field.is_signed), out, to)
+        at += field.size
     to = write_fragment(meaning, text, to)
     if magic < 2:
         append_time = NONE
@@ -194,15 +187,21 @@ def _write_partial_batch(
         elif i == 2:
             size = 1
             number = at + MAGIC_AT
-        name = PARTIAL_OFFSET if i == 0 else PARTIAL_LENGTH if i == 1 else PARTIAL_MAGIC
+        name = (
+            Fragment.PARTIAL_OFFSET
+            if i == 0
+            else Fragment.PARTIAL_LENGTH
+            if i == 1
+            else Fragment.PARTIAL_MAGIC
+        )
         to = write_fragment(name, text, to)
         if number + size > end:
-            to = write_fragment(NULL, text, to)
+            to = write_fragment(Fragment.NULL, text, to)
         else:
             to = write_integer(number_at(source, number, size, 1), out, to)
-    to = write_fragment(PARTIAL_BYTES, text, to)
+    to = write_fragment(Fragment.PARTIAL_BYTES, text, to)
     to = write_hex(source, at, end - at, out, to)
-    return WRITTEN, write_fragment(PARTIAL_END, text, to)
+    return WRITTEN, write_fragment(Fragment.PARTIAL_END, text, to)
 
 
 @device_function
@@ -239,7 +238,7 @@ def write_records_field(
     to += 1
     if length > 0:
         fields = bodies.fields
-        if number >= last or fields[0, number] != address or bodies.state[number] != VALID:
+        if number >= last or fields[number].start != address or bodies.state[number] != VALID:
             return SLOW_PATH, to
         source = buffers.data
         base = 0
@@ -248,8 +247,8 @@ def write_records_field(
             base = len(buffers.data)
         at = address - base
         end = at + length
-        first = fields[1, number]
-        for batch in range(first, fields[1, number + 1]):
+        first = fields[number].first_batch
+        for batch in range(first, fields[number + 1].first_batch):
             if to + 2 > len(out):
                 return NO_ROOM, to
             if batch > first:
@@ -263,7 +262,7 @@ def write_records_field(
         if at < end:
             if to + 2 > len(out):
                 return NO_ROOM, to
-            if fields[1, number + 1] > first:
+            if fields[number + 1].first_batch > first:
                 out[to] = 44
                 out[to + 1] = 32
                 to += 2

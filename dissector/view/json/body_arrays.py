@@ -4,7 +4,92 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
+from dissector.kernel.named_rows import NamedRow, Rows
+from dissector.view.json.json_constants import HeaderField
+from dissector.view.json.json_program import Step
+
+
+class BodyMessage(NamedRow):
+    """
+    A request or a response.
+
+    Attributes:
+        start: Its address.
+        end: Address behind it.
+        step: The first step of its program; negative without a body.
+    """
+
+    start: int
+    end: int
+    step: int
+
+
+class BodyField(NamedRow):
+    """
+    A `records` field that is not empty.
+
+    Attributes:
+        start: Its address.
+        first_batch: Number of its first batch.
+    """
+
+    start: int
+    first_batch: int
+
+
+class BodyBatch(NamedRow):
+    """
+    A batch of records.
+
+    Attributes:
+        start: Address of its payload.
+        end: Address behind it.
+        base_offset: Its base offset.
+    """
+
+    start: int
+    end: int
+    base_offset: int
+
+
+class OpenArray(NamedRow):
+    """
+    An array that is being written.
+
+    Attributes:
+        step: The step of its items.
+        left: Its remaining items.
+    """
+
+    step: int
+    left: int
+
+
+class TagSlot(NamedRow):
+    """
+    The value of a known tag; the slot behind those of a section has the end of this.
+
+    Attributes:
+        at: Offset of the value; -1 if it is absent.
+        size: Its bytes.
+    """
+
+    at: int
+    size: int
+
+
+class TextPlace(NamedRow):
+    """
+    The text of a message.
+
+    Attributes:
+        start: Its offset in the output.
+        length: Its bytes; NO_BODY, or SLOW_PATH_BODY.
+    """
+
+    start: int
+    length: int
 
 
 class BodyArrays(NamedTuple):
@@ -12,22 +97,21 @@ class BodyArrays(NamedTuple):
     The messages of a window, and the state of their `records` fields.
 
     Attributes:
-        messages: [2 * exchanges, 3]: address, end and first step of request and response; the step
-            is negative without a body.
+        messages: The request and the response of each exchange.
         first_field: Number of each exchange's first `records` field that is not empty.
-        fields: [2, fields + 1]: address of each field, and its first batch.
+        fields: These fields, and one more for the end of the batches.
         state: State of each field.
-        batches: [3, batches]: start and end address of each payload, and its base offset.
+        batches: The batches of the fields.
         header_fields: `HEADER_FIELDS`.
         signs: `Logins.signs`.
     """
 
-    messages: I64Table
+    messages: Rows[BodyMessage]
     first_field: I64
-    fields: I64Table
+    fields: Rows[BodyField]
     state: U8
-    batches: I64Table
-    header_fields: I64Table
+    batches: Rows[BodyBatch]
+    header_fields: Rows[HeaderField]
     signs: U8
 
 
@@ -38,11 +122,11 @@ class JsonProgramArrays(NamedTuple):
     Attributes:
         code: The steps.
         tags: The known tags.
-        stack: [DEPTH, 2]: the open arrays.
-        tag_slots: [MAX_TAG_SLOTS, 2]: offset and length of tagged values.
+        arrays: Space for the open arrays.
+        tag_slots: Space for the values of open tag sections.
     """
 
-    code: I64Table
+    code: Rows[Step]
     tags: I64
-    stack: I64Table
-    tag_slots: I64Table
+    arrays: Rows[OpenArray]
+    tag_slots: Rows[TagSlot]

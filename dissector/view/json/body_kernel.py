@@ -11,31 +11,13 @@ from __future__ import annotations
 from dissector.engine.facts.credential_kernel import may_hold_credential
 from dissector.engine.tape.primitive_kernels import int16_at, length_at, number_at, varint_at
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, Buffers, I64Table
+from dissector.kernel.arrays import I64, U8, Buffers
+from dissector.kernel.named_rows import Rows
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.batch_json_kernel import write_records_field
-from dissector.view.json.body_arrays import BodyArrays, JsonProgramArrays
-from dissector.view.json.json_constants import NULL
-from dissector.view.json.json_program import (
-    ARRAY,
-    BOOLEAN,
-    BYTES,
-    END,
-    NEXT,
-    NULLABLE,
-    NUMBER,
-    RECORDS,
-    SECTION_END,
-    SKIP,
-    SKIP_TEXT,
-    TAG,
-    TAG_END,
-    TAGS,
-    TEXT,
-    UUID,
-    VERSION_REFUSAL,
-    WRITE,
-)
+from dissector.view.json.body_arrays import BodyArrays, JsonProgramArrays, TagSlot, TextPlace
+from dissector.view.json.json_constants import Fragment
+from dissector.view.json.json_program import JsonOp
 from dissector.view.json.record_json_kernel import NO_ROOM, SLOW_PATH, WRITTEN
 from dissector.view.json.scalar_json_kernel import (
     write_boolean,
@@ -62,11 +44,18 @@ _ABSENT = -1
 
 @device_function
 def _read_section(
-    source: U8, at: int, end: int, first: int, count: int, tags: I64, tag_slots: I64Table, top: int
+    source: U8,
+    at: int,
+    end: int,
+    first: int,
+    count: int,
+    tags: I64,
+    tag_slots: Rows[TagSlot],
+    top: int,
 ) -> int:
     """Record the offsets of the values of a tag section; return its end, -1 for the slow path."""
     for i in range(top, top + count):
-        tag_slots[i, 0] = _ABSENT
+        tag_slots[i].at = _ABSENT
     remaining, at = varint_at(source, at, end)
     if remaining > count:
         return -1
@@ -80,10 +69,10 @@ def _read_section(
         index = 0
         while index < count and tags[first + index] != tag:
             index += 1
-        if index == count or tag_slots[top + index, 0] != _ABSENT:
+        if index == count or tag_slots[top + index].at != _ABSENT:
             return -1
-        tag_slots[top + index, 0] = at
-        tag_slots[top + index, 1] = size
+        tag_slots[top + index].at = at
+        tag_slots[top + index].size = size
         at += size
         remaining -= 1
     return at
@@ -99,13 +88,10 @@ def _write_body(
     to: int,
 ) -> tuple[int, int]:
     """Write the body of a message; return the result, and the end of the text."""
-    code, tags, stack, tag_slots = programs.code, programs.tags, programs.stack, programs.tag_slots
+    arrays, tag_slots = programs.arrays, programs.tag_slots
     out, offsets, unsafe = text.out, text.offsets, text.unsafe
-    at, end, step = (
-        bodies.messages[number, 0],
-        bodies.messages[number, 1],
-        bodies.messages[number, 2],
-    )
+    message = bodies.messages[number]
+    at, end, step = message.start, message.end, message.step
     field = bodies.first_field[number >> 1]
     last_field = bodies.first_field[(number >> 1) + 1]
     source = buffers.data
@@ -118,33 +104,32 @@ def _write_body(
     depth = 0
     top = 0
     while True:
-        op = code[step, 0]
-        prefix = code[step, 4]
+        now = programs.code[step]
+        op, prefix = now.op, now.prefix
         if to + offsets[prefix + 1] - offsets[prefix] + _STEP_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
         if prefix > 0:
             to = write_fragment(prefix, text, to)
-        if op == NUMBER:
-            size = code[step, 2]
-            if end - at < size:
+        if op == JsonOp.NUMBER:
+            if end - at < now.size:
                 return SLOW_PATH, to
-            to = write_integer(number_at(source, at, size, code[step, 3]), out, to)
-            at += size
+            to = write_integer(number_at(source, at, now.size, now.is_signed), out, to)
+            at += now.size
             step += 1
-        elif op in (TEXT, BYTES, RECORDS):
-            length, at = length_at(source, at, end, code[step, 1])
+        elif op in (JsonOp.TEXT, JsonOp.BYTES, JsonOp.RECORDS):
+            length, at = length_at(source, at, end, now.length_op)
             if at < 0 or length < -1 or length > end - at:
                 return SLOW_PATH, to
-            is_checked = op != RECORDS and code[step, 2] != 0
+            is_checked = op != JsonOp.RECORDS and now.is_checked
             if is_checked and may_hold_credential(source, at, length, bodies.signs):
                 return SLOW_PATH, to
             if length < 0:
-                to = write_fragment(NULL, text, to)
-            elif op == TEXT:
+                to = write_fragment(Fragment.NULL, text, to)
+            elif op == JsonOp.TEXT:
                 if to + MAX_ESCAPE_BYTES * length + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
                 to = write_json_string(source, at, length, 1, unsafe, out, to)
-            elif op == BYTES:
+            elif op == JsonOp.BYTES:
                 if to + 2 * length + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
                 to = write_quoted_hex(source, at, length, text, to)
@@ -158,105 +143,105 @@ def _write_body(
                     field += 1
             at += max(length, 0)
             step += 1
-        elif op == ARRAY:
-            length, at = length_at(source, at, end, code[step, 1])
-            if at < 0 or length < -1 or length * code[step, 3] > end - at:
+        elif op == JsonOp.ARRAY:
+            length, at = length_at(source, at, end, now.length_op)
+            if at < 0 or length < -1 or length * now.size > end - at:
                 return SLOW_PATH, to
             if length < 0:
-                to = write_fragment(NULL, text, to)
-                step = code[step, 2]
+                to = write_fragment(Fragment.NULL, text, to)
+                step = now.behind
             else:
                 out[to] = 91
                 to += 1
                 if length == 0:
                     out[to] = 93
                     to += 1
-                    step = code[step, 2]
+                    step = now.behind
                 else:
-                    stack[depth, 0] = step + 1
-                    stack[depth, 1] = length
-                    depth += 1
                     step += 1
-        elif op == NEXT:
-            stack[depth - 1, 1] -= 1
-            if stack[depth - 1, 1] > 0:
+                    arrays[depth].step = step
+                    arrays[depth].left = length
+                    depth += 1
+        elif op == JsonOp.NEXT:
+            array = arrays[depth - 1]
+            array.left -= 1
+            if array.left > 0:
                 out[to] = 44
                 out[to + 1] = 32
                 to += 2
-                step = stack[depth - 1, 0]
+                step = array.step
             else:
                 out[to] = 93
                 to += 1
                 depth -= 1
                 step += 1
-        elif op == BOOLEAN:
+        elif op == JsonOp.BOOLEAN:
             if at >= end:
                 return SLOW_PATH, to
             to = write_boolean(source[at], text, to)
             at += 1
             step += 1
-        elif op == TAGS:
-            count = code[step, 3]
-            at = _read_section(source, at, end, code[step, 2], count, tags, tag_slots, top)
+        elif op == JsonOp.TAGS:
+            count = now.tag_count
+            at = _read_section(source, at, end, now.first_tag, count, programs.tags, tag_slots, top)
             if at < 0:
                 return SLOW_PATH, to
             if count > 0:
                 top += count + 1
-                tag_slots[top - 1, 0] = at
+                tag_slots[top - 1].at = at
             step += 1
-        elif op == TAG:
-            slot = top - 1 - code[step, 3]
-            at = tag_slots[slot, 0]
+        elif op == JsonOp.TAG:
+            at = tag_slots[top - 1 - now.from_last].at
             if at == _ABSENT:
-                default = code[step, 1]
+                default = now.default
                 if to + offsets[default + 1] - offsets[default] + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
                 to = write_fragment(default, text, to)
-                step = code[step, 2]
+                step = now.behind
             else:
                 step += 1
-        elif op == TAG_END:
-            slot = top - 1 - code[step, 3]
-            if at != tag_slots[slot, 0] + tag_slots[slot, 1]:
+        elif op == JsonOp.TAG_END:
+            slot = tag_slots[top - 1 - now.from_last]
+            if at != slot.at + slot.size:
                 return SLOW_PATH, to
             step += 1
-        elif op == SECTION_END:
-            at = tag_slots[top - 1, 0]
-            top -= code[step, 2] + 1
+        elif op == JsonOp.SECTION_END:
+            at = tag_slots[top - 1].at
+            top -= now.tag_count + 1
             step += 1
-        elif op == UUID:
+        elif op == JsonOp.UUID:
             if end - at < 16:
                 return SLOW_PATH, to
             to = write_uuid(source, at, out, to)
             at += 16
             step += 1
-        elif op == NULLABLE:
+        elif op == JsonOp.NULLABLE:
             if at >= end:
                 return SLOW_PATH, to
             if source[at] >= 128:
-                to = write_fragment(NULL, text, to)
-                step = code[step, 2]
+                to = write_fragment(Fragment.NULL, text, to)
+                step = now.behind
             else:
                 step += 1
             at += 1
-        elif op == WRITE:
+        elif op == JsonOp.WRITE:
             step += 1
-        elif op == SKIP:
-            at += code[step, 2]
+        elif op == JsonOp.SKIP:
+            at += now.size
             if at > end:
                 return SLOW_PATH, to
             step += 1
-        elif op == SKIP_TEXT:
-            length, at = length_at(source, at, end, code[step, 1])
+        elif op == JsonOp.SKIP_TEXT:
+            length, at = length_at(source, at, end, now.length_op)
             if at < 0 or length < -1 or length > end - at:
                 return SLOW_PATH, to
             at += max(length, 0)
             step += 1
-        elif op == VERSION_REFUSAL:
+        elif op == JsonOp.VERSION_REFUSAL:
             if end - at >= 2 and int16_at(source, at) == UNSUPPORTED_VERSION:
                 return SLOW_PATH, to
             step += 1
-        elif op == END:
+        elif op == JsonOp.END:
             return WRITTEN, to
         else:
             return SLOW_PATH, to
@@ -270,7 +255,7 @@ def write_bodies(
     text: TextArrays,
     first: int,
     until: int,
-    places: I64Table,
+    places: Rows[TextPlace],
     used: I64,
 ) -> int:
     """
@@ -283,7 +268,7 @@ def write_bodies(
         text: The output.
         first: The first exchange.
         until: The exchange after the last.
-        places: [2 * exchanges, 2]: set to offset and length of each message's text.
+        places: Set to the text of each message.
         used: Its first item is set to the number of bytes written.
     """
     to = 0
@@ -292,13 +277,14 @@ def write_bodies(
         begin = to
         result = WRITTEN
         for number in range(2 * row, 2 * row + 2):
-            places[number, 1] = NO_BODY
-            if bodies.messages[number, 2] >= 0:
+            place = places[number]
+            place.length = NO_BODY
+            if bodies.messages[number].step >= 0:
                 result, stop = _write_body(number, bodies, buffers, programs, text, to)
                 if result == NO_ROOM:
                     break
-                places[number, 0] = to
-                places[number, 1] = stop - to if result == WRITTEN else SLOW_PATH_BODY
+                place.start = to
+                place.length = stop - to if result == WRITTEN else SLOW_PATH_BODY
                 if result == WRITTEN:
                     to = stop
         if result == NO_ROOM:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,24 @@ from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, select_rows
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.kernel.arrays import Buffers
+from dissector.kernel.named_rows import RowArray, dtype_of, table_of
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.view.json import body_kernel as loop
 from dissector.view.json.body import body_text
-from dissector.view.json.body_arrays import BodyArrays, JsonProgramArrays
-from dissector.view.json.json_constants import HEADER_FIELDS
-from dissector.view.json.json_program import BodyPrograms, body_programs
+from dissector.view.json.body_arrays import (
+    BodyArrays,
+    BodyBatch,
+    BodyField,
+    BodyMessage,
+    JsonProgramArrays,
+    OpenArray,
+    TagSlot,
+    TextPlace,
+)
+from dissector.view.json.json_constants import HEADER_FIELDS, HeaderField
+from dissector.view.json.json_program import BodyPrograms, Step, body_programs
 from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import UNSAFE
 
@@ -101,8 +111,13 @@ class _WindowBatches:
         rows, count = np.arange(len(table) + 1), np.arange(len(fields.row) + 1)
         self.first_field = np.searchsorted(fields.row, rows)
         first_batch = np.searchsorted(batches.field, count)
-        self.fields = np.stack([np.append(fields.start, NONE), first_batch])
-        self.batches = np.stack([batches.payload_start, batches.end, batches.column(BASE_OFFSET)])
+        self.fields = np.empty(len(count), dtype_of(BodyField))
+        self.fields["start"][:-1] = fields.start
+        self.fields["start"][-1] = NONE
+        self.fields["first_batch"] = first_batch
+        self.batches = np.empty(len(batches), dtype_of(BodyBatch))
+        self.batches["start"], self.batches["end"] = batches.payload_start, batches.end
+        self.batches["base_offset"] = batches.column(BASE_OFFSET)
 
     def portions(self, rows: int) -> Iterator[tuple[int, Bytes]]:
         """Yield the end row of available records, and the arena with their bytes."""
@@ -114,8 +129,9 @@ class _WindowBatches:
                 check_records(
                     data, carry_over, batches, payloads.select(is_wrapper[payloads.batch])
                 )
-                base_offset = batches.column(BASE_OFFSET)[payloads.batch]
-                self.batches[:, payloads.batch] = payloads.start, payloads.end, base_offset
+                chosen, of = payloads.batch, self.batches
+                of["start"][chosen], of["end"][chosen] = payloads.start, payloads.end
+                of["base_offset"][chosen] = batches.column(BASE_OFFSET)[chosen]
                 yield int(unit[payloads.batch[-1]]) + 1, payloads.arena
         yield rows, _NO_BYTES
 
@@ -124,7 +140,7 @@ class _WindowBatches:
 class _ProgramArrays:
     """The programs as arrays for the kernel."""
 
-    code: NDArray[np.int64]
+    code: RowArray
     tags: Ints
     pool: Bytes
     offsets: Ints
@@ -134,8 +150,8 @@ class _ProgramArrays:
         """Convert programs to arrays."""
         texts = [text.encode() for text in programs.texts]
         return cls(
-            np.array(programs.code or [(0,) * 5], np.int64),
-            np.array(programs.tags or [0], np.int64),
+            table_of(programs.code, Step),
+            np.array(programs.tags, np.int64),
             np.frombuffer(b"".join(texts), np.uint8),
             np.concatenate([[0], np.cumsum([len(text) for text in texts])]),
         )
@@ -156,12 +172,12 @@ class BodyWriter:
         self.row = 0
         self.records = _WindowBatches(table, show_secrets, names)
         programs = body_programs(show_secrets)
-        self._messages = np.zeros((2 * len(table), 3), np.int64)
+        self._messages = np.zeros(2 * len(table), dtype_of(BodyMessage))
         for side, kind in enumerate(KINDS):
             self._messages[side::2] = _message_table(table, kind, programs)
         self._programs = _ProgramArrays.from_programs(programs)
         self._out = np.empty(OUT_BYTES, np.uint8)
-        self._texts = np.zeros((2 * len(table), 2), np.int64)
+        self._texts = np.zeros(2 * len(table), dtype_of(TextPlace))
 
     def write(self, until: int, arena: Bytes) -> dict[str, JsonTexts]:
         """Write as many bodies as fit; if none fit, the output buffer grows for the next call."""
@@ -173,8 +189,8 @@ class BodyWriter:
             *(records.batches, _HEADER_FIELDS, table.login_signs),
         )
         stack, tag_slots = (
-            np.zeros((loop.DEPTH, 2), np.int64),
-            np.zeros((loop.MAX_TAG_SLOTS, 2), np.int64),
+            np.zeros(loop.DEPTH, dtype_of(OpenArray)),
+            np.zeros(loop.MAX_TAG_SLOTS, dtype_of(TagSlot)),
         )
         code = programs.code, programs.tags, stack, tag_slots
         text = programs.pool, programs.offsets, UNSAFE, self._out
@@ -192,17 +208,17 @@ class BodyWriter:
             self._out = np.empty(2 * len(self._out), np.uint8)
         texts = self._texts[2 * first : 2 * self.row]
         slow_path_texts = self._write_slow_path(first, texts, int(used[0]))
-        start = np.where(texts[:, 1] == loop.NO_BODY, NONE, texts[:, 0])
+        start = np.where(texts["length"] == loop.NO_BODY, NONE, texts["start"])
         buffers = SliceBuffers(self._out[: int(used[0])], slow_path_texts, _NO_BYTES)
         return {
-            kind: JsonTexts(start[side::2].copy(), texts[side::2, 1].copy(), buffers)
+            kind: JsonTexts(start[side::2].copy(), texts["length"][side::2].copy(), buffers)
             for side, kind in enumerate(KINDS)
         }
 
-    def _write_slow_path(self, first: int, texts: NDArray[np.int64], used: int) -> Bytes:
+    def _write_slow_path(self, first: int, texts: RowArray, used: int) -> Bytes:
         """Return the bodies that the kernel left to Python, and set their offsets."""
         buffer = bytearray()
-        for number in np.flatnonzero(texts[:, 1] == loop.SLOW_PATH_BODY).tolist():
+        for number in np.flatnonzero(texts["length"] == loop.SLOW_PATH_BODY).tolist():
             text = self.decode_body(first + number // 2, number % 2)
             texts[number] = (used + len(buffer), len(text)) if text else (0, loop.NO_BODY)
             buffer += text
@@ -216,8 +232,8 @@ class BodyWriter:
         return (text or "").encode()
 
 
-def _message_table(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[np.int64]:
-    """Return address, end and first step of the requests or the responses."""
+def _message_table(table: Exchanges, kind: Kind, programs: BodyPrograms) -> RowArray:
+    """Return the requests or the responses."""
     frames: Frames = getattr(table, kind)
     has_body = (
         (frames.start != NONE) & (frames.captured_bytes == frames.size) & (table.api_key != NONE)
@@ -227,12 +243,12 @@ def _message_table(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDAr
         np.stack([table.api_key[rows], table.api_version[rows]]), axis=1, return_inverse=True
     )
     steps = [programs.start(key, version, kind) for key, version in versions.T.tolist()]
-    out = np.zeros((len(table), 3), np.int64)
-    out[:, 2] = -1
-    out[rows, 0] = frames.start[rows]
-    out[rows, 1] = (frames.start + frames.captured_bytes)[rows]
-    out[rows, 2] = np.array(steps, np.int64)[version_numbers.ravel()]
+    out = np.zeros(len(table), dtype_of(BodyMessage))
+    out["step"] = -1
+    out["start"][rows] = frames.start[rows]
+    out["end"][rows] = (frames.start + frames.captured_bytes)[rows]
+    out["step"][rows] = np.array(steps, np.int64)[version_numbers.ravel()]
     return out
 
 
-_HEADER_FIELDS: Any = np.array(HEADER_FIELDS, np.int64)
+_HEADER_FIELDS = table_of(HEADER_FIELDS, HeaderField)

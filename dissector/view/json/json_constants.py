@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate
 
+from dissector.kernel.named_rows import NamedRow
 from dissector.protocol.codecs.structs import Member
 from dissector.protocol.records import layout
 from dissector.protocol.records.batch import timestamp_type
@@ -11,40 +13,40 @@ from dissector.protocol.records.compression import CODEC_MASK, codec_name
 from dissector.protocol.records.control import CONTROL_TYPES
 from dissector.view.text.value_text import json_text
 
-EMPTY, NULL, FALSE, BATCH_ATTRIBUTES, CONTROL, MESSAGE_ATTRIBUTES, RECORD = (
-    0,
-    1,
-    2,
-    4,
-    132,
-    139,
-    171,
-)
-"""
-First numbers of fragments.
 
-The empty text; null; false, and true; the text after a batch's header, by the low seven bits of its
-attributes; the types of control records; the text after a message's header, by the low four bits of
-its attributes, for magic 0 and magic 1; the parts of records and of partial batches.
-"""
-(
-    RECORD_ATTRIBUTES,
-    RECORD_TIMESTAMP_DELTA,
-    RECORD_OFFSET_DELTA,
-    RECORD_KEY,
-    RECORD_VALUE,
-    RECORD_HEADERS,
-    RECORD_HEADER_KEY,
-    RECORD_HEADER_VALUE,
-    RECORD_OFFSET,
-    RECORD_TIMESTAMP,
-    PARTIAL_OFFSET,
-    PARTIAL_LENGTH,
-    PARTIAL_MAGIC,
-    PARTIAL_BYTES,
-    PARTIAL_END,
-    HEADER_FIELD_NAMES,
-) = range(RECORD, RECORD + 16)
+class Fragment:
+    """First numbers of fragments."""
+
+    # The empty text; null; false, and true.
+    EMPTY, NULL, FALSE = 0, 1, 2
+    # The text after a batch's header, by the low seven bits of its attributes.
+    BATCH_ATTRIBUTES = 4
+    # The types of control records.
+    CONTROL = 132
+    # The text after a message's header, by the low four bits of its attributes, for magic 0 and 1.
+    MESSAGE_ATTRIBUTES = 139
+    # The parts of records and of partial batches.
+    RECORD = 171
+    (
+        RECORD_ATTRIBUTES,
+        RECORD_TIMESTAMP_DELTA,
+        RECORD_OFFSET_DELTA,
+        RECORD_KEY,
+        RECORD_VALUE,
+        RECORD_HEADERS,
+        RECORD_HEADER_KEY,
+        RECORD_HEADER_VALUE,
+        RECORD_OFFSET,
+        RECORD_TIMESTAMP,
+        PARTIAL_OFFSET,
+        PARTIAL_LENGTH,
+        PARTIAL_MAGIC,
+        PARTIAL_BYTES,
+        PARTIAL_END,
+    ) = range(RECORD, RECORD + 15)
+    # The names of `HEADER_FIELDS`.
+    HEADER_FIELD_NAMES = RECORD + 15
+
 
 _RECORD_TEXTS = (
     '{"attributes": ',
@@ -79,7 +81,7 @@ def _batch_attributes(attributes: int) -> str:
 
 
 ATTRIBUTES_PER_MAGIC = (CODEC_MASK | layout.TIMESTAMP_TYPE) + 1
-"""Number of the fragments after `MESSAGE_ATTRIBUTES` for each magic."""
+"""Number of the fragments after `Fragment.MESSAGE_ATTRIBUTES` for each magic."""
 
 
 def _message_attributes(number: int) -> str:
@@ -99,16 +101,23 @@ _OFFSET = _MESSAGE[0]
 _LEGACY_RECORD = [_OFFSET, Member("inner_offset", _OFFSET.construct), *_MESSAGE[1:]]
 _HEADERS = (_BATCH, _MESSAGE, _LEGACY_RECORD)
 
+
+@dataclass(slots=True)
+class HeaderField(NamedRow):
+    """A number in the header of a batch or message."""
+
+    size: int
+    is_signed: bool
+
+
 HEADER_FIELDS = [
-    (each.construct.min_bytes, int(each.construct.format_char.islower()))
+    HeaderField(each.construct.min_bytes, each.construct.format_char.islower())
     for members in _HEADERS
     for each in members
 ]
 """
-Header fields: size, and whether signed.
-
-Fragments of batches, of messages, and of messages as records. In magic 0 the last of the latter is
-missing.
+The header fields of batches, of messages, and of messages as records. In magic 0 the last of the
+latter is missing.
 """
 BATCH_FIELDS_END, MESSAGE_FIELDS_END, LEGACY_RECORD_FIELDS_END = accumulate(map(len, _HEADERS))
 """Ends of the three groups in `HEADER_FIELDS`."""
@@ -118,12 +127,12 @@ SHARED_FRAGMENTS = (
     "null",
     "false",
     "true",
-    *map(_batch_attributes, range(CONTROL - BATCH_ATTRIBUTES)),
+    *map(_batch_attributes, range(Fragment.CONTROL - Fragment.BATCH_ATTRIBUTES)),
     *(
         f', "control_type": {json_text(CONTROL_TYPES[n])}'
-        for n in range(MESSAGE_ATTRIBUTES - CONTROL)
+        for n in range(Fragment.MESSAGE_ATTRIBUTES - Fragment.CONTROL)
     ),
-    *map(_message_attributes, range(RECORD - MESSAGE_ATTRIBUTES)),
+    *map(_message_attributes, range(Fragment.RECORD - Fragment.MESSAGE_ATTRIBUTES)),
     *_RECORD_TEXTS,
     *(
         f'{", " if at else "{"}"{member.name}": '

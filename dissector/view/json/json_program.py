@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dissector.engine.records.record_locator import RECORD_CARRIERS
+from dissector.kernel.named_rows import NamedRow
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
@@ -23,33 +24,63 @@ from dissector.protocol.headers import (
 )
 from dissector.protocol.program import Op
 from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
-from dissector.view.json.json_constants import EMPTY, SHARED_FRAGMENTS
+from dissector.view.json.json_constants import SHARED_FRAGMENTS, Fragment
 from dissector.view.text.value_text import json_text
 
-# Steps `[op, how, a, b, prefix]`: `prefix` is the fragment that is written first, `how` the
-# encoding of a length.
-# A number of `a` bytes, signed if `b`; a boolean of one byte; a uuid of 16 bytes.
-NUMBER, BOOLEAN, UUID = 0, 1, 2
-# A length, then as many bytes: text; bytes, written as hex; record batches. If `a` is set, text and
-# bytes are checked for signs of a credential.
-TEXT, BYTES, RECORDS = 3, 4, 5
-# A count, then as many items of at least `b` bytes; `a` is the step after the last item.
-ARRAY, NEXT = 6, 7
-# A nullable struct; `a` is the step after it.
-NULLABLE = 8
-# Only the prefix.
-WRITE = 9
-# A tag section with `b` known tags, in the table of tags from row `a` on, then their values in that
-# order: TAG has the step after the value, its position counted from the last, and as `how` the
-# fragment of the default; SECTION_END ends a section of `a` tags.
-TAGS, TAG, TAG_END, SECTION_END = 10, 11, 12, 13
-# Header fields to skip: `a` bytes; a length and as many bytes.
-SKIP, SKIP_TEXT = 14, 15
-# Left to Python: always; for an ApiVersions response that refuses the request's version.
-FALL_BACK, VERSION_REFUSAL = 16, 17
-END = 18
 
-Step = tuple[int, int, int, int, int]
+class JsonOp:
+    """Operations of steps."""
+
+    # A number; a boolean of one byte; a uuid of 16 bytes.
+    NUMBER, BOOLEAN, UUID = 0, 1, 2
+    # A length, then as many bytes: text; bytes, written as hex; record batches.
+    TEXT, BYTES, RECORDS = 3, 4, 5
+    # A count, then as many items; the end of an item.
+    ARRAY, NEXT = 6, 7
+    # A struct that may be null.
+    NULLABLE = 8
+    # Only the prefix.
+    WRITE = 9
+    # A tag section; then in the order of its table of tags the value of each known tag, and the
+    # end of this; the end of the section.
+    TAGS, TAG, TAG_END, SECTION_END = 10, 11, 12, 13
+    # Header fields to skip: some bytes; a length and as many bytes.
+    SKIP, SKIP_TEXT = 14, 15
+    # Left to Python: always; for an ApiVersions response that refuses the request's version.
+    FALL_BACK, VERSION_REFUSAL = 16, 17
+    END = 18
+
+
+@dataclass(slots=True)
+class Step(NamedRow):
+    """
+    A step of a program.
+
+    Attributes:
+        op: Its operation, of `JsonOp`.
+        prefix: The fragment that is written first.
+        length_op: How a length or count is encoded: an operation of `program.Op`.
+        size: Bytes of a number, or to skip; the fewest bytes of an item of an array.
+        is_signed: Whether a number is signed.
+        is_checked: Whether text and bytes are checked for signs of a credential.
+        behind: The step behind an array, a struct that may be null, or a tagged value.
+        default: Of a tagged value: the fragment that stands for an absent one.
+        first_tag: Of a tag section: its first row in the table of tags.
+        tag_count: The known tags of a section, also at its end.
+        from_last: Of a tagged value: its position in the section, the last is 1.
+    """
+
+    op: int
+    prefix: int = Fragment.EMPTY
+    length_op: int = 0
+    size: int = 0
+    is_signed: bool = False
+    is_checked: bool = False
+    behind: int = 0
+    default: int = 0
+    first_tag: int = 0
+    tag_count: int = 0
+    from_last: int = 0
 
 
 @dataclass(slots=True)
@@ -70,7 +101,7 @@ class BodyPrograms:
     tags: list[int] = field(default_factory=list)
     texts: list[str] = field(default_factory=lambda: list(SHARED_FRAGMENTS))
     _starts: dict[tuple[int, int, Kind], int] = field(default_factory=dict)
-    _fragments: dict[str, int] = field(default_factory=lambda: {"": EMPTY})
+    _fragments: dict[str, int] = field(default_factory=lambda: {"": Fragment.EMPTY})
 
     def start(self, key: int, version: int, kind: Kind) -> int:
         """Return the first step of a message's program; -1 if its body can't be read."""
@@ -98,7 +129,7 @@ class BodyPrograms:
         if version not in schema.versions or (
             not self.show_secrets and carries_secrets(schema.fields)
         ):
-            self.code.append((FALL_BACK, 0, 0, 0, EMPTY))
+            self.code.append(Step(JsonOp.FALL_BACK))
             return first_step
         writer = _ProgramWriter(
             self, version, version in schema.flexible, (key, kind) in RECORD_CARRIERS
@@ -108,9 +139,9 @@ class BodyPrograms:
         else:
             writer.header(ResponseHeader, response_header_version(key, version))
         if may_refuse:
-            writer.step(VERSION_REFUSAL)
+            writer.add(Step(JsonOp.VERSION_REFUSAL))
         writer.struct(schema.fields)
-        writer.step(END)
+        writer.add(Step(JsonOp.END))
         return first_step
 
 
@@ -133,27 +164,27 @@ class _ProgramWriter:
     carries_records: bool
     pending: str = ""
 
-    @property
-    def checks_credentials(self) -> int:
-        """Whether text is checked for signs of a credential (1 or 0)."""
-        return int(not self.programs.show_secrets)
-
-    def step(self, op: int, how: int = 0, a: int = 0, b: int = 0) -> int:
-        """Add a step and return its number."""
-        prefix = self.programs.fragment(self.pending)
+    def add(self, step: Step) -> Step:
+        """Add a step, after the pending text, and return it."""
+        step.prefix = self.programs.fragment(self.pending)
         self.pending = ""
-        self.programs.code.append((op, how, a, b, prefix))
-        return len(self.programs.code) - 1
+        self.programs.code.append(step)
+        return step
+
+    @property
+    def _here(self) -> int:
+        """Number of the next step."""
+        return len(self.programs.code)
 
     def header(self, schema: Schema, version: int) -> None:
         """Skip a header; headers with tags are left to Python."""
         for each in split_tagged(schema.fields, version)[0]:
             if each.type == "string":
-                self.step(SKIP_TEXT, Op.BYTES16)
+                self.add(Step(JsonOp.SKIP_TEXT, length_op=Op.BYTES16))
             else:
-                self.step(SKIP, 0, _SIZES[each.type])
+                self.add(Step(JsonOp.SKIP, size=_SIZES[each.type]))
         if version in schema.flexible:
-            self.step(TAGS)
+            self.add(Step(JsonOp.TAGS))
 
     def struct(self, fields: tuple[Field, ...]) -> None:
         """Write the fields of a struct, tagged ones last, in the order of Containers."""
@@ -170,74 +201,71 @@ class _ProgramWriter:
     def _section(self, tagged: list[Field], separator: str) -> None:
         if not tagged:
             self.pending, pending = "", self.pending
-            self.step(TAGS)
+            self.add(Step(JsonOp.TAGS))
             self.pending = pending
             return
         tags = self.programs.tags
         first = len(tags)
         tags += [each.tag or 0 for each in tagged]
         self.pending, pending = "", self.pending
-        self.step(TAGS, 0, first, len(tagged))
+        self.add(Step(JsonOp.TAGS, first_tag=first, tag_count=len(tagged)))
         self.pending = pending
         for index, each in enumerate(tagged):
             self.pending += f"{separator}{json_text(each.name)}: "
             separator = ", "
             default = self.programs.fragment(json_text(each.zero(self.version)))
             from_last = len(tagged) - index
-            at = self.step(TAG, default, 0, from_last)
+            start = self.add(Step(JsonOp.TAG, default=default, from_last=from_last))
             if each.type == "struct" and self.version in each.null:
-                self.step(FALL_BACK)
+                self.add(Step(JsonOp.FALL_BACK))
             else:
                 self._value(each)
-            self.step(TAG_END, 0, 0, from_last)
-            self._set_target(at)
-        self.step(SECTION_END, 0, len(tagged))
+            self.add(Step(JsonOp.TAG_END, from_last=from_last))
+            start.behind = self._here
+        self.add(Step(JsonOp.SECTION_END, tag_count=len(tagged)))
 
     def _value(self, each: Field) -> None:
         if each.type == "struct":
             if self.version not in each.null:
                 self.struct(each.fields)
                 return
-            at = self.step(NULLABLE)
+            start = self.add(Step(JsonOp.NULLABLE))
             self.struct(each.fields)
-            self.step(WRITE)
-            self._set_target(at)
+            self.add(Step(JsonOp.WRITE))
+            start.behind = self._here
         elif each.type.startswith("[]"):
             length = Op.ARRAY_COMPACT if self.flexible else Op.ARRAY32
             min_bytes = construct_of(each, self.version, self.flexible).item.min_bytes
-            at = self.step(ARRAY, length, 0, min_bytes)
+            start = self.add(Step(JsonOp.ARRAY, length_op=length, size=min_bytes))
             if each.type == "[]struct":
                 self.struct(each.fields)
             else:
                 self._scalar(each.type[2:], self.flexible)
-            self.step(NEXT)
-            self._set_target(at)
+            self.add(Step(JsonOp.NEXT))
+            start.behind = self._here
         else:
             self._scalar(each.type, self.flexible and not each.classic)
 
     def _scalar(self, type_name: str, flexible: bool) -> None:
         match type_name:
             case "string":
-                self.step(
-                    TEXT, Op.BYTES_COMPACT if flexible else Op.BYTES16, self.checks_credentials
-                )
+                self._content(JsonOp.TEXT, Op.BYTES_COMPACT if flexible else Op.BYTES16)
             case "bytes" | "records":
-                op = RECORDS if type_name == "records" and self.carries_records else BYTES
-                self.step(op, Op.BYTES_COMPACT if flexible else Op.BYTES32, self.checks_credentials)
+                is_records = type_name == "records" and self.carries_records
+                op = JsonOp.RECORDS if is_records else JsonOp.BYTES
+                self._content(op, Op.BYTES_COMPACT if flexible else Op.BYTES32)
             case "uuid":
-                self.step(UUID)
+                self.add(Step(JsonOp.UUID))
             case "bool":
-                self.step(BOOLEAN)
+                self.add(Step(JsonOp.BOOLEAN))
             case "float64":
-                self.step(FALL_BACK)
+                self.add(Step(JsonOp.FALL_BACK))
             case _:
-                self.step(NUMBER, 0, _SIZES[type_name], int(not type_name.startswith("u")))
+                is_signed = not type_name.startswith("u")
+                self.add(Step(JsonOp.NUMBER, size=_SIZES[type_name], is_signed=is_signed))
 
-    def _set_target(self, at: int) -> None:
-        """Set the jump target of a step to the next step."""
-        code = self.programs.code
-        op, how, _, b, prefix = code[at]
-        code[at] = (op, how, len(code), b, prefix)
+    def _content(self, op: int, length_op: int) -> None:
+        self.add(Step(op, length_op=length_op, is_checked=not self.programs.show_secrets))
 
 
 _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}

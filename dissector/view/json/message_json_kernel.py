@@ -6,14 +6,14 @@ from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.engine.tape.primitive_kernels import int32_at, number_at
 from dissector.kernel import device_function
-from dissector.kernel.arrays import U8, I64Table
+from dissector.kernel.arrays import U8
+from dissector.kernel.named_rows import Rows
 from dissector.protocol.records.layout import LENGTH_END, MAGIC_AT
 from dissector.view.json.json_constants import (
-    HEADER_FIELD_NAMES,
     LEGACY_RECORD_FIELDS_END,
     MESSAGE_FIELDS_END,
-    NULL,
-    RECORD_KEY,
+    Fragment,
+    HeaderField,
 )
 from dissector.view.json.record_json_kernel import NO_ROOM, WRITTEN
 from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
@@ -33,7 +33,7 @@ def write_messages(
     end: int,
     base_offset: int,
     append_time: int,
-    header_fields: I64Table,
+    header_fields: Rows[HeaderField],
     text: TextArrays,
     to: int,
 ) -> tuple[int, int]:
@@ -65,19 +65,20 @@ def write_messages(
             out[to + 1] = 32
             to += 2
         for i in range(MESSAGE_FIELDS_END, LEGACY_RECORD_FIELDS_END):
-            to = write_fragment(HEADER_FIELD_NAMES + i, text, to)
+            to = write_fragment(Fragment.HEADER_FIELD_NAMES + i, text, to)
             if i == _TIMESTAMP and magic == 0:
-                to = write_fragment(NULL, text, to)
+                to = write_fragment(Fragment.NULL, text, to)
             else:
-                value = number_at(source, at, header_fields[i, 0], header_fields[i, 1])
+                field = header_fields[i]
+                value = number_at(source, at, field.size, field.is_signed)
                 if i == MESSAGE_FIELDS_END:  # `inner_offset` is next: the same bytes, as stored
                     value = wrapped_sum(value, base_offset)
                 else:
-                    at += header_fields[i, 0]
+                    at += field.size
                 if i == _TIMESTAMP and append_time != NONE:
                     value = append_time
                 to = write_integer(value, out, to)
-        for i in range(RECORD_KEY, RECORD_KEY + 2):
+        for i in range(Fragment.RECORD_KEY, Fragment.RECORD_KEY + 2):
             length = int32_at(source, at)
             to = write_fragment(i, text, to)
             to = write_quoted_hex(source, at + 4, length, text, to)

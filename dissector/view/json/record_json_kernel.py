@@ -5,22 +5,8 @@ from __future__ import annotations
 from dissector.engine.tape.primitive_kernels import int16_at, number_at, varint_at
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
-from dissector.protocol.records.layout import CONTROL as IS_CONTROL
-from dissector.protocol.records.layout import TIMESTAMP_TYPE
-from dissector.view.json.json_constants import (
-    CONTROL,
-    MESSAGE_ATTRIBUTES,
-    RECORD_ATTRIBUTES,
-    RECORD_HEADER_KEY,
-    RECORD_HEADER_VALUE,
-    RECORD_HEADERS,
-    RECORD_KEY,
-    RECORD_OFFSET,
-    RECORD_OFFSET_DELTA,
-    RECORD_TIMESTAMP,
-    RECORD_TIMESTAMP_DELTA,
-    RECORD_VALUE,
-)
+from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
+from dissector.view.json.json_constants import Fragment
 from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
 from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
 from dissector.view.tables.text_arrays import TextArrays
@@ -35,7 +21,7 @@ _HEADER_OVERHEAD_BYTES = 64
 
 _MIN_RECORD_BYTES = 6
 _CONTROL_KEY_BYTES = 4
-_CONTROL_TYPE_COUNT = MESSAGE_ATTRIBUTES - CONTROL
+_CONTROL_TYPE_COUNT = Fragment.MESSAGE_ATTRIBUTES - Fragment.CONTROL
 
 
 @device_function
@@ -84,9 +70,9 @@ def _write_headers(
             out[to] = 44
             out[to + 1] = 32
             to += 2
-        to = write_fragment(RECORD_HEADER_KEY, text, to)
+        to = write_fragment(Fragment.RECORD_HEADER_KEY, text, to)
         to = write_json_string(source, key, key_length, 1, text.unsafe, out, to)
-        to = write_fragment(RECORD_HEADER_VALUE, text, to)
+        to = write_fragment(Fragment.RECORD_HEADER_VALUE, text, to)
         to = write_quoted_hex(source, value, value_length, text, to)
         out[to] = 125
         to += 1
@@ -125,7 +111,7 @@ def write_record(
         return SLOW_PATH, to
     if to + 2 * (end - at) + _RECORD_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
-    to = write_fragment(RECORD_ATTRIBUTES, text, to)
+    to = write_fragment(Fragment.RECORD_ATTRIBUTES, text, to)
     to = write_integer(number_at(source, at, 1, 1), out, to)
     zigzag, at = _read_varlong(source, at + 1, end)
     time_delta = zigzag >> 1 ^ -(zigzag & 1)
@@ -134,22 +120,22 @@ def write_record(
     if at < 0:
         return SLOW_PATH, to
     offset_delta = zigzag >> 1 ^ -(zigzag & 1)
-    to = write_integer(time_delta, out, write_fragment(RECORD_TIMESTAMP_DELTA, text, to))
-    to = write_integer(offset_delta, out, write_fragment(RECORD_OFFSET_DELTA, text, to))
+    to = write_integer(time_delta, out, write_fragment(Fragment.RECORD_TIMESTAMP_DELTA, text, to))
+    to = write_integer(offset_delta, out, write_fragment(Fragment.RECORD_OFFSET_DELTA, text, to))
     key_length, key = read_nullable_length(source, at, end)
     if key < 0:
         return SLOW_PATH, to
-    to = write_fragment(RECORD_KEY, text, to)
+    to = write_fragment(Fragment.RECORD_KEY, text, to)
     to = write_quoted_hex(source, key, key_length, text, to)
     length, at = read_nullable_length(source, key + max(key_length, 0), end)
     if at < 0:
         return SLOW_PATH, to
-    to = write_fragment(RECORD_VALUE, text, to)
+    to = write_fragment(Fragment.RECORD_VALUE, text, to)
     to = write_quoted_hex(source, at, length, text, to)
     count, at = read_nullable_length(source, at + max(length, 0), end)
     if at < 0 or count < 0 or 2 * count > end - at:
         return SLOW_PATH, to
-    to = write_fragment(RECORD_HEADERS, text, to)
+    to = write_fragment(Fragment.RECORD_HEADERS, text, to)
     if count > 0:
         result, at, to = _write_headers(source, at, end, count, text, to)
         if result != WRITTEN:
@@ -158,16 +144,17 @@ def write_record(
             return NO_ROOM, to
     if at != end:
         return SLOW_PATH, to
-    to = write_integer(base_offset + offset_delta, out, write_fragment(RECORD_OFFSET, text, to))
+    to = write_fragment(Fragment.RECORD_OFFSET, text, to)
+    to = write_integer(base_offset + offset_delta, out, to)
     if not attributes & TIMESTAMP_TYPE:
         base_time += time_delta
-    to = write_integer(base_time, out, write_fragment(RECORD_TIMESTAMP, text, to))
-    if attributes & IS_CONTROL:
+    to = write_integer(base_time, out, write_fragment(Fragment.RECORD_TIMESTAMP, text, to))
+    if attributes & CONTROL:
         if key_length < _CONTROL_KEY_BYTES:
             return SLOW_PATH, to
         number = int16_at(source, key + 2)
         if number < 0 or number >= _CONTROL_TYPE_COUNT:
             return SLOW_PATH, to
-        to = write_fragment(CONTROL + number, text, to)
+        to = write_fragment(Fragment.CONTROL + number, text, to)
     out[to] = 125
     return WRITTEN, to + 1

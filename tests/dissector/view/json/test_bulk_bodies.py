@@ -20,7 +20,7 @@ from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis, api
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.json import body_kernel, bulk_bodies
-from dissector.view.json.json_program import END, FALL_BACK, TAGS, BodyPrograms
+from dissector.view.json.json_program import BodyPrograms, JsonOp
 from tests.corpus import each_capture
 from tests.default_frames import request, response
 from tests.dissector.protocol.records.record_values import FIELDS
@@ -207,6 +207,8 @@ def test_declarations_fit_the_stack_of_the_kernel() -> None:
         for kind in ("request", "response"):
             start = programs.start(key, version, kind)
             steps = programs.code[start:]
-            known = sum(step[3] + 1 for step in steps if step[0] == TAGS and step[3])
+            known = sum(
+                each.tag_count + 1 for each in steps if each.op == JsonOp.TAGS and each.tag_count
+            )
             assert known < body_kernel.MAX_TAG_SLOTS
-            assert steps[-1][0] in (END, FALL_BACK)
+            assert steps[-1].op in (JsonOp.END, JsonOp.FALL_BACK)
