@@ -16,10 +16,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.records import record_decoder
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import BASE_OFFSET, UNDECIDED, VALID, Batches
+from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.decompressor import iter_payloads
+from dissector.engine.records.record_decoder import read_records
 from dissector.engine.records.record_locator import locate_records
 from dissector.engine.records.record_windows import MIN_COLUMN_VALUE, PART_RECORDS
 from dissector.engine.tables.exchange_table import Exchanges
@@ -184,17 +184,16 @@ def _summarize(table: Exchanges, found: Batches) -> Ints:
     summaries = np.zeros((4, len(found)), np.int64)
     summaries[_DENSE] = summaries[_ASCENDING] = 1
     for part in iter_payloads(table.data, table.carry_over, found, found.field, PART_RECORDS):
-        records = record_decoder.read_records(table.data, table.carry_over, found, part)
+        records = read_records(table.data, table.carry_over, found, part)
         if not len(records):
             continue
         first = np.flatnonzero(np.diff(records.batch, prepend=-1))
         batch = records.batch[first]
-        offset = records.table[record_decoder.OFFSET]
-        timestamp = records.table[record_decoder.TIMESTAMP]
+        offset, timestamp = records.offset, records.timestamp
         found.state[
             found.field[records.batch[(offset < MIN_COLUMN_VALUE) | (timestamp < MIN_COLUMN_VALUE)]]
         ] = UNDECIDED
-        delta = offset - found.column(BASE_OFFSET)[records.batch]
+        delta = offset - found.base_offset[records.batch]
         last = np.append(first[1:], len(delta)) - 1
         summaries[_LAST, batch] = delta[last]
         summaries[_NEWEST, batch] = np.maximum.reduceat(timestamp, first)

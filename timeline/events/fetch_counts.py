@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import BASE_OFFSET, Batches
+from dissector.engine.records.batch_table import Batches
 from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, Ints
 
@@ -113,7 +113,7 @@ def records_behind(table: Exchanges, fields: RecordFields, found: Batches) -> tu
     field = found.field[last]
     delta_at = found.start[last] + _LAST_OFFSET_DELTA_AT
     low = table.int16_at(delta_at + 2) & 0xFFFF
-    next_offset = found.column(BASE_OFFSET)[last] + (table.int16_at(delta_at) << 16 | low) + 1
+    next_offset = found.base_offset[last] + (table.int16_at(delta_at) << 16 | low) + 1
     high_watermark = fields.high_watermark[field]
     behind = np.where(high_watermark < 0, NONE, np.maximum(0, high_watermark - next_offset))
     return field, behind

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import PRODUCER_EPOCH, PRODUCER_ID
 from dissector.engine.records.record_locator import locate_records
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.records.layout import CONTROL, TRANSACTIONAL
@@ -34,13 +33,13 @@ def fetched_batches(table: Exchanges, producers: Collection[int]) -> list[Fetche
     found = find_batches(
         chosen.data, chosen.carry_over, fields.start, fields.length, fields.may_be_cut
     )
-    producer_id = found.column(PRODUCER_ID)
+    producer_id = found.producer_id
     is_wanted = found.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
     is_wanted &= (found.magic == 2) & np.isin(producer_id, list(producers))
     columns = (
         rows[fields.row[found.field[is_wanted]]],
         producer_id[is_wanted],
-        found.column(PRODUCER_EPOCH)[is_wanted],
+        found.producer_epoch[is_wanted],
     )
     each = np.unique(np.stack(columns, axis=1), axis=0)
     return [FetchedBatches(*values) for values in each.tolist()]

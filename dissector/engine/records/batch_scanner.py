@@ -16,26 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.records.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_SEQUENCE,
-    BASE_TIMESTAMP,
-    COLUMN_COUNT,
-    COUNT,
-    CRC,
-    END,
-    FIELD,
     HEADER_BYTES,
     INVALID,
-    MAGIC,
-    MAX_TIMESTAMP,
     MIN_RECORD_BYTES,
-    PAYLOAD_START,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    START,
     UNDECIDED,
     VALID,
+    BatchColumns,
     Batches,
     Bools,
     Bytes,
@@ -49,27 +35,13 @@ from dissector.engine.records.checksum import (
     crc32c_table,
     crc_by_table,
 )
-from dissector.engine.records.record_arrays import (
-    CAPACITY,
-    MIN_MAGIC,
-    WRAPPED_LIMIT,
-    FieldArrays,
-)
+from dissector.engine.records.record_arrays import FieldArrays, ScanLimits, ScanProgress
 from dissector.engine.tape.number_kernels import signed
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
+from dissector.kernel.named_rows import dtype_of
+from dissector.protocol.records import layout
 from dissector.protocol.records.compression import CODEC_MASK, CODECS
-from dissector.protocol.records.layout import (
-    BATCH_CRC_FROM,
-    LENGTH_END,
-    MAGIC_AT,
-    MESSAGE_0,
-    MESSAGE_1,
-    MESSAGE_CRC_FROM,
-    MIN_BATCH_LENGTH,
-    MIN_MESSAGE_SIZE,
-    TIMESTAMP_TYPE,
-)
 from dissector.protocol.records.limits import DEFAULT
 
 MAX_RECORDS = DEFAULT.max_records
@@ -79,7 +51,7 @@ MAX_WRAPPED_MESSAGES = 3_000_000
 LIBRARY_MIN_BYTES = 2048
 """Minimum payload size for library calls; below, our kernel is faster."""
 
-_SIZE_0, _SIZE_1 = MESSAGE_0.size, MESSAGE_1.size
+_SIZE_0, _SIZE_1 = layout.MESSAGE_0.size, layout.MESSAGE_1.size
 _LAST_CODEC = max(CODECS)
 
 
@@ -125,25 +97,25 @@ def find_batches(
     """
     state = np.zeros(len(start), np.uint8)
     tables: list[NDArray[np.int64]] = []
-    done = np.zeros(2, np.int64)
+    progress = np.zeros((), dtype_of(ScanProgress))
     total = int(length.sum())
     capacity = len(start) + total // 256 + 16
     cut_flags = np.ascontiguousarray(may_be_cut).view(np.uint8)
     record_limit = np.minimum(max_records(length), MAX_RECORDS)
-    limits = np.array([0, MAX_RECORDS, 0 if message_sets else 2], np.int64)
-    columns = start, length, cut_flags, state, record_limit, limits
-    while int(done[0]) < len(start):
-        limits[CAPACITY] = capacity
+    limits = np.array((MAX_RECORDS, 0 if message_sets else 2), dtype_of(ScanLimits))
+    fields = FieldArrays._make((start, length, cut_flags, state, record_limit, limits))
+    while int(progress["fields"]) < len(start):
         out = np.empty((COLUMN_COUNT, capacity), np.int64)
-        _scan_fields(data, carry_over, FieldArrays._make(columns), out, done)
-        tables.append(out[:, : int(done[1])])
+        _scan_fields(data, carry_over, fields, BatchColumns._make(out), progress)
+        tables.append(out[:, : int(progress["batches"])])
         # A field that did not fit is read again into the next table, larger if none fitted.
-        capacity = capacity if done[1] else capacity * 4
+        capacity = capacity if progress["batches"] else capacity * 4
     row_count = sum(each.shape[1] for each in tables)
     # A table that is mostly filled is not copied; otherwise its unused memory is released.
     is_filled = len(tables) == 1 and row_count * 8 > capacity
     table = out if is_filled else np.concatenate([*tables, _NO_BATCHES], axis=1)
-    found = Batches(table, row_count, length, state)
+    columns = BatchColumns._make(table[:, :row_count])._asdict()
+    found = Batches(**columns, field_bytes=length, state=state)
     is_small = (found.end - found.payload_start < SMALL_BYTES) | (found.magic < 2)
     verify_crcs(data, carry_over, found, np.flatnonzero(is_small))
     return found
@@ -155,15 +127,15 @@ def verify_crcs(data: Bytes, carry_over: Bytes, batches: Batches, chosen: Ints) 
     tables = batches.state, crc32c_table(), crc32_table()
     if verify_kernel.is_compiled:
         is_small = size < LIBRARY_MIN_BYTES
-        verify_kernel(data, carry_over, batches.table, chosen[is_small], *tables)
+        verify_kernel(data, carry_over, batches.columns, chosen[is_small], *tables)
         chosen = chosen[~is_small]
     data_view, carry_over_view, data_end = data.data, carry_over.data, len(data)
     crc32c = crc32c_function(int(size.sum()))
-    columns = batches.field, batches.start, batches.end, batches.column(CRC), batches.magic
+    columns = batches.field, batches.start, batches.end, batches.crc, batches.magic
     for field, at, end, crc, magic in zip(
         *(each[chosen].tolist() for each in columns), strict=True
     ):
-        begin = at + (MESSAGE_CRC_FROM if magic < 2 else BATCH_CRC_FROM)
+        begin = at + (layout.MESSAGE_CRC_FROM if magic < 2 else layout.BATCH_CRC_FROM)
         covered = (
             data_view[begin:end]
             if at < data_end
@@ -175,25 +147,32 @@ def verify_crcs(data: Bytes, carry_over: Bytes, batches: Batches, chosen: Ints) 
 
 @Kernel
 def verify_kernel(
-    data: U8, carry_over: U8, table: I64Table, batches: I64, state: U8, crc32cs: I64, crc32s: I64
+    data: U8,
+    carry_over: U8,
+    batches: BatchColumns,
+    chosen: I64,
+    state: U8,
+    crc32cs: I64,
+    crc32s: I64,
 ) -> None:
     """Check the CRCs without libraries."""
     data_end = len(data)
-    for i in range(len(batches)):
-        batch = batches[i]
-        at, end = table[START, batch], table[END, batch]
+    for i in range(len(chosen)):
+        batch = chosen[i]
+        at, end = batches.start[batch], batches.end[batch]
         source = data
         if at >= data_end:
             source = carry_over
             at, end = at - data_end, end - data_end
-        if table[MAGIC, batch] < 2:
-            crc = crc_by_table(source, at + MESSAGE_CRC_FROM, end, crc32s)
+        if batches.magic[batch] < 2:
+            crc = crc_by_table(source, at + layout.MESSAGE_CRC_FROM, end, crc32s)
         else:
-            crc = crc32c_of(source, at + BATCH_CRC_FROM, end, crc32cs)
-        if crc != table[CRC, batch]:
-            state[table[FIELD, batch]] = INVALID
+            crc = crc32c_of(source, at + layout.BATCH_CRC_FROM, end, crc32cs)
+        if crc != batches.crc[batch]:
+            state[batches.field[batch]] = INVALID
 
 
+COLUMN_COUNT = len(BatchColumns._fields)
 _NO_BATCHES = np.empty((COLUMN_COUNT, 0), np.int64)
 
 
@@ -209,7 +188,7 @@ def _read_length(source: U8, at: int, end: int) -> int:
 @device_function
 def key_and_value(source: U8, at: int, end: int) -> tuple[int, int, int, int]:
     """Return offset and length of a message's key and value; length -2 if they do not fit."""
-    key = at + (_SIZE_1 if source[at + MAGIC_AT] else _SIZE_0) + 4
+    key = at + (_SIZE_1 if source[at + layout.MAGIC_AT] else _SIZE_0) + 4
     key_length = _read_length(source, key - 4, end)
     if key_length < -1:
         return key, -2, key, -2
@@ -222,37 +201,37 @@ def key_and_value(source: U8, at: int, end: int) -> tuple[int, int, int, int]:
 
 @device_function
 def _add_message(
-    source: U8, at: int, stop: int, base: int, field: int, out: I64Table, row: int
+    source: U8, at: int, stop: int, base: int, field: int, out: BatchColumns, row: int
 ) -> tuple[int, int]:
     """Write the row of a message; return (1 if it is valid, 1 if it is a wrapper)."""
-    magic = 0 | source[at + MAGIC_AT]
-    attributes = 0 | source[at + MAGIC_AT + 1]
+    magic = 0 | source[at + layout.MAGIC_AT]
+    attributes = 0 | source[at + layout.MAGIC_AT + 1]
     codec = attributes & CODEC_MASK
     _, _, value, length = key_and_value(source, at, stop)
     is_wrapper = 1 if codec and length >= 0 else 0
     if length < -1 or (is_wrapper and (length == 0 or codec > _LAST_CODEC)):
         return 0, is_wrapper
-    crc = signed(source, at + LENGTH_END, 4)
-    out[FIELD, row] = field
-    out[START, row] = base + at
-    out[END, row] = base + stop
-    out[BASE_OFFSET, row] = signed(source, at, 8) if is_wrapper else 0
-    out[CRC, row] = crc & 0xFFFFFFFF
-    out[ATTRIBUTES, row] = attributes & (CODEC_MASK | TIMESTAMP_TYPE)
-    out[BASE_TIMESTAMP, row] = signed(source, at + _SIZE_0, 8) if magic else 0
-    out[MAX_TIMESTAMP, row] = 0
-    out[PRODUCER_ID, row] = -1
-    out[PRODUCER_EPOCH, row] = -1
-    out[BASE_SEQUENCE, row] = -1
-    out[COUNT, row] = 1 - is_wrapper
-    out[MAGIC, row] = magic
-    out[PAYLOAD_START, row] = base + (value if is_wrapper else at)
+    crc = signed(source, at + layout.LENGTH_END, 4)
+    out.field[row] = field
+    out.start[row] = base + at
+    out.end[row] = base + stop
+    out.base_offset[row] = signed(source, at, 8) if is_wrapper else 0
+    out.crc[row] = crc & 0xFFFFFFFF
+    out.attributes[row] = attributes & (CODEC_MASK | layout.TIMESTAMP_TYPE)
+    out.base_timestamp[row] = signed(source, at + _SIZE_0, 8) if magic else 0
+    out.max_timestamp[row] = 0
+    out.producer_id[row] = -1
+    out.producer_epoch[row] = -1
+    out.base_sequence[row] = -1
+    out.record_count[row] = 1 - is_wrapper
+    out.magic[row] = magic
+    out.payload_start[row] = base + (value if is_wrapper else at)
     return 1, is_wrapper
 
 
 @device_function
 def _scan_field(
-    source: U8, base: int, field: int, fields: FieldArrays, out: I64Table, row: int
+    source: U8, base: int, field: int, fields: FieldArrays, out: BatchColumns, row: int
 ) -> tuple[int, int]:
     """
     Find the batches of one field; `base` is the address of the first byte of `source`.
@@ -262,21 +241,21 @@ def _scan_field(
     """
     at = fields.start[field] - base
     end = at + fields.length[field]
-    capacity, wrapped_limit = fields.limits[CAPACITY], fields.limits[WRAPPED_LIMIT]
-    min_magic, record_limit = fields.limits[MIN_MAGIC], fields.record_limit[field]
+    wrapped_limit, min_magic = fields.limits.wrapped_records, fields.limits.min_magic
+    record_limit, capacity = fields.record_limit[field], len(out.field)
     records = 0
     has_wrapper = 0
     while at < end:
-        length = signed(source, at + 8, 4) if end - at >= LENGTH_END else end - at
-        if length + LENGTH_END > end - at:
+        length = signed(source, at + 8, 4) if end - at >= layout.LENGTH_END else end - at
+        if length + layout.LENGTH_END > end - at:
             return row, VALID if fields.may_be_cut[field] else INVALID
-        if length < MIN_MESSAGE_SIZE:
+        if length < layout.MIN_MESSAGE_SIZE:
             return row, INVALID
-        magic = 0 | source[at + MAGIC_AT]
+        magic = 0 | source[at + layout.MAGIC_AT]
         if magic < min_magic:
             return row, UNDECIDED
-        stop = at + LENGTH_END + length
-        if magic < 2 and row < capacity and length >= MIN_MESSAGE_SIZE + 8 * magic:
+        stop = at + layout.LENGTH_END + length
+        if magic < 2 and row < capacity and length >= layout.MIN_MESSAGE_SIZE + 8 * magic:
             is_valid, is_wrapper = _add_message(source, at, stop, base, field, out, row)
             if not is_valid:
                 return row, INVALID
@@ -292,7 +271,7 @@ def _scan_field(
             continue
         if row >= capacity:
             return -1, VALID
-        if magic != 2 or length < MIN_BATCH_LENGTH:
+        if magic != 2 or length < layout.MIN_BATCH_LENGTH:
             return row, INVALID
         attributes = signed(source, at + 21, 2)
         count = signed(source, at + 57, 4)
@@ -303,31 +282,33 @@ def _scan_field(
         records += count + 1
         if records > record_limit or records + has_wrapper * MAX_WRAPPED_MESSAGES > wrapped_limit:
             return row, UNDECIDED
-        out[FIELD, row] = field
-        out[START, row] = base + at
-        out[END, row] = base + stop
-        out[BASE_OFFSET, row] = signed(source, at, 8)
+        out.field[row] = field
+        out.start[row] = base + at
+        out.end[row] = base + stop
+        out.base_offset[row] = signed(source, at, 8)
         crc = signed(source, at + 17, 4)
-        out[CRC, row] = crc & 0xFFFFFFFF
-        out[ATTRIBUTES, row] = attributes
-        out[BASE_TIMESTAMP, row] = signed(source, at + 27, 8)
-        out[MAX_TIMESTAMP, row] = signed(source, at + 35, 8)
-        out[PRODUCER_ID, row] = signed(source, at + 43, 8)
-        out[PRODUCER_EPOCH, row] = signed(source, at + 51, 2)
-        out[BASE_SEQUENCE, row] = signed(source, at + 53, 4)
-        out[COUNT, row] = count
-        out[MAGIC, row] = 2
-        out[PAYLOAD_START, row] = base + at + HEADER_BYTES
+        out.crc[row] = crc & 0xFFFFFFFF
+        out.attributes[row] = attributes
+        out.base_timestamp[row] = signed(source, at + 27, 8)
+        out.max_timestamp[row] = signed(source, at + 35, 8)
+        out.producer_id[row] = signed(source, at + 43, 8)
+        out.producer_epoch[row] = signed(source, at + 51, 2)
+        out.base_sequence[row] = signed(source, at + 53, 4)
+        out.record_count[row] = count
+        out.magic[row] = 2
+        out.payload_start[row] = base + at + HEADER_BYTES
         row += 1
         at = stop
     return row, VALID
 
 
 @Kernel
-def _scan_fields(data: U8, carry_over: U8, fields: FieldArrays, out: I64Table, done: I64) -> None:
-    """Read fields from `done[0]` on until `out` is full; `done[1]` is set to its number of rows."""
+def _scan_fields(
+    data: U8, carry_over: U8, fields: FieldArrays, out: BatchColumns, progress: ScanProgress
+) -> None:
+    """Read fields, from the next on, until the columns are full."""
     row = 0
-    field = done[0]
+    field = progress.fields
     while field < len(fields.start):
         if fields.length[field] > 0:
             source = data
@@ -341,5 +322,5 @@ def _scan_fields(data: U8, carry_over: U8, fields: FieldArrays, out: I64Table, d
             row = next_row
             fields.state[field] = field_state
         field += 1
-    done[0] = field
-    done[1] = row
+    progress.fields = field
+    progress.batches = row

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.kernel.arrays import I64
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.records.layout import BATCH
 
@@ -20,59 +22,74 @@ VALID, INVALID, UNDECIDED = range(3)
 HEADER_BYTES = BATCH.size
 MIN_RECORD_BYTES = 7
 """Bytes of a record without key, value and headers."""
-(
-    FIELD,
-    START,
-    END,
-    BASE_OFFSET,
-    CRC,
-    ATTRIBUTES,
-    BASE_TIMESTAMP,
-    MAX_TIMESTAMP,
-    PRODUCER_ID,
-    PRODUCER_EPOCH,
-    BASE_SEQUENCE,
-    COUNT,
-    MAGIC,
-    PAYLOAD_START,
-) = range(14)
-COLUMN_COUNT = 14
 
 
+class BatchColumns(NamedTuple):
+    """The columns of `Batches`, as kernels take them; they may have unused rows at the end."""
+
+    field: I64
+    start: I64
+    end: I64
+    base_offset: I64
+    crc: I64
+    attributes: I64
+    base_timestamp: I64
+    max_timestamp: I64
+    producer_id: I64
+    producer_epoch: I64
+    base_sequence: I64
+    record_count: I64
+    magic: I64
+    payload_start: I64
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Batches:
     """
     The batches of some fields, a row each, in order.
 
     Attributes:
-        table: [COLUMN_COUNT, rows]: the columns, by the numbers above; may have unused rows at the
-            end.
-        field_bytes: Bytes of each field.
-        state: State of each field: VALID, INVALID or UNDECIDED. Only a VALID field has all its
-            batches here.
         field: Number of the field.
         start: Address of the batch: in `data`, or, from its end on, in the carry-over buffer.
         end: Address behind its last byte.
+        base_offset: Its base offset; of a message 0, of a wrapper the base of its messages.
+        crc: The CRC that it has.
         attributes: Codec, timestamp type, transactional, control: see `layout`.
-        count: Number of records; of a wrapper 0 until it is decompressed.
+        base_timestamp: Its first timestamp; of a message its timestamp.
+        max_timestamp: Its highest timestamp; of a message 0.
+        producer_id: Its producer; -1 for none, and so are the next two.
+        producer_epoch: The epoch of the producer.
+        base_sequence: The sequence of its first record.
+        record_count: Number of records; of a wrapper 0 until it is decompressed.
         magic: 0, 1 or 2.
         payload_start: Address of the payload: the records, the value of a wrapper, or a whole
             message.
+        field_bytes: Bytes of each field.
+        state: State of each field: VALID, INVALID or UNDECIDED. Only a VALID field has all its
+            batches here.
     """
 
-    def __init__(self, table: NDArray[np.int64], rows: int, size: Ints, state: Bytes) -> None:
-        self.table, self.field_bytes, self.state = table, size, state
-        self._rows = rows
-        self.field: Ints = self.column(FIELD)
-        self.start: Ints = self.column(START)
-        self.end: Ints = self.column(END)
-        self.attributes: Ints = self.column(ATTRIBUTES)
-        self.count: Ints = self.column(COUNT)
-        self.magic: Ints = self.column(MAGIC)
-        self.payload_start: Ints = self.column(PAYLOAD_START)
+    field: Ints
+    start: Ints
+    end: Ints
+    base_offset: Ints
+    crc: Ints
+    attributes: Ints
+    base_timestamp: Ints
+    max_timestamp: Ints
+    producer_id: Ints
+    producer_epoch: Ints
+    base_sequence: Ints
+    record_count: Ints
+    magic: Ints
+    payload_start: Ints
+    field_bytes: Ints
+    state: Bytes
 
-    def column(self, number: int) -> Ints:
-        """Return a column by its number."""
-        return self.table[number, : self._rows]
+    @property
+    def columns(self) -> BatchColumns:
+        """The columns, as kernels take them."""
+        return BatchColumns._make(getattr(self, name) for name in BatchColumns._fields)
 
     @property
     def is_wrapper(self) -> Bools:
@@ -87,7 +104,7 @@ class Batches:
         has_payload = np.where(
             self.magic < 2, self.payload_start > self.start, self.payload_start < self.end
         )
-        compressed &= has_payload | (self.magic == 2) & (self.count > 0)
+        compressed &= has_payload | (self.magic == 2) & (self.record_count > 0)
         return compressed
 
     def __len__(self) -> int:

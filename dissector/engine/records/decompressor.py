@@ -84,7 +84,7 @@ def iter_payloads(
     unit = unit[batch]
     is_compressed = batches.is_compressed[batch]
     decompressor = _Decompressor(data, carry_over, batches)
-    for first, last in _portions(unit, batches.count[batch], portion_records):
+    for first, last in _portions(unit, batches.record_count[batch], portion_records):
         compressed = np.flatnonzero(is_compressed[first:last]) + first
         decompressor.verify(batch[compressed])
         outputs: list[bytes] = []
@@ -150,7 +150,7 @@ class _Decompressor:
             batches.payload_start[batch],
             batches.end[batch],
             batches.attributes[batch] & CODEC_MASK,
-            batches.count[batch] * MIN_RECORD_BYTES,
+            batches.record_count[batch] * MIN_RECORD_BYTES,
         )
         return zip(*(column.tolist() for column in columns), strict=True)
 

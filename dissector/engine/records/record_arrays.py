@@ -4,10 +4,49 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
+from dissector.kernel.named_rows import NamedRow
 
-CAPACITY, WRAPPED_LIMIT, MIN_MAGIC = range(3)
-"""Indexes of `FieldArrays.limits`."""
+
+class ScanLimits(NamedRow):
+    """
+    What the scanner reads.
+
+    Attributes:
+        wrapped_records: Records that all fields with wrappers may have.
+        min_magic: The lowest magic that is read.
+    """
+
+    wrapped_records: int
+    min_magic: int
+
+
+class ScanProgress(NamedRow):
+    """
+    How far the scanner came.
+
+    Attributes:
+        fields: The next field.
+        batches: Number of batches found.
+    """
+
+    fields: int
+    batches: int
+
+
+class ReadProgress(NamedRow):
+    """
+    How far the reader of records came.
+
+    Attributes:
+        batch: The next batch.
+        header: Number of headers read.
+        header_capacity: Space for headers; negative: records are only validated.
+    """
+
+    batch: int
+    header: int
+    header_capacity: int
 
 
 class FieldArrays(NamedTuple):
@@ -20,8 +59,7 @@ class FieldArrays(NamedTuple):
         may_be_cut: Whether its last batch may be cut off.
         state: Receives its state.
         record_limit: Maximum number of records.
-        limits: Columns of the output; records that all fields with wrappers may have; the lowest
-            magic that is read.
+        limits: What is read.
     """
 
     start: I64
@@ -29,7 +67,7 @@ class FieldArrays(NamedTuple):
     may_be_cut: U8
     state: U8
     record_limit: I64
-    limits: I64
+    limits: ScanLimits
 
 
 class PayloadArrays(NamedTuple):
@@ -37,7 +75,6 @@ class PayloadArrays(NamedTuple):
     Batches with payloads to read.
 
     Attributes:
-        table: The columns of all batches of the window; see `batch_table`.
         state: State of each field.
         batch: Numbers of the batches to read.
         start: Address of each payload.
@@ -45,7 +82,6 @@ class PayloadArrays(NamedTuple):
         first: Row of its first record in the output, and the number of all rows.
     """
 
-    table: I64Table
     state: U8
     batch: I64
     start: I64
@@ -53,8 +89,22 @@ class PayloadArrays(NamedTuple):
     first: I64
 
 
-class RecordArrays(NamedTuple):
-    """The columns of records and of their headers; see `record_decoder.Records`."""
+class RecordColumns(NamedTuple):
+    """The columns of records; see `record_decoder.Records`."""
 
-    records: I64Table
-    headers: I64Table
+    offset: I64
+    timestamp: I64
+    key: I64
+    key_length: I64
+    value: I64
+    value_length: I64
+    header_count: I64
+
+
+class HeaderColumns(NamedTuple):
+    """The columns of headers; see `record_decoder.RecordHeaders`."""
+
+    key: I64
+    key_length: I64
+    value: I64
+    value_length: I64

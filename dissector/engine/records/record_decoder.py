@@ -18,32 +18,15 @@ from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.checksum import SMALL_BYTES, crc32_table
 from dissector.engine.records.decompressor import Payloads
 from dissector.engine.records.legacy_decoder import count_messages, read_messages
-from dissector.engine.records.record_arrays import PayloadArrays, RecordArrays
-from dissector.engine.records.record_kernel import (
-    COLUMN_COUNT,
-    HEADERS,
-    KEY,
-    KEY_LENGTH,
-    OFFSET,
-    TIMESTAMP,
-    VALUE,
-    VALUE_LENGTH,
-    read_batches,
+from dissector.engine.records.record_arrays import (
+    HeaderColumns,
+    PayloadArrays,
+    ReadProgress,
+    RecordColumns,
 )
+from dissector.engine.records.record_kernel import read_batches
 from dissector.kernel.arrays import Buffers
-
-__all__ = [
-    "HEADERS",
-    "KEY",
-    "KEY_LENGTH",
-    "OFFSET",
-    "TIMESTAMP",
-    "VALUE",
-    "VALUE_LENGTH",
-    "Records",
-    "check_records",
-    "read_records",
-]
+from dissector.kernel.named_rows import dtype_of
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -53,32 +36,78 @@ BLOCK_BYTES = 1 << 19
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class RecordHeaders:
+    """
+    The headers of records in columns, in order.
+
+    Attributes:
+        key: Address of the key.
+        key_length: Its bytes.
+        value: Address of the value; NONE if it is null.
+        value_length: Its bytes.
+    """
+
+    key: Ints
+    key_length: Ints
+    value: Ints
+    value_length: Ints
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def columns(self) -> HeaderColumns:
+        """The columns, as kernels take them."""
+        return HeaderColumns._make(getattr(self, name) for name in HeaderColumns._fields)
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Records:
     """
     Records in columns, and their headers, in order.
 
-    A key or value is given by its address, NONE if it is null.
-
     Attributes:
         batch: Number of the batch of each record.
-        table: Rows OFFSET, TIMESTAMP (ms), KEY, KEY_LENGTH, VALUE, VALUE_LENGTH and HEADERS (number
-            of headers).
-        headers: Rows KEY to VALUE_LENGTH, less KEY, of all headers.
+        offset: Its offset.
+        timestamp: Its time (ms).
+        key: Address of its key; NONE if it is null.
+        key_length: Bytes of the key.
+        value: Address of its value; NONE if it is null.
+        value_length: Bytes of the value.
+        header_count: Number of its headers.
+        headers: All headers.
     """
 
     batch: Ints
-    table: NDArray[np.int64]
-    headers: NDArray[np.int64]
+    offset: Ints
+    timestamp: Ints
+    key: Ints
+    key_length: Ints
+    value: Ints
+    value_length: Ints
+    header_count: Ints
+    headers: RecordHeaders
 
     def __len__(self) -> int:
         return len(self.batch)
 
+    @property
+    def columns(self) -> RecordColumns:
+        """The columns of records, as kernels take them."""
+        return RecordColumns._make(getattr(self, name) for name in RecordColumns._fields)
+
+
+def _new_records(batch: Ints, records: int, headers: int) -> Records:
+    """Return columns with space for records and headers."""
+    table = np.empty((len(RecordColumns._fields), records), np.int64)
+    of_headers = RecordHeaders(*np.empty((len(HeaderColumns._fields), headers), np.int64))
+    return Records(batch, **RecordColumns._make(table)._asdict(), headers=of_headers)
+
 
 def check_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Payloads) -> None:
     """Validate records, and set the states of their fields."""
-    _KernelRun(data, carry_over, batches, payloads).read(
-        Records(_ZERO, _NO_TABLE, _NO_TABLE), write=False
-    )
+    out = _new_records(_ZERO, 0, 0)
+    _KernelRun(data, carry_over, batches, payloads).read(out, write=False)
 
 
 def read_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Payloads) -> Records:
@@ -96,15 +125,10 @@ def read_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Pay
     """
     run = _KernelRun(data, carry_over, batches, payloads)
     total = int(run.counts.sum())
-    out = Records(
-        np.repeat(payloads.batch, run.counts),
-        np.empty((COLUMN_COUNT, total), np.int64),
-        np.empty((4, total // 2 + 64), np.int64),
-    )
+    out = _new_records(np.repeat(payloads.batch, run.counts), total, total // 2 + 64)
     return run.read(out, write=True)
 
 
-_NO_TABLE = np.empty((COLUMN_COUNT, 0), np.int64)
 _ZERO = np.zeros(1, np.int64)
 
 
@@ -125,46 +149,44 @@ class _KernelRun:
         self._is_message = batches.magic[payloads.batch] < 2
         if self._is_message.any():
             self._count_messages()
-        counts = batches.count[payloads.batch]
+        counts = batches.record_count[payloads.batch]
         is_valid = batches.state[batches.field[payloads.batch]] == VALID
         self.counts = np.where(is_valid, counts, 0)
 
     def _arrays(self, first: Ints) -> PayloadArrays:
         """Return the payloads; `first` has the row of the first record of each."""
-        batches, payloads = self._batches, self._payloads
-        arrays = (
-            *(batches.table, batches.state),
-            *(payloads.batch, payloads.start, payloads.end, first),
-        )
-        return PayloadArrays._make(arrays)
+        payloads = self._payloads
+        columns = payloads.batch, payloads.start, payloads.end, first
+        return PayloadArrays._make((self._batches.state, *columns))
 
     def _count_messages(self) -> None:
         """Count the messages of wrappers; uncompiled, their fields are UNDECIDED."""
         state = self._batches.state
         if count_messages.is_compiled:
-            count_messages(self._buffers, self._arrays(_ZERO))
+            count_messages(self._buffers, self._arrays(_ZERO), self._batches.columns)
         else:
             fields = self._batches.field[self._payloads.batch[self._is_message]]
             state[fields[state[fields] == VALID]] = UNDECIDED
 
     def read(self, out: Records, *, write: bool) -> Records:
-        """Fill the columns; the table of headers grows as needed."""
+        """Fill the columns; those of headers grow as needed."""
         first = np.concatenate([_ZERO, np.cumsum(self.counts)])
         if not write:
             first[:] = 0
-        arrays = self._arrays(first)
+        arrays, batches = self._arrays(first), self._batches.columns
         if self._is_message.any():
-            read_messages(self._buffers, arrays, crc32_table(), out.table, int(write))
-        done = np.zeros(2, np.int64)
+            columns = batches, crc32_table(), out.columns
+            read_messages(self._buffers, arrays, *columns, int(write))
+        progress = np.zeros((), dtype_of(ReadProgress))
         for until in self._verify_blocks():
-            while int(done[0]) < until:
-                header_capacity = out.headers.shape[1] if write else -1
-                columns = out.table, out.headers
-                found = RecordArrays._make(columns)
-                read_batches(self._buffers, arrays, found, header_capacity, until, done)
-                if int(done[0]) < until:
-                    out.headers = _grow(out.headers)
-        out.headers = out.headers[:, : int(done[1])]
+            while int(progress["batch"]) < until:
+                progress["header_capacity"] = len(out.headers) if write else -1
+                found = batches, out.columns, out.headers.columns
+                read_batches(self._buffers, arrays, *found, until, progress)
+                if int(progress["batch"]) < until:
+                    out.headers = _resized(out.headers, 2 * len(out.headers))
+        if write:
+            out.headers = _resized(out.headers, int(progress["header"]))
         return out
 
     def _verify_blocks(self) -> Iterator[int]:
@@ -187,8 +209,9 @@ class _KernelRun:
             yield len(size)
 
 
-def _grow(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a copy of a table with twice the columns."""
-    out = np.empty((len(table), table.shape[1] * 2), np.int64)
-    out[:, : table.shape[1]] = table
-    return out
+def _resized(headers: RecordHeaders, size: int) -> RecordHeaders:
+    """Return headers with a number of rows; a copy if these are more."""
+    columns: list[Ints] = [getattr(headers, name) for name in HeaderColumns._fields]
+    if size > len(headers):
+        columns = [np.concatenate((each, np.empty(size - len(each), np.int64))) for each in columns]
+    return RecordHeaders(*(each[:size] for each in columns))

@@ -10,31 +10,28 @@ Source: KIP-98 (record), KIP-82 (headers).
 from __future__ import annotations
 
 from dissector.engine.records.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_TIMESTAMP,
-    COUNT,
-    FIELD,
     INVALID,
-    MAGIC,
-    MAX_TIMESTAMP,
     MIN_RECORD_BYTES,
     VALID,
+    BatchColumns,
 )
-from dissector.engine.records.record_arrays import PayloadArrays, RecordArrays
+from dissector.engine.records.record_arrays import (
+    HeaderColumns,
+    PayloadArrays,
+    ReadProgress,
+    RecordColumns,
+)
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, Buffers, I64Table
-from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
+from dissector.kernel.arrays import U8, Buffers
+from dissector.protocol.records import layout
 
 NULL = -1
 """Length of null."""
 NO_ROOM = -2
 """Result if the table of headers is full."""
 
-OFFSET, TIMESTAMP, KEY, KEY_LENGTH, VALUE, VALUE_LENGTH, HEADERS = range(7)
-COLUMN_COUNT = 7
 CONTROL_KEY_BYTES = 4
 _INT64_MAX = 0x7FFFFFFFFFFFFFFF
 
@@ -106,11 +103,18 @@ def _read_length(source: U8, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def _read_headers(
-    source: U8, at: int, end: int, base: int, count: int, headers: I64Table, capacity: int, row: int
+    source: U8,
+    at: int,
+    end: int,
+    base: int,
+    count: int,
+    headers: HeaderColumns,
+    progress: ReadProgress,
 ) -> int:
     """Read the headers of a record; return where they end, -1 if they are invalid, or NO_ROOM."""
     if count > (end - at) >> 1:
         return -1
+    row, capacity = progress.header, progress.header_capacity
     if capacity >= 0 and row + count > capacity:
         return NO_ROOM
     for i in range(count):
@@ -122,10 +126,11 @@ def _read_headers(
             return -1
         at = value + max(value_length, 0)
         if capacity >= 0:
-            headers[0, row + i] = base + key
-            headers[1, row + i] = key_length
-            headers[2, row + i] = base + value if value_length >= 0 else NONE
-            headers[3, row + i] = value_length
+            headers.key[row + i] = base + key
+            headers.key_length[row + i] = key_length
+            headers.value[row + i] = base + value if value_length >= 0 else NONE
+            headers.value_length[row + i] = value_length
+    progress.header = row + count
     return at
 
 
@@ -135,9 +140,10 @@ def _read_batch(
     base: int,
     number: int,
     payloads: PayloadArrays,
-    found: RecordArrays,
-    capacity: int,
-    header: int,
+    batches: BatchColumns,
+    records: RecordColumns,
+    headers: HeaderColumns,
+    progress: ReadProgress,
 ) -> int:
     """
     Read the records of one batch.
@@ -147,25 +153,25 @@ def _read_batch(
         base: Address of the first byte of `source`.
         number: Number of the batch among those to read.
         payloads: These.
-        found: The columns of records and headers.
-        capacity: Number of columns for headers; negative: records are only validated.
-        header: Column of its first header.
+        batches: All batches of the window.
+        records: The columns of records,
+        headers: and of headers.
+        progress: The headers read so far.
 
     Returns:
-        The next header, -1 if the batch is invalid, or NO_ROOM.
+        0, -1 if the batch is invalid, or NO_ROOM.
     """
-    table, out, headers = payloads.table, found.records, found.headers
     batch, row = payloads.batch[number], payloads.first[number]
-    attributes = table[ATTRIBUTES, batch]
-    min_key_length = CONTROL_KEY_BYTES if attributes & CONTROL else NULL
-    has_append_time = attributes & TIMESTAMP_TYPE
-    base_offset = table[BASE_OFFSET, batch]
-    time = table[MAX_TIMESTAMP, batch] if has_append_time else table[BASE_TIMESTAMP, batch]
+    attributes = batches.attributes[batch]
+    min_key_length = CONTROL_KEY_BYTES if attributes & layout.CONTROL else NULL
+    has_append_time = attributes & layout.TIMESTAMP_TYPE
+    base_offset = batches.base_offset[batch]
+    time = batches.max_timestamp[batch] if has_append_time else batches.base_timestamp[batch]
     total = payloads.end[number] - base
     # A record begins after the length of its predecessor, not at the end of reading it; so the CPU
     # can begin before the earlier record is read.
     end = payloads.start[number] - base
-    for i in range(row, row + table[COUNT, batch]):
+    for i in range(row, row + batches.record_count[batch]):
         at, size = _read_length(source, end, total)
         if at < 0 or size < MIN_RECORD_BYTES - 1:
             return -1
@@ -182,46 +188,45 @@ def _read_batch(
         if at < 0 or count < 0:
             return -1
         if count > 0:
-            at = _read_headers(source, at, end, base, count, headers, capacity, header)
+            at = _read_headers(source, at, end, base, count, headers, progress)
             if at < 0:
                 return at
-            header += count
         if at != end:
             return -1
-        if capacity >= 0:
-            out[OFFSET, i] = wrapped_sum(base_offset, offset_delta)
-            out[TIMESTAMP, i] = time if has_append_time else wrapped_sum(time, time_delta)
-            out[KEY, i] = base + key if key_length >= 0 else NONE
-            out[KEY_LENGTH, i] = key_length
-            out[VALUE, i] = base + value if value_length >= 0 else NONE
-            out[VALUE_LENGTH, i] = value_length
-            out[HEADERS, i] = count
-    return header if end == total else -1
+        if progress.header_capacity >= 0:
+            records.offset[i] = wrapped_sum(base_offset, offset_delta)
+            records.timestamp[i] = time if has_append_time else wrapped_sum(time, time_delta)
+            records.key[i] = base + key if key_length >= 0 else NONE
+            records.key_length[i] = key_length
+            records.value[i] = base + value if value_length >= 0 else NONE
+            records.value_length[i] = value_length
+            records.header_count[i] = count
+    return 0 if end == total else -1
 
 
 @Kernel
 def read_batches(
     buffers: Buffers,
     payloads: PayloadArrays,
-    found: RecordArrays,
-    capacity: int,
+    batches: BatchColumns,
+    records: RecordColumns,
+    headers: HeaderColumns,
     until: int,
-    done: I64,
+    progress: ReadProgress,
 ) -> None:
     """
-    Read batches from `done[0]` to `until`, or until the columns of headers are full.
+    Read batches, from the next to `until`, or until the columns of headers are full.
 
-    `done` is set to the next batch and the number of headers. Message sets are skipped.
+    Message sets are skipped.
     """
-    state, out = payloads.state, found.records
+    state = payloads.state
     carry_over_at = len(buffers.data)
     arena_at = carry_over_at + len(buffers.carry_over)
-    at = done[1]
-    i = done[0]
+    i = progress.batch
     while i < until:
         batch, begin = payloads.batch[i], payloads.start[i]
-        field = payloads.table[FIELD, batch]
-        if state[field] == VALID and payloads.table[MAGIC, batch] == 2:
+        field = batches.field[batch]
+        if state[field] == VALID and batches.magic[batch] == 2:
             source = buffers.data
             base = 0
             if begin >= arena_at:
@@ -230,16 +235,16 @@ def read_batches(
             elif begin >= carry_over_at:
                 source = buffers.carry_over
                 base = carry_over_at
-            result = _read_batch(source, base, i, payloads, found, capacity, at)
+            header = progress.header
+            result = _read_batch(source, base, i, payloads, batches, records, headers, progress)
+            if result < 0:
+                progress.header = header
             if result == NO_ROOM:
                 break
             if result < 0:
                 state[field] = INVALID
-            else:
-                at = result
         if state[field] != VALID:
             for empty in range(payloads.first[i], payloads.first[i + 1]):
-                out[HEADERS, empty] = 0
+                records.header_count[empty] = 0
         i += 1
-    done[0] = i
-    done[1] = at
+    progress.batch = i

@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.facts.topic_table import TopicNames, name_defining_rows
-from dissector.engine.records import batch_table as of_batch
-from dissector.engine.records import record_decoder as of_record
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.produce_results import records_before
-from dissector.engine.records.record_decoder import Records
+from dissector.engine.records.record_decoder import Records, read_records
 from dissector.engine.records.record_locator import (
     RECORD_CARRIERS,
     RecordFields,
@@ -109,11 +107,11 @@ def record_parts(
     ):
         if not len(portion.batch):
             continue
-        records = of_record.read_records(table.data, table.carry_over, batches, portion)
+        records = read_records(table.data, table.carry_over, batches, portion)
         row = exchange_of_batch[records.batch]
-        out_of_range = records.table[of_record.OFFSET] < MIN_COLUMN_VALUE
+        out_of_range = records.offset < MIN_COLUMN_VALUE
         has_time = batches.magic[records.batch] > 0
-        out_of_range |= has_time & (records.table[of_record.TIMESTAMP] < MIN_COLUMN_VALUE)
+        out_of_range |= has_time & (records.timestamp < MIN_COLUMN_VALUE)
         invalid = exchange_of_batch[
             portion.batch[batches.state[batches.field[portion.batch]] != VALID]
         ]
@@ -207,14 +205,14 @@ class _RecordColumns:
     first_header: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        count = self.records.table[of_record.HEADERS]
+        count = self.records.header_count
         self.first_header = np.cumsum(count) - count
 
     def columns(self, part: Ints) -> Columns:
         """Return the columns of some records, in the order of `COLUMNS`."""
         window, fields, batches = self.window, self.window.fields, self.window.batches
-        table = self.records.table.take(part, axis=1)
-        batch = self.records.batch[part]
+        records, headers = self.records, self.records.headers
+        batch, offset, key = (each[part] for each in (records.batch, records.offset, records.key))
         number = batches.field[batch]
         topics, ids = window.topics()
         attributes = batches.attributes[batch]
@@ -228,25 +226,25 @@ class _RecordColumns:
             "topic": _nullable_coded(fields.topic[number], topics),
             "topic_id": _nullable_coded(fields.topic[number], ids),
             "partition": Integers(fields.partition[number]),
-            "offset": Integers(self._offset(part, number, table[of_record.OFFSET])),
-            "timestamp_ms": Integers(table[of_record.TIMESTAMP]),
-            "key": self._slices(table[of_record.KEY : of_record.KEY + 2]),
-            "value": self._slices(table[of_record.VALUE : of_record.VALUE + 2]),
+            "offset": Integers(self._offset(part, number, offset)),
+            "timestamp_ms": Integers(records.timestamp[part]),
+            "key": Slices(key, records.key_length[part], self.buffers),
+            "value": Slices(records.value[part], records.value_length[part], self.buffers),
             "headers": Headers(
                 self.first_header[part],
-                table[of_record.HEADERS],
-                self._slices(self.records.headers[:2]),
-                self._slices(self.records.headers[2:]),
+                records.header_count[part],
+                Slices(headers.key, headers.key_length, self.buffers),
+                Slices(headers.value, headers.value_length, self.buffers),
             ),
             "magic": Integers(batches.magic[batch]),
             "codec": Coded(attributes & CODEC_MASK, _CODECS),
-            "producer_id": Integers(batches.column(of_batch.PRODUCER_ID)[batch]),
-            "producer_epoch": Integers(batches.column(of_batch.PRODUCER_EPOCH)[batch]),
-            "sequence": Integers(_sequence(batches, batch, table[of_record.OFFSET])),
+            "producer_id": Integers(batches.producer_id[batch]),
+            "producer_epoch": Integers(batches.producer_epoch[batch]),
+            "sequence": Integers(_sequence(batches, batch, offset)),
             "transactional": Coded(
                 (attributes & layout.TRANSACTIONAL != 0).astype(np.int64), (False, True)
             ),
-            "control": self._control(attributes, table[of_record.KEY]),
+            "control": self._control(attributes, key),
             "status": Coded(window.table.status[fields.row][number].astype(np.int64), STATUS),
             "acks": Integers(fields.acks[number]),
             "error": _errors(fields.error_code[number]),
@@ -259,13 +257,9 @@ class _RecordColumns:
         if not is_produced.any():
             return offset
         first = np.searchsorted(batch, batch[part], "left")
-        at = records_before(batches.field, batches.count)[batch[part]] + part - first
+        at = records_before(batches.field, batches.record_count)[batch[part]] + part - first
         base = fields.base_offset[number]
         return np.where(is_produced, np.where(base == NONE, NONE, base + at), offset)
-
-    def _slices(self, table: NDArray[np.int64]) -> Slices:
-        start, length = table
-        return Slices(start, length, self.buffers)
 
     def _control(self, attributes: Ints, key: Ints) -> Coded:
         """Return the types of control records."""
@@ -293,6 +287,6 @@ def _errors(codes: Ints) -> Coded:
 
 def _sequence(batches: Batches, batch: Ints, offset: Ints) -> Ints:
     """Return the sequence of each record; see `iter_records`."""
-    base = batches.column(of_batch.BASE_SEQUENCE)
-    from_offset = (base - batches.column(of_batch.BASE_OFFSET))[batch]
+    base = batches.base_sequence
+    from_offset = (base - batches.base_offset)[batch]
     return np.where((base >= 0)[batch], from_offset + offset & SEQUENCE_MASK, -1)

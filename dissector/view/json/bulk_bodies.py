@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.records.batch_scanner import find_batches, verify_crcs
-from dissector.engine.records.batch_table import BASE_OFFSET, UNDECIDED, VALID, Batches
+from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.checksum import SMALL_BYTES
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_decoder import check_records
@@ -117,7 +117,7 @@ class _WindowBatches:
         self.fields["first_batch"] = first_batch
         self.batches = np.empty(len(batches), dtype_of(BodyBatch))
         self.batches["start"], self.batches["end"] = batches.payload_start, batches.end
-        self.batches["base_offset"] = batches.column(BASE_OFFSET)
+        self.batches["base_offset"] = batches.base_offset
 
     def portions(self, rows: int) -> Iterator[tuple[int, Bytes]]:
         """Yield the end row of available records, and the arena with their bytes."""
@@ -131,7 +131,7 @@ class _WindowBatches:
                 )
                 chosen, of = payloads.batch, self.batches
                 of["start"][chosen], of["end"][chosen] = payloads.start, payloads.end
-                of["base_offset"][chosen] = batches.column(BASE_OFFSET)[chosen]
+                of["base_offset"][chosen] = batches.base_offset[chosen]
                 yield int(unit[payloads.batch[-1]]) + 1, payloads.arena
         yield rows, _NO_BYTES
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
-from dissector.engine.records.batch_table import BASE_OFFSET, Batches
+from dissector.engine.records.batch_table import Batches
 from dissector.engine.records.record_locator import RecordFields
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from timeline.output.perfetto.protobuf import Mask
@@ -70,7 +70,7 @@ class FlowFinder:
         is_fetched = (found.magic == 2) & (table.api_key[fields.row[found.field]] == FETCH)
         field = found.field[is_fetched]
         ids = _mix(topics[fields.topic[field]], fields.partition[field])
-        ids = _mix(ids, found.column(BASE_OFFSET)[is_fetched])
+        ids = _mix(ids, found.base_offset[is_fetched])
         known = np.isin(ids, np.concatenate(self._produced)) if self._produced else ids != ids
         return Flows(begun, _by_exchange(fields.row[field][known], ids[known], len(table)))
 

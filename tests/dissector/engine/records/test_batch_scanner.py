@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dissector.engine.records import batch_scanner, batch_table
+from dissector.engine.records import batch_scanner
 from dissector.engine.records.batch_scanner import LIBRARY_MIN_BYTES, find_batches, verify_crcs
-from dissector.engine.records.batch_table import INVALID, UNDECIDED, VALID, Batches
+from dissector.engine.records.batch_table import INVALID, UNDECIDED, VALID, BatchColumns, Batches
 from dissector.kernel import Kernel
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.layout import BATCH
@@ -43,18 +43,11 @@ def test_the_columns_have_the_fields_of_headers() -> None:
     assert found.start.tolist() == [0, len(PLAIN), len(PLAIN) + len(data)]
     header = BATCH.unpack_from(data)
     names = (
-        ("base_offset", batch_table.BASE_OFFSET),
-        ("crc", batch_table.CRC),
-        ("attributes", batch_table.ATTRIBUTES),
-        ("base_timestamp", batch_table.BASE_TIMESTAMP),
-        ("max_timestamp", batch_table.MAX_TIMESTAMP),
-        ("producer_id", batch_table.PRODUCER_ID),
-        ("producer_epoch", batch_table.PRODUCER_EPOCH),
-        ("base_sequence", batch_table.BASE_SEQUENCE),
-        ("records_count", batch_table.COUNT),
+        *((each, each) for each in BatchColumns._fields[3:11]),
+        ("records_count", "record_count"),
     )
     for name, column in names:
-        assert found.column(column)[1] == header[BATCH.names.index(name)], name
+        assert getattr(found, column)[1] == header[BATCH.names.index(name)], name
     assert found.end.tolist()[-1] == len(PLAIN) + 2 * len(data)
 
 

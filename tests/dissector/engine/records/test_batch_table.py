@@ -32,7 +32,7 @@ def test_batches_to_decompress() -> None:
     table = found(field)
     assert table.is_compressed.tolist() == [*[False] * 3, True, False, True, False, False]
     assert table.magic.tolist() == [1] * 5 + [2] * 3
-    assert table.count.tolist() == [1, 1, 1, 0, 1, 3, 3, 0]
+    assert table.record_count.tolist() == [1, 1, 1, 0, 1, 3, 3, 0]
 
 
 def test_the_payload_of_a_wrapper_is_its_value() -> None:

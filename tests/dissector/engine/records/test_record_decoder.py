@@ -10,16 +10,8 @@ from dissector.engine.records import batch_scanner, record_decoder
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import HEADER_BYTES, INVALID, VALID, Batches
 from dissector.engine.records.decompressor import iter_payloads
-from dissector.engine.records.record_decoder import (
-    HEADERS,
-    KEY,
-    KEY_LENGTH,
-    OFFSET,
-    TIMESTAMP,
-    VALUE,
-    VALUE_LENGTH,
-    Records,
-)
+from dissector.engine.records.record_arrays import RecordColumns
+from dissector.engine.records.record_decoder import Records
 from dissector.engine.tables.exchange_table import NONE
 from dissector.protocol.records import Record, new_batch, parse_records
 from tests.dissector.protocol.records.record_values import BATCHES
@@ -51,15 +43,18 @@ def rows(got: Read) -> list[tuple[object, ...]]:
         return None if start == NONE else everything[start : start + length]
 
     out = []
-    headers = iter(records.headers.T.tolist())
-    for batch, record in zip(records.batch.tolist(), records.table.T.tolist(), strict=True):
-        of_record = [next(headers) for _ in range(record[HEADERS])]
+    headers = zip(*(each.tolist() for each in records.headers.columns), strict=True)
+    columns = zip(*(each.tolist() for each in records.columns), strict=True)
+    for batch, record in zip(
+        records.batch.tolist(), map(RecordColumns._make, columns), strict=True
+    ):
+        of_record = [next(headers) for _ in range(record.header_count)]
         field = int(found.field[batch])
         if found.state[field] == VALID:
-            key = content(record[KEY], record[KEY_LENGTH])
-            value = content(record[VALUE], record[VALUE_LENGTH])
+            key = content(record.key, record.key_length)
+            value = content(record.value, record.value_length)
             named = [(content(k, kl), content(v, vl)) for k, kl, v, vl in of_record]
-            out.append((field, record[OFFSET], record[TIMESTAMP], key, value, named))
+            out.append((field, record.offset, record.timestamp, key, value, named))
     assert next(headers, None) is None
     return out
 
