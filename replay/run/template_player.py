@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dissector.capture.columns import Int64s
 from dissector.errors import ReplayError
+from dissector.kernel.named_rows import rows_of
 from dissector.protocol.headers import PRODUCE
 from replay.client.broker_connection import BrokerConnection
 from replay.client.pending_request import PendingRequest, next_id
@@ -23,9 +23,10 @@ from replay.run.concurrency_limit import InFlight
 from replay.run.dispatcher import Dispatcher, StepInFlight
 from replay.run.pass_context import MAX_IN_FLIGHT, PassContext
 from replay.templates.batched_report import ON_SLOW_PATH
-from replay.templates.request_kernel import LAG, LATENCY, STEP
+from replay.templates.request_writer import RequestRows
 from replay.templates.step_arrays import Int32s
 from replay.templates.template import RequestTemplate, replaced_roles, template_of
+from replay.templates.template_arrays import WrittenRequest
 
 
 class TemplateBatch(PendingRequest):
@@ -34,36 +35,35 @@ class TemplateBatch(PendingRequest):
 
     Attributes:
         template: The template.
-        request_rows: A row for each request; `ON_SLOW_PATH` replaces the latency of steps left to
-            the slow path.
+        rows: The requests; `ON_SLOW_PATH` replaces the latency of those left to the slow path.
         fast_count: Number of requests not left to the slow path.
     """
 
-    __slots__ = ("_at", "_player", "fast_count", "request_rows", "template")
+    __slots__ = ("_at", "_player", "fast_count", "rows", "template")
 
     def __init__(
         self,
         player: TemplatePlayer,
         connection: BrokerConnection,
         template: RequestTemplate,
-        request_rows: Int64s,
+        rows: RequestRows,
     ) -> None:
         super().__init__(connection.peer, PRODUCE, template.version, template.patience_s)
         self._player = player
         self._at = 0
-        self.fast_count = len(request_rows)
+        self.fast_count = len(rows)
         self.template = template
-        self.request_rows = request_rows
+        self.rows = rows
 
     def receive_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
         """Match responses for as long as they equal the captured ones."""
-        at, rows, player = self._at, self.request_rows, self._player
+        at, rows, player = self._at, self.rows, self._player
         latency_ns = now_ns - self.sent_ns
         arguments = self.correlation_id, rows, at, latency_ns
         count, end = self.template.matcher.match(player.arrays, data, start, *arguments)
         if count:
             self._advance(count)
-            player.notify_done(rows[at : at + count, STEP].tolist())
+            player.notify_done(rows.steps[at : at + count].tolist())
         return count, end
 
     def receive(self, frame: bytes) -> None:
@@ -76,9 +76,9 @@ class TemplateBatch(PendingRequest):
 
     def _fall_back(self) -> PendingRequest:
         """Leave the first request without a response to the slow path."""
-        request, row = self.split_one(), self.request_rows[self._at]
-        self._player.fall_back(self, int(row[STEP]), int(row[LAG]), request)
-        row[LATENCY] = ON_SLOW_PATH
+        request, row = self.split_one(), rows_of(self.rows.requests, WrittenRequest)[self._at]
+        self._player.fall_back(self, row.step, row.lag_ns, request)
+        row.latency_ns = ON_SLOW_PATH
         self.fast_count -= 1
         self._advance(1)
         return request
@@ -87,7 +87,7 @@ class TemplateBatch(PendingRequest):
         """Assign the next response to the next request, if any."""
         self._at += count
         self.correlation_id = next_id(self.correlation_id, count)
-        if self._at == len(self.request_rows):
+        if self._at == len(self.rows):
             self._player.complete(self)
 
 
@@ -235,10 +235,10 @@ class TemplatePlayer:
         return len(rows)
 
     def _begin(self, batch: TemplateBatch) -> None:
-        context, rows, title = self._context, batch.request_rows, batch.template.transactional_id
+        context, rows, title = self._context, batch.rows, batch.template.transactional_id
         if title:
             context.transactions.open[title] = None
-        context.progress.lag_ns = int(rows[-1, LAG])
+        context.progress.lag_ns = int(rows.requests["lag_ns"][-1])
         context.progress.sent += len(rows)
         self.in_flight.begin(id(batch), batch)
 
@@ -258,4 +258,4 @@ class TemplatePlayer:
         """Report a batch when all requests have responses or are left to the slow path."""
         self.in_flight.end(id(batch))
         self._context.progress.done += batch.fast_count
-        self._context.batched_reporter.add(batch.request_rows, batch.fast_count, batch.template)
+        self._context.batched_reporter.add(batch.rows, batch.fast_count, batch.template)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from struct import Struct
 from typing import NamedTuple
@@ -17,39 +18,65 @@ import numpy as np
 
 from dissector.capture.columns import Int64s
 from dissector.engine.records.checksum import crc32c_function, crc32c_table
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of, table_of
 from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.mapping.producer_ids import ProducerMap
 from replay.plan.request_shapes import RequestShape
 from replay.plan.sequence_gaps import SEQUENCES
-from replay.templates.request_kernel import (
-    BATCH,
-    BATCH_END,
-    BUFFER_FULL,
-    CAPTURED,
-    CRC_AT,
-    CRC_FROM,
-    GROWTH_BYTES,
-    PARTITION_COLUMNS,
-    PER_PARTITION,
-    PRODUCER_UNKNOWN,
-    RECORD_COUNT,
-    REPLACED_ROLES,
-    SIZE,
-    STALE_CRCS,
-    STOP_REASON,
-    UNKNOWN_PRODUCER,
-    write_requests,
-)
+from replay.templates.request_kernel import CRC_AT, CRC_FROM, StopReason, write_requests
 from replay.templates.step_arrays import Bytes, Int32s, StepArrays
-from replay.templates.template_arrays import TemplateArrays, WrittenArrays
+from replay.templates.template_arrays import (
+    TemplateArrays,
+    TemplateFields,
+    TemplatePartition,
+    WriterState,
+    WrittenArrays,
+    WrittenBatch,
+    WrittenRequest,
+)
 
 MAX_REQUESTS = 64
 """Maximum number of requests written by one call of the kernel."""
 
 _CRC = Struct(">I")
 
-_NO_PRODUCER = (-1,) * (PARTITION_COLUMNS - CAPTURED)
-"""The producer columns of a partition without any producer yet."""
+
+@dataclass(slots=True, eq=False)
+class RequestRows:
+    """
+    Requests of one template.
+
+    Attributes:
+        requests: A row for each, `WrittenRequest`.
+        batches: A row for each request and partition, `WrittenBatch`.
+    """
+
+    requests: RowArray
+    batches: RowArray
+
+    @classmethod
+    def empty(cls, count: int, partitions: int) -> RequestRows:
+        """Return space for a number of requests to some partitions."""
+        batches = np.empty(count * partitions, dtype_of(WrittenBatch))
+        return cls(np.empty(count, dtype_of(WrittenRequest)), batches)
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    @property
+    def steps(self) -> Int64s:
+        """The numbers of their steps."""
+        steps: Int64s = self.requests["step"]
+        return steps
+
+    def batches_by_request(self) -> RowArray:
+        """Return the rows of batches, [requests, partitions]."""
+        return self.batches.reshape(len(self), -1)
+
+    def first(self, count: int) -> RequestRows:
+        """Return a copy of the first requests."""
+        batches = len(self.batches) // len(self) * count
+        return RequestRows(self.requests[:count].copy(), self.batches[:batches].copy())
 
 
 class WrittenRequests(NamedTuple):
@@ -57,11 +84,11 @@ class WrittenRequests(NamedTuple):
     Requests that are ready to be sent.
 
     Attributes:
-        request_rows: A row for each, with the columns `STEP`, `LAG`, ... of the kernel.
+        rows: A row for each, and for each of its batches.
         data: The bytes of all requests, each with its size.
     """
 
-    request_rows: Int64s
+    rows: RequestRows
     data: bytes
 
 
@@ -90,15 +117,16 @@ class RequestWriter:
         mask = sum(1 << at for at, role in enumerate(PRODUCER_ROLES) if role in replaced)
         growth = sum(lengths) - sum(map(len, captured.literals))
         head = int.from_bytes(live.head, "big")
-        template = shape, head, growth, live.is_compact, mask, last, lengths[-1]
-        self._template: Int64s = np.array(template, np.int64)
+        self._growth = growth
+        fields = TemplateFields(shape, head, growth, live.is_compact, mask, last, lengths[-1])
+        self._template: RowArray = table_of([fields], TemplateFields).reshape(())
         before = map(len, captured.literals[:-1])
         partitions = [
-            (*each, *_NO_PRODUCER) for each in zip(before, starts, lengths[:-1], strict=True)
+            TemplatePartition(*each) for each in zip(before, starts, lengths[:-1], strict=True)
         ]
-        self._partitions: Int64s = np.array(partitions, np.int64)
+        self._partitions: RowArray = table_of(partitions, TemplatePartition)
         self._literals: Bytes = np.frombuffer(b"".join(live.literals), np.uint8)
-        self._state: Int64s = np.zeros(UNKNOWN_PRODUCER + 4, np.int64)
+        self._state: RowArray = np.zeros((), dtype_of(WriterState))
         self._places = places
         self._producers_revision = 0
 
@@ -124,13 +152,13 @@ class RequestWriter:
         """
         if self._producers_revision != producers.revision:
             self._producers_revision = producers.revision
-            self._partitions[:, CAPTURED] = -1
-        a, state = arrays, self._state
-        request_rows = arrays.table(MAX_REQUESTS, RECORD_COUNT + PER_PARTITION * len(self._places))
+            self._partitions["captured_id"] = -1
+        a, state = arrays, row_of(self._state, WriterState)
+        rows = RequestRows.empty(MAX_REQUESTS, len(self._places))
         while True:
             parts = self._template, self._partitions, self._literals, crc32c_table()
             template = parts
-            written = a.buffer, request_rows, state
+            written = a.buffer, rows.requests, rows.batches, self._state
             count = write_requests(
                 a.columns,
                 now_ns,
@@ -142,36 +170,42 @@ class RequestWriter:
             )
             if count:
                 break
-            if state[STOP_REASON] == BUFFER_FULL:
-                size = a.sizes[steps[first]] + self._template[GROWTH_BYTES]
+            if state.stop_reason == StopReason.BUFFER_FULL:
+                size = a.sizes[steps[first]] + self._growth
                 arrays.buffer = np.empty(4 + size, np.uint8)
-            elif state[STOP_REASON] != PRODUCER_UNKNOWN or not self._learn_producer(producers):
+            elif state.stop_reason != StopReason.PRODUCER_UNKNOWN or not self._learn_producer(
+                producers
+            ):
                 return None
-        request_rows = request_rows[:count].copy()
-        size, large = state[SIZE : STALE_CRCS + 1].tolist()
-        if large:
-            _put_crcs(arrays.buffer, request_rows)
-        arrays.release_read(size)
-        return WrittenRequests(request_rows, arrays.buffer[:size].tobytes())
+        rows = rows.first(count)
+        if state.stale_crcs:
+            _put_crcs(arrays.buffer, rows.batches)
+        arrays.release_read(state.size)
+        return WrittenRequests(rows, arrays.buffer[: state.size].tobytes())
 
     def _learn_producer(self, producers: ProducerMap) -> bool:
         """Look up the live counterpart of an unknown producer; return whether it exists."""
-        producer_id, epoch, sequence, hole = self._state[UNKNOWN_PRODUCER:].tolist()
+        state = row_of(self._state, WriterState)
+        producer_id, epoch, sequence, hole = (
+            *(state.producer_id, state.epoch),
+            *(state.sequence, state.partition),
+        )
         found = producers.live(producer_id, epoch)
         if found is None or found[1] is None or not 0 <= found[1] < 1 << 15:
             return False
         topic, partition = self._places[hole]
         live = producers.sequence((producer_id, epoch), topic, partition, sequence)
         first = (sequence - live) % SEQUENCES if sequence >= 0 else -1
-        self._partitions[hole, CAPTURED:] = producer_id, epoch, *found, first
+        to = rows_of(self._partitions, TemplatePartition)[hole]
+        to.captured_id, to.captured_epoch = producer_id, epoch
+        to.live_id, to.live_epoch = found[0], found[1]
+        to.first_sequence = first
         return True
 
 
-def _put_crcs(out: Bytes, request_rows: Int64s) -> None:
+def _put_crcs(out: Bytes, batches: RowArray) -> None:
     """Update the CRCs of the changed batches."""
     view, crc32c = out.data, crc32c_function(sys.maxsize)
-    for row in request_rows.tolist():
-        for at in range(0, len(row) - RECORD_COUNT, PER_PARTITION):
-            if row[at + REPLACED_ROLES]:
-                begin, end = row[at + BATCH], row[at + BATCH_END]
-                _CRC.pack_into(view, begin + CRC_AT, crc32c(view[begin + CRC_FROM : end]))
+    changed = batches[batches["replaced_roles"] != 0]
+    for begin, end in zip(changed["start"].tolist(), changed["end"].tolist(), strict=True):
+        _CRC.pack_into(view, begin + CRC_AT, crc32c(view[begin + CRC_FROM : end]))

@@ -8,42 +8,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from dissector.capture.columns import Int64s
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
+from dissector.kernel.named_rows import RowArray, Rows, dtype_of, row_of, table_of
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import ResponseShape
-from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
-from replay.templates.request_writer import MAX_REQUESTS
+from replay.templates.request_writer import MAX_REQUESTS, RequestRows
 from replay.templates.step_arrays import Bytes, StepArrays, number_at
-from replay.templates.template_arrays import MatchArrays, ResponseArrays, StepColumns
+from replay.templates.template_arrays import (
+    MatchArrays,
+    MatcherState,
+    ResponseArrays,
+    ResponsePart,
+    StepColumns,
+    Stretch,
+)
 
-_LITERAL, _OFFSET, _START, _TIME = range(4)
-"""Kinds of parts of a response: constant bytes, offset of the records, log start offset, time."""
 
-_KIND, _SIZE, _FIRST, _PART = range(4)
-"""
-Columns of a part: its kind; its size; its position among the literals, for an offset its position
-in the captured response, for a time whether it is set.
-"""
+class PartKind:
+    """Kinds of parts: constant bytes, offset of the records, log start offset, time."""
 
-_END, _STRETCHES, _RESPONSE_BYTES = range(3)
-"""
-State of the kernel: the end of the matched responses, the number of stretches; the size of each
-response.
-"""
-
-_PARTITION, _CAPTURED, _LIVE, _LENGTH, _FROM, _STRETCH = range(6)
-"""
-Columns of a stretch of records that are contiguous in capture and target: index of the partition in
-the response, first captured offset, first live offset, number of records, index of the request with
-the first of them.
-"""
+    LITERAL, OFFSET, START, TIME = range(4)
 
 
 @device_function
@@ -56,18 +48,17 @@ def _is_as_expected(
     parts, literals = expected.parts, expected.literals
     at += 8
     for i in range(len(parts)):
-        kind, length = parts[i, _KIND], parts[i, _SIZE]
-        if kind == _LITERAL:
-            first = parts[i, _FIRST]
-            for j in range(length):
-                if data[at + j] != literals[first + j]:
+        part = parts[i]
+        if part.kind == PartKind.LITERAL:
+            for j in range(part.size):
+                if data[at + j] != literals[part.place + j]:
                     return False
-        elif kind == _TIME and data[at] > 127:
-            if parts[i, _FIRST]:
+        elif part.kind == PartKind.TIME and data[at] > 127:
+            if part.is_set:
                 return False
-        elif data[at] > 127 or (kind == _TIME and not parts[i, _FIRST]):
+        elif data[at] > 127 or (part.kind == PartKind.TIME and not part.is_set):
             return False
-        at += length
+        at += part.size
     return True
 
 
@@ -77,22 +68,25 @@ def _learn_offsets(
     captured: int,
     live: int,
     records: int,
-    step: int,
+    request: int,
     count: int,
-    stretches: I64Table,
+    stretches: Rows[Stretch],
     latest: I64,
 ) -> int:
     """Record the offsets of a request's records; return the new number of stretches."""
     at = latest[partition]
     if at >= 0:
-        length = stretches[at, _LENGTH]
-        if captured == stretches[at, _CAPTURED] + length and live == stretches[at, _LIVE] + length:
-            stretches[at, _LENGTH] = length + records
+        last = stretches[at]
+        if captured == last.captured + last.length and live == last.live + last.length:
+            last.length += records
             return count
     latest[partition] = count
-    stretches[count, _PARTITION], stretches[count, _LENGTH] = partition, records
-    stretches[count, _CAPTURED], stretches[count, _LIVE] = captured, live
-    stretches[count, _FROM] = step
+    new = stretches[count]
+    new.partition = partition
+    new.captured = captured
+    new.live = live
+    new.length = records
+    new.request = request
     return count + 1
 
 
@@ -103,6 +97,7 @@ def match_responses(
     correlation_id: int,
     expected: ResponseArrays,
     steps: StepColumns,
+    response_bytes: int,
     first: int,
     latency_ns: int,
     found: MatchArrays,
@@ -116,37 +111,37 @@ def match_responses(
         correlation_id: The correlation id of the first response.
         expected: The expected response.
         steps: The arrays of all steps; answered steps are marked.
+        response_bytes: The size of each response.
         first: The row of the first response's request.
         latency_ns: The latency of the responses.
         found: The requests; receives the stretches of records.
     """
-    parts, order, request_rows = expected.parts, expected.order, found.request_rows
+    parts, order, requests = expected.parts, expected.order, found.requests
     stretches, latest = found.stretches, found.latest
-    size = found.state[_RESPONSE_BYTES]
-    row, at = first, start
+    size, row, at = response_bytes, first, start
     count = 0
     for i in range(len(latest)):
         latest[i] = -1
-    while row < len(request_rows) and at + 4 + size <= len(data):
+    while row < len(requests) and at + 4 + size <= len(data):
         if not _is_as_expected(data, at, size, correlation_id, expected):
             break
-        n = request_rows[row, STEP]
-        request_rows[row, LATENCY] = latency_ns
+        n = requests[row].step
+        requests[row].latency_ns = latency_ns
         captured = steps.positions[n] + steps.sizes[n]
         here, partition = at + 8, 0
         for i in range(len(parts)):
-            if parts[i, _KIND] == _OFFSET:
-                old = number_at(steps.frames, captured + parts[i, _FIRST], 8)
+            if parts[i].kind == PartKind.OFFSET:
+                old = number_at(steps.frames, captured + parts[i].place, 8)
                 new = number_at(data, here, 8)
-                records = request_rows[row, order[partition] * PER_PARTITION + RECORD_COUNT]
+                records = found.batches[row * len(order) + order[partition]].record_count
                 count = _learn_offsets(partition, old, new, records, row, count, stretches, latest)
                 partition += 1
-            here += parts[i, _SIZE]
+            here += parts[i].size
         steps.is_done[n] = 1
         correlation_id = correlation_id % LAST_CORRELATION_ID + 1
         at += 4 + size
         row += 1
-    found.state[_END], found.state[_STRETCHES] = at, count
+    found.state.end, found.state.stretches = at, count
     return row - first
 
 
@@ -170,17 +165,19 @@ class ResponseMatcher:
         logs: Sequence[PartitionOffsets],
     ) -> None:
         before, order = orders
-        found = [at for at, (kind, *_) in _parts(captured) if kind == _OFFSET]
+        found = [at for at, part in _parts(captured) if part.kind == PartKind.OFFSET]
         places = [found[before.index(each)] for each in order]
-        rows: list[tuple[int, int, int]] = []
-        for _, (kind, length, first) in _parts(live):
-            rows.append((kind, length, places.pop(0) if kind == _OFFSET else first))
-        self._parts: Int64s = np.array(rows, np.int64)
+        parts = [
+            replace(part, place=places.pop(0)) if part.kind == PartKind.OFFSET else part
+            for _, part in _parts(live)
+        ]
+        self._parts: RowArray = table_of(parts, ResponsePart)
         self._literals: Bytes = np.frombuffer(b"".join(live.literals), np.uint8)
         self._logs = logs
         self._order: Int64s = np.array(order, np.int64)
         self._latest: Int64s = np.empty(len(order), np.int64)
-        self._state: Int64s = np.array([0, 0, live.layout.size], np.int64)
+        self._response_bytes = live.layout.size
+        self._state: RowArray = np.zeros((), dtype_of(MatcherState))
 
     def match(
         self,
@@ -188,7 +185,7 @@ class ResponseMatcher:
         data: bytes | bytearray,
         start: int,
         correlation_id: int,
-        request_rows: Int64s,
+        rows: RequestRows,
         first: int,
         latency_ns: int,
     ) -> tuple[int, int]:
@@ -200,60 +197,65 @@ class ResponseMatcher:
             data: The received bytes.
             start: Begin of the first response, with its size.
             correlation_id: The correlation id of the first response.
-            request_rows: A row for each request, as the request writer returns it.
+            rows: The requests, as the request writer returns them.
             first: The row of the first response's request.
             latency_ns: The latency of the responses.
 
         Returns:
             The number of matched responses, and where they end.
         """
-        stretches = arrays.table(MAX_REQUESTS * len(self._order), _STRETCH)
+        stretches = np.empty(MAX_REQUESTS * len(self._order), dtype_of(Stretch))
         came: Bytes = np.frombuffer(data, np.uint8)
         expected = self._parts, self._literals, self._order
-        found = request_rows, stretches, self._latest, self._state
+        found = rows.requests, rows.batches, stretches, self._latest, self._state
         count = match_responses(
             came,
             start,
             correlation_id,
             ResponseArrays._make(expected),
             arrays.columns,
+            self._response_bytes,
             first,
             latency_ns,
             MatchArrays._make(found),
         )
-        end, rows, _ = self._state.tolist()
-        for row in stretches[:rows].tolist():
-            self._learn_stretch(request_rows, *row)
-        return count, end
+        state = row_of(self._state, MatcherState)
+        for row in stretches[: state.stretches].tolist():
+            self._learn_stretch(rows, *row)
+        return count, state.end
 
     def _learn_stretch(
-        self, request_rows: Int64s, partition: int, captured: int, live: int, length: int, step: int
+        self, rows: RequestRows, partition: int, captured: int, live: int, length: int, request: int
     ) -> None:
         """Learn the offsets of a stretch of records."""
         log = self._logs[partition]
         if log.ends_before(captured, live):
-            log.learn_appended(captured, live, length, int(request_rows[step, STEP]))
+            log.learn_appended(captured, live, length, int(rows.steps[request]))
             return
+        counts = rows.batches_by_request()["record_count"][:, self._order[partition]]
         while length:
-            count = int(request_rows[step, self._order[partition] * PER_PARTITION + RECORD_COUNT])
-            log.learn_appended(captured, live, count, int(request_rows[step, STEP]))
-            captured, live, length, step = captured + count, live + count, length - count, step + 1
+            count = int(counts[request])
+            log.learn_appended(captured, live, count, int(rows.steps[request]))
+            captured, live, length = captured + count, live + count, length - count
+            request += 1
 
 
 @cache
-def _parts(shape: ResponseShape) -> tuple[tuple[int, tuple[int, int, int]], ...]:
+def _parts(shape: ResponseShape) -> tuple[tuple[int, ResponsePart], ...]:
     """Return the parts of a response after its correlation id, with their positions."""
-    found: list[tuple[int, tuple[int, int, int]]] = []
-    at, first, kind = 4, 0, _LITERAL
+    found: list[tuple[int, ResponsePart]] = []
+    at, first, kind = 4, 0, PartKind.LITERAL
     times = dict(shape.times)
     for count, code in re.findall(r"(\d*)([sqx])", shape.layout.format.removeprefix(">4x")):
         length = 8 if code == "q" else int(count)
         if code == "s":
-            kind = _LITERAL
+            kind = PartKind.LITERAL
         elif code == "q":
             # The first number after a literal is an offset, the next one a log start offset.
-            kind = _OFFSET if kind == _LITERAL else _START
-        part = (_TIME, length, int(times[at])) if code == "x" else (kind, length, first)
+            kind = PartKind.OFFSET if kind == PartKind.LITERAL else PartKind.START
+        part = ResponsePart(kind, length, first)
+        if code == "x":
+            part = ResponsePart(PartKind.TIME, length, is_set=times[at])
         found.append((at, part))
         first += length if code == "s" else 0
         at += length

@@ -53,7 +53,6 @@ class StepArrays:
         self.is_done: Bytes = np.frombuffer(is_done, np.uint8)
         self.due_ns: Int64s = np.frombuffer(due_ns, np.int64)
         self.buffer: Bytes = np.empty(BUFFER_BYTES, np.uint8)
-        self._scratch: Int64s = np.empty(0, np.int64)
 
     @property
     def columns(self) -> StepColumns:
@@ -63,13 +62,6 @@ class StepArrays:
             *(self.dependencies, self.dependency_ends, self.is_done, self.due_ns),
         )
         return StepColumns._make(arrays)
-
-    def table(self, rows: int, columns: int) -> Int64s:
-        """Return a table for the output of a kernel; the next call reuses its memory."""
-        size = rows * columns
-        if size > len(self._scratch):
-            self._scratch = np.empty(size, np.int64)
-        return self._scratch[:size].reshape(rows, columns)
 
     def release_read(self, size: int) -> None:
         """Count bytes of frames read; every few MB, release the mapped pages to save memory."""

@@ -52,4 +52,4 @@ def write(
 
 
 def count(found: WrittenRequests | None) -> int:
-    return 0 if found is None else len(found.request_rows)
+    return 0 if found is None else len(found.rows)

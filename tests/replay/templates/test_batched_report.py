@@ -11,14 +11,7 @@ import pytest
 from replay.model.outcome import BatchedOutcome
 from replay.templates import batched_report as unreported_module
 from replay.templates.batched_report import ON_SLOW_PATH, BatchedReporter
-from replay.templates.request_kernel import (
-    LAG,
-    LATENCY,
-    PER_PARTITION,
-    RECORD_COUNT,
-    REPLACED_ROLES,
-    STEP,
-)
+from replay.templates.request_writer import RequestRows
 from replay.templates.template import RequestTemplate
 
 
@@ -32,10 +25,11 @@ def template(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
     )
 
 
-def outcome_rows(first: int, changed: tuple[int, ...]) -> Any:
-    rows = np.zeros((len(changed), RECORD_COUNT + PER_PARTITION), np.int64)
-    rows[:, STEP] = first + np.arange(len(changed))
-    rows[:, LAG], rows[:, LATENCY], rows[:, REPLACED_ROLES] = 5, 7, changed
+def outcome_rows(first: int, changed: tuple[int, ...]) -> RequestRows:
+    rows = RequestRows.empty(len(changed), 1)
+    rows.requests["step"] = first + np.arange(len(changed))
+    rows.requests["lag_ns"], rows.requests["latency_ns"] = 5, 7
+    rows.batches["replaced_roles"] = changed
     return rows
 
 
@@ -59,7 +53,7 @@ def test_steps_on_the_slow_path_are_reported_elsewhere() -> None:
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
     rows = outcome_rows(0, (1, 5, 4))
-    rows[1, LATENCY] = ON_SLOW_PATH
+    rows.requests["latency_ns"][1] = ON_SLOW_PATH
     waiting.add(rows, 2, template(frozenset({"producer_id", "sequence"})))
     waiting.flush()
     (report,) = reports

@@ -9,7 +9,6 @@ import pytest
 
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.templates import request_writer as writer_module
-from replay.templates.request_kernel import LAG, PER_PARTITION, RECORD_COUNT, STEP
 from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import StepArrays
 from tests.default_frames import sized
@@ -39,10 +38,9 @@ def test_all_ready_requests_are_written() -> None:
         for number, frame in enumerate(frames[1:])
     ]
     assert found.data == b"".join(expected)
-    assert found.request_rows[:, RECORD_COUNT].tolist() == [1, 1]
-    assert found.request_rows.shape == (2, RECORD_COUNT + PER_PARTITION)
-    assert found.request_rows[:, STEP].tolist() == [1, 2]
-    assert found.request_rows[:, LAG].tolist() == [0, 0]
+    assert found.rows.batches["record_count"].tolist() == [1, 1]
+    assert found.rows.steps.tolist() == [1, 2]
+    assert found.rows.requests["lag_ns"].tolist() == [0, 0]
 
 
 def test_written_requests_stay_valid_when_others_are_written() -> None:
@@ -51,7 +49,7 @@ def test_written_requests_stay_valid_when_others_are_written() -> None:
     first = write(request_writer(frames[0]), arrays)
     assert count(write(request_writer(frames[0]), arrays, 1)) == 1
     assert first is not None
-    assert first.request_rows[:, STEP].tolist() == [0, 1]
+    assert first.rows.steps.tolist() == [0, 1]
 
 
 def test_writing_stops_before_another_shape() -> None:
@@ -78,7 +76,7 @@ def test_writing_stops_before_a_request_not_yet_due() -> None:
     arrays = StepArrays(plan, bytearray(3), array("q", [0, 5, 9]))
     found = write(request_writer(frames[0]), arrays, now_ns=8)
     assert found is not None
-    assert found.request_rows[:, LAG].tolist() == [8, 3]
+    assert found.rows.requests["lag_ns"].tolist() == [8, 3]
 
 
 def test_number_of_requests_at_once_is_bounded() -> None:

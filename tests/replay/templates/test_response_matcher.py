@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from replay.client.pending_request import LAST_CORRELATION_ID, next_id
 from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import ResponseShape, response_shape_of
 from replay.templates import response_matcher as match_module
-from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
+from replay.templates.request_writer import RequestRows
 from replay.templates.response_matcher import ResponseMatcher
 from tests.default_frames import sized
 from tests.kernel_modes import MODES, running
@@ -71,6 +70,14 @@ class RecordingOffsets(PartitionOffsets):
         self.learned.append([captured, live, count])
 
 
+def request_rows(count: int, record_counts: list[int]) -> RequestRows:
+    """Return rows of requests, with the records for each partition."""
+    rows = RequestRows.empty(count, len(record_counts) // count)
+    rows.requests["step"], rows.requests["latency_ns"] = range(count), 0
+    rows.batches["record_count"] = record_counts
+    return rows
+
+
 offsets = st.lists(st.sampled_from([0, 1, 2, 3, 5, 9, 2**40]), min_size=2, max_size=2)
 
 
@@ -83,9 +90,7 @@ def test_matching_many_responses_equals_matching_each(
     request = produce_request(version, [Written(*place) for place in PLACES])
     arrays = arrays_of([(request, each) for each in captured])
     counts = data.draw(st.lists(st.integers(1, 4), min_size=8, max_size=8))
-    rows = np.zeros((4, RECORD_COUNT + 2 * PER_PARTITION), np.int64)
-    rows[:, STEP] = range(4)
-    rows[:, RECORD_COUNT::PER_PARTITION] = np.array(counts).reshape(4, 2)
+    rows = request_rows(4, counts)
     ids = [start]
     for _ in range(3):
         ids.append(next_id(ids[-1]))
@@ -120,7 +125,7 @@ def test_matching_many_responses_equals_matching_each(
         before = ours.base_offsets(captured[number])
         assert before is not None
         for partition, (old, new) in enumerate(zip(before, found, strict=True)):
-            count = int(rows[number, ORDER[partition] * PER_PARTITION + RECORD_COUNT])
+            count = counts[2 * number + ORDER[partition]]
             expected.append((partition, old, new, count))
         end += 4 + len(frame)
         taken += 1
@@ -136,7 +141,7 @@ def test_matching_many_responses_equals_matching_each(
             log.learned = [[old + i, new + i, 1] for old, new, n in log.learned for i in range(n)]
             one_by_one = [[old + i, new + i, 1] for old, new, n in one_by_one for i in range(n)]
         assert log.learned == one_by_one
-    assert rows[:, LATENCY].tolist() == [99] * taken + [0] * (4 - taken)
+    assert rows.requests["latency_ns"].tolist() == [99] * taken + [0] * (4 - taken)
     assert arrays.is_done.tolist() == [1] * taken + [0] * (4 - taken)
 
 
@@ -144,8 +149,7 @@ def test_adjacent_records_are_one_stretch() -> None:
     captured = [answer(9, PLACES[:1], [10 + at]) for at in range(3)]
     request = produce_request(9, [Written(*PLACES[0])])
     arrays = arrays_of([(request, each) for each in captured])
-    rows = np.ones((3, RECORD_COUNT + PER_PARTITION), np.int64)
-    rows[:, STEP] = range(3)
+    rows = request_rows(3, [1] * 3)
     live = [answer(9, PLACES[:1], [50 + at], at) for at in range(3)]
     log = RecordingOffsets(True)
     matching = ResponseMatcher(shape(captured[0], 9), shape(live[0], 9), ((0,), (0,)), [log])

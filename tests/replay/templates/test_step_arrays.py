@@ -44,19 +44,9 @@ def test_step_arrays_share_memory_with_their_owner() -> None:
     assert found.due_ns.tolist() == [5]
 
 
-def test_tables_reuse_memory() -> None:
-    found = arrays_of([])
-    large = found.table(3, 2)
-    large[:] = 1
-    small = found.table(1, 4)
-    small[:] = 2
-    assert large.tolist() == [[2, 2], [2, 2], [1, 1]]
-    assert found.table(4, 2).shape == (4, 2)
-
-
 def test_kernels_accept_the_array_types() -> None:
     found = arrays_of([(b"0009", b"")])
-    for each in (*vars(found).values(), found.table(1, 1)):
+    for each in vars(found).values():
         if isinstance(each, np.ndarray):
             assert each.dtype in (np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64))
             assert each.dtype is np.dtype(each.dtype.name)

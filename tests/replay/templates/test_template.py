@@ -21,7 +21,6 @@ from replay.model.step import CapturedExchange, Step
 from replay.plan.request_shapes import shape_of
 from replay.templates import request_writer as writer_module
 from replay.templates import response_matcher as match_module
-from replay.templates.request_kernel import PER_PARTITION, RECORD_COUNT, REPLACED_ROLES
 from replay.templates.template import RequestTemplate, template_of
 from tests.default_frames import sized
 from tests.kernel_modes import MODES, running
@@ -129,22 +128,22 @@ def test_templates_write_the_bytes_of_the_general_encoder(
             first += 1
             continue
         data = b""
-        for number, row in enumerate(found.request_rows.tolist()):
+        for number, batches in enumerate(found.rows.batches_by_request()):
             out, body = expected[number]
             head = frames[first + number][:4] + (7 + number).to_bytes(4, "big")
             data += sized(head + body)
             each = written[first + number]
-            assert row[RECORD_COUNT::PER_PARTITION] == [len(one.values) for one in each]
+            assert batches["record_count"].tolist() == [len(one.values) for one in each]
             changes = Counter((change.role, change.why) for change in out.changes)
-            assert made.changes + replaced_by(row) == changes
+            assert made.changes + replaced_by(batches["replaced_roles"].tolist()) == changes
         assert found.data == data
-        first += len(found.request_rows)
+        first += len(found.rows)
 
 
-def replaced_by(row: list[int]) -> Counter[tuple[str, str]]:
+def replaced_by(roles: list[int]) -> Counter[tuple[str, str]]:
     return Counter(
         (role, "")
-        for changed in row[REPLACED_ROLES::PER_PARTITION]
+        for changed in roles
         for at, role in enumerate(PRODUCER_ROLES)
         if changed >> at & 1
     )
@@ -161,9 +160,9 @@ def test_templates_hold_broker_and_response_layout() -> None:
     assert (made.node, made.cluster_revision, made.version, made.patience_s) == (1, 3, 9, 0.1)
     answer = sized(produce_response(9, [("p-orders", 1, 50)]))
     arrays = arrays_of([(request, captured)])
-    rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
-    assert rows is not None
-    taken = made.matcher.match(arrays, answer, 0, 0, rows.request_rows, 0, 1)
+    written = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+    assert written is not None
+    taken = made.matcher.match(arrays, answer, 0, 0, written.rows, 0, 1)
     assert taken == (1, len(answer))
     assert known.offsets.live("orders", 1, 0) == (50, "translated")
 
@@ -195,10 +194,10 @@ def test_responses_may_have_another_order_of_partitions(version: int) -> None:
     made = made_template(request, captured, version, known, produce_response(version, turned))
     assert made is not None
     arrays = arrays_of([(request, captured)])
-    rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
-    assert rows is not None
+    written = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+    assert written is not None
     answer = sized(produce_response(version, [("p-audit", 0, 65), ("p-orders", 1, 55)]))
-    assert made.matcher.match(arrays, answer, 0, 0, rows.request_rows, 0, 1) == (1, len(answer))
+    assert made.matcher.match(arrays, answer, 0, 0, written.rows, 0, 1) == (1, len(answer))
     for (topic, partition), before, now in zip(at, (10, 20), (55, 65), strict=True):
         assert known.offsets.live(topic, partition, before) == (now, "translated")
 
@@ -216,6 +215,6 @@ def test_a_response_with_an_unexpected_time_is_not_matched() -> None:
     for more, taken in ((NO_TIME, 1), ({"log_append_time_ms": 5}, 0)):
         answer = sized(produce_response(9, [("p-orders", 1, 50)], **more))
         arrays = arrays_of([(request, captured)])
-        rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
-        assert rows is not None
-        assert made.matcher.match(arrays, answer, 0, 0, rows.request_rows, 0, 1)[0] == taken
+        written = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+        assert written is not None
+        assert made.matcher.match(arrays, answer, 0, 0, written.rows, 0, 1)[0] == taken
