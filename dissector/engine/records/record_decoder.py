@@ -212,6 +212,8 @@ class _KernelRun:
 def _resized(headers: RecordHeaders, size: int) -> RecordHeaders:
     """Return headers with a number of rows; a copy if these are more."""
     columns: list[Ints] = [getattr(headers, name) for name in HeaderColumns._fields]
-    if size > len(headers):
-        columns = [np.concatenate((each, np.empty(size - len(each), np.int64))) for each in columns]
-    return RecordHeaders(*(each[:size] for each in columns))
+    if size <= len(headers):
+        return RecordHeaders(*(each[:size] for each in columns))
+    table = np.empty((len(columns), size), np.int64)
+    table[:, : len(headers)] = columns
+    return RecordHeaders(*table)

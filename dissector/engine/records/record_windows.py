@@ -212,7 +212,8 @@ class _RecordColumns:
         """Return the columns of some records, in the order of `COLUMNS`."""
         window, fields, batches = self.window, self.window.fields, self.window.batches
         records, headers = self.records, self.records.headers
-        batch, offset, key = (each[part] for each in (records.batch, records.offset, records.key))
+        batch, offset = records.batch.take(part), records.offset.take(part)
+        key = records.key.take(part)
         number = batches.field[batch]
         topics, ids = window.topics()
         attributes = batches.attributes[batch]
@@ -227,12 +228,14 @@ class _RecordColumns:
             "topic_id": _nullable_coded(fields.topic[number], ids),
             "partition": Integers(fields.partition[number]),
             "offset": Integers(self._offset(part, number, offset)),
-            "timestamp_ms": Integers(records.timestamp[part]),
-            "key": Slices(key, records.key_length[part], self.buffers),
-            "value": Slices(records.value[part], records.value_length[part], self.buffers),
+            "timestamp_ms": Integers(records.timestamp.take(part)),
+            "key": Slices(key, records.key_length.take(part), self.buffers),
+            "value": Slices(
+                records.value.take(part), records.value_length.take(part), self.buffers
+            ),
             "headers": Headers(
                 self.first_header[part],
-                records.header_count[part],
+                records.header_count.take(part),
                 Slices(headers.key, headers.key_length, self.buffers),
                 Slices(headers.value, headers.value_length, self.buffers),
             ),
