@@ -64,7 +64,7 @@ class Module:
         """
         Return the value of a name in the module: a function, an integer, or integers.
 
-        The name may be that of a class with constants, a dot, and that of one of these.
+        The name may be that of a class or module with constants, a dot, and that of one of these.
 
         Raises:
             KeyError: The name has another value.

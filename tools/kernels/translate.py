@@ -194,7 +194,7 @@ class _Translation(ast.NodeTransformer):
         if isinstance(value, ast.Name):
             return self._types.get(value.id, 1)
         if isinstance(value, ast.Attribute):
-            if self._is_constant(value.value):
+            if self._is_constant(value):
                 return 1
             owner = self._type(value.value)
             if not isinstance(owner, Struct | Row):
@@ -222,6 +222,9 @@ class _Translation(ast.NodeTransformer):
         return kind if isinstance(kind, Row) else 1
 
     def _is_constant(self, value: ast.expr) -> bool:
+        """Whether a name is that of a constant, or of one of a class or a module."""
+        while isinstance(value, ast.Attribute):
+            value = value.value
         return isinstance(value, ast.Name) and value.id not in self._types
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -262,8 +265,8 @@ class _Translation(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """Read or write an item of an array at its address."""
-        if isinstance(node.value, ast.Name) and self._is_constant(node.value):
-            return self._choice(self._module.lookup(node.value.id), node.slice)
+        if self._is_constant(node.value):
+            return self._choice(self._module.lookup(ast.unparse(node.value)), node.slice)
         kind = self._type(node.value)
         if isinstance(kind, Rows | Two):
             return self._row_at(node, kind)
@@ -318,8 +321,8 @@ class _Translation(ast.NodeTransformer):
         self._target.written |= self._root(array)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Name an array of a struct, or a constant of a class; read or write a field of a row."""
-        if self._is_constant(node.value):
+        """Name an array of a struct, or a constant; read or write a field of a row."""
+        if self._is_constant(node):
             return _literal(self._module.lookup(ast.unparse(node)))
         self._type(node)
         owner = self._type(node.value)

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.integers import u16, u32
 from dissector.capture.packets.ip import address_half
-from dissector.capture.packets.segment_columns import (
-    CAPTURED,
-    FLAGS,
-    LENGTH,
-    SOURCE_PORT,
-    START,
-    TARGET_PORT,
-    SegmentTable,
-)
+from dissector.capture.packets.segment_columns import SegmentTable
 from dissector.capture.packets.skip_reasons import EXPORTED_PDU, MALFORMED, NOT_TCP
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
@@ -68,15 +60,18 @@ def read_exported_pdu(
             is_tcp = u32(data, at) == _TCP_PORTS
         elif tag in (_SOURCE_PORT, _TARGET_PORT) and size == 4:
             side = tag - _SOURCE_PORT
-            table.narrow[TARGET_PORT if side else SOURCE_PORT, row] = u32(data, at) & 0xFFFF
+            if side:
+                table.target_port[row] = u32(data, at) & 0xFFFF
+            else:
+                table.source_port[row] = u32(data, at) & 0xFFFF
             found |= 4 << side
         at += size
     if not is_tcp or found != _HAS_SOURCE | _HAS_TARGET | _HAS_PORTS:
         return NOT_TCP
     if sent_end - at > _MAX_SEGMENT_BYTES:
         return MALFORMED
-    table.wide[START, row] = at
-    table.wide[LENGTH, row] = sent_end - at
-    table.wide[CAPTURED, row] = end - at
-    table.narrow[FLAGS, row] = UNNUMBERED
+    table.start[row] = at
+    table.length[row] = sent_end - at
+    table.captured[row] = end - at
+    table.flags[row] = UNNUMBERED
     return EXPORTED_PDU

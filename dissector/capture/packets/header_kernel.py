@@ -9,17 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dissector.capture.iana_numbers import (
-    IPV4,
-    IPV6,
-    MAX_8023_LENGTH,
-    MPLS_TYPES,
-    NSH,
-    PPPOE_SESSION,
-    TAG_TYPES,
-    TCP,
-)
+from dissector.capture import iana_numbers as iana
 from dissector.capture.integers import high_half, u16, u32
+from dissector.capture.packets import skip_reasons
 from dissector.capture.packets.exported_pdu_tags import read_exported_pdu
 from dissector.capture.packets.ip import (
     copy_addresses,
@@ -27,45 +19,32 @@ from dissector.capture.packets.ip import (
     read_ipv4_header,
     read_ipv6_header,
 )
+from dissector.capture.packets.link_layers import LinkRules
 from dissector.capture.packets.links import read_link_header, read_tags
-from dissector.capture.packets.networks import find_slot
-from dissector.capture.packets.segment_columns import (
-    ACK,
-    CAPTURED,
-    FLAGS,
-    LENGTH,
-    NARROW,
-    NETWORK,
-    PACKET,
-    SEQ,
-    SOURCE_PORT,
-    START,
-    TARGET_PORT,
-    TIME,
-    WIDE,
-    SegmentTable,
-)
-from dissector.capture.packets.skip_reasons import (
-    CODES,
-    EXPORTED_PDU,
-    LINK_UNREAD,
-    MALFORMED,
-    NOT_IP,
-    NOT_TCP,
-    SLOW_PATH,
-)
+from dissector.capture.packets.networks import TaggedNetwork, find_slot
+from dissector.capture.packets.segment_columns import SegmentTable
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I32, I64, U8, I32Table, I64Cube, I64Table
+from dissector.kernel.arrays import I32, I64, U8
+from dissector.kernel.named_rows import NamedRow, Rows
 
-# Columns of the list of deferred packets: the packet, its reserved row, the offset and the
-# ethertype after its VLAN tags, and the tags.
-DEFERRED_PACKET, DEFERRED_ROW, DEFERRED_AT, DEFERRED_KIND, DEFERRED_TAGS = range(5)
-DEFERRED_COLUMNS = 5
 
-# The kernel's state: the next packet; rows and deferred packets so far; VLAN tags that are not in
-# the table; and the packets without a segment, by the absolute values of `skip_reasons`.
-NEXT, ROWS, DEFERRED_COUNT, NEW_TAGS, TOUCHED, SKIPPED = range(6)
-STATE = SKIPPED + CODES
+class HeaderState(NamedRow):
+    """
+    How far the kernel came.
+
+    Attributes:
+        packet: The next packet.
+        rows: Rows so far.
+        deferred: Deferred packets so far.
+        new_tags: VLAN tags that are not in the table of networks; 0 without any.
+        touched: Has no meaning; see `_prefetch`.
+    """
+
+    packet: int
+    rows: int
+    deferred: int
+    new_tags: int
+    touched: int
 
 
 class PacketArrays(NamedTuple):
@@ -97,14 +76,16 @@ class Encapsulations(NamedTuple):
         layers: `LINK_TABLE`.
         tunnel_ports: 65536 flags: whether a UDP port is that of a tunnel.
         unread: 65536 counters of packets by link type; the last is for all above.
+        skipped: Counters of packets without a segment, by the absolute values of `skip_reasons`.
     """
 
-    layers: I64Table
+    layers: Rows[LinkRules]
     tunnel_ports: U8
     unread: I64
+    skipped: I64
 
 
-DEFERRED_TYPES = (*MPLS_TYPES, PPPOE_SESSION, NSH)
+DEFERRED_TYPES = (*iana.MPLS_TYPES, iana.PPPOE_SESSION, iana.NSH)
 
 # Number of packets prefetched into the processor's cache at once, and bytes of each.
 _PREFETCH_PACKETS = 64
@@ -120,7 +101,7 @@ _MAX_SEGMENT_BYTES = 16 << 20
 
 @device_function
 def read_tcp_header(
-    data: U8, at: int, end: int, sent_end: int, wide: I64Table, narrow: I32Table, row: int
+    data: U8, at: int, end: int, sent_end: int, table: SegmentTable, row: int
 ) -> bool:
     """Write the fields of a TCP header into a row; return whether the header is valid."""
     if at + _TCP_MIN_CAPTURED_BYTES > end:
@@ -128,14 +109,14 @@ def read_tcp_header(
     start = at + high_half(data, at + 12) * 4
     if start < at + _TCP_MIN_BYTES or start > sent_end or sent_end - at > _MAX_SEGMENT_BYTES:
         return False
-    narrow[SOURCE_PORT, row] = u16(data, at)
-    narrow[TARGET_PORT, row] = u16(data, at + 2)
-    wide[SEQ, row] = u32(data, at + 4)
-    wide[ACK, row] = u32(data, at + 8)
-    narrow[FLAGS, row] = data[at + 13]
-    wide[START, row] = min(start, len(data))
-    wide[LENGTH, row] = sent_end - start
-    wide[CAPTURED, row] = max(end - start, 0)
+    table.source_port[row] = u16(data, at)
+    table.target_port[row] = u16(data, at + 2)
+    table.seq[row] = u32(data, at + 4)
+    table.ack[row] = u32(data, at + 8)
+    table.flags[row] = data[at + 13]
+    table.start[row] = min(start, len(data))
+    table.length[row] = sent_end - start
+    table.captured[row] = max(end - start, 0)
     return True
 
 
@@ -159,10 +140,10 @@ def read_headers(
     packets: PacketArrays,
     first: int,
     encapsulations: Encapsulations,
-    networks: I64Table,
+    networks: Rows[TaggedNetwork],
     secret: I64,
     table: SegmentTable,
-    state: I64,
+    state: HeaderState,
 ) -> None:
     """
     Write a row for each segment, until the packets end or one has unknown VLAN tags.
@@ -171,18 +152,18 @@ def read_headers(
         packets: Of the window.
         first: Number of its first packet.
         encapsulations: Known ones.
-        networks: [n, 2], a hash table: VLAN tags, or 0, and the number of their network.
+        networks: A hash table of the networks of VLAN tags.
         secret: Key of its hash.
         table: Receives the rows.
         state: Begin position; position at which the kernel stopped.
     """
     data, start, deferred = packets.data, packets.start, table.deferred
-    rows, deferred_count = state[ROWS], state[DEFERRED_COUNT]
-    state[NEW_TAGS] = 0
-    packet = prefetched = state[NEXT]
+    rows, deferred_count = state.rows, state.deferred
+    state.new_tags = 0
+    packet = prefetched = state.packet
     while packet < len(start):
         if packet == prefetched:
-            state[TOUCHED] = _prefetch(data, start, packets.captured, packet)
+            state.touched = _prefetch(data, start, packets.captured, packet)
             prefetched += _PREFETCH_PACKETS
         end = start[packet] + packets.captured[packet]
         original = packets.original[packet]
@@ -191,70 +172,82 @@ def read_headers(
             data, encapsulations.layers, packets.link[packet], start[packet], end
         )
         tags = 0
-        if kind in TAG_TYPES:
+        if kind in iana.TAG_TYPES:
             ip_at, kind, tags = read_tags(data, kind, ip_at, end)
         at, protocol = ip_at, kind
-        if kind == IPV4:
+        if kind == iana.IPV4:
             protocol, at, end, sent_end = read_ipv4_header(data, ip_at, end, sent_end)
-        elif kind == IPV6:
+        elif kind == iana.IPV6:
             protocol, at, end, sent_end = read_ipv6_header(data, ip_at, end, sent_end)
-        elif 0 <= kind <= MAX_8023_LENGTH or kind in DEFERRED_TYPES:
-            protocol = SLOW_PATH
-        elif kind == EXPORTED_PDU:
+        elif 0 <= kind <= iana.MAX_8023_LENGTH or kind in DEFERRED_TYPES:
+            protocol = skip_reasons.SLOW_PATH
+        elif kind == skip_reasons.EXPORTED_PDU:
             protocol = read_exported_pdu(data, ip_at, min(end, sent_end), sent_end, table, rows)
         elif kind >= 0:
-            protocol = NOT_IP
+            protocol = skip_reasons.NOT_IP
         if (
-            protocol != TCP
+            protocol != iana.TCP
             and protocol >= 0
             and is_tunnel(data, encapsulations.tunnel_ports, protocol, at, end)
         ):
-            protocol = SLOW_PATH
+            protocol = skip_reasons.SLOW_PATH
         network = 0
-        if tags and protocol in (TCP, SLOW_PATH):
+        if tags and protocol in (iana.TCP, skip_reasons.SLOW_PATH):
             slot = find_slot(networks, secret, tags)
-            if networks[slot, 0] == 0:
-                state[NEW_TAGS] = tags
+            if networks[slot].tags == 0:
+                state.new_tags = tags
                 break
-            network = networks[slot, 1]
-        if protocol == TCP and not read_tcp_header(
-            data, at, end, sent_end, table.wide, table.narrow, rows
-        ):
-            protocol = MALFORMED
-        if protocol == SLOW_PATH:
-            deferred[deferred_count, DEFERRED_PACKET] = packet
-            deferred[deferred_count, DEFERRED_ROW] = rows
-            deferred[deferred_count, DEFERRED_AT] = ip_at
-            deferred[deferred_count, DEFERRED_KIND] = kind
-            deferred[deferred_count, DEFERRED_TAGS] = tags
+            network = networks[slot].number
+        if protocol == iana.TCP and not read_tcp_header(data, at, end, sent_end, table, rows):
+            protocol = skip_reasons.MALFORMED
+        if protocol == skip_reasons.SLOW_PATH:
+            left = deferred[deferred_count]
+            left.packet = packet
+            left.row = rows
+            left.at = ip_at
+            left.kind = kind
+            left.tags = tags
             deferred_count += 1
             rows += 1
-        elif protocol in (TCP, EXPORTED_PDU):
-            table.wide[PACKET, rows] = first + packet
-            table.wide[TIME, rows] = packets.time_ns[packet]
-            table.narrow[NETWORK, rows] = network
-            if protocol == TCP:
+        elif protocol in (iana.TCP, skip_reasons.EXPORTED_PDU):
+            table.packet[rows] = first + packet
+            table.time_ns[rows] = packets.time_ns[packet]
+            table.network[rows] = network
+            if protocol == iana.TCP:
                 copy_addresses(data, kind, ip_at, table.addresses, rows)
             rows += 1
         else:
-            state[SKIPPED - (protocol if protocol < 0 else NOT_TCP)] += 1
-            if protocol == LINK_UNREAD:
+            encapsulations.skipped[-(protocol if protocol < 0 else skip_reasons.NOT_TCP)] += 1
+            if protocol == skip_reasons.LINK_UNREAD:
                 encapsulations.unread[min(link, len(encapsulations.unread) - 1)] += 1
         packet += 1
-    state[NEXT], state[ROWS], state[DEFERRED_COUNT] = packet, rows, deferred_count
+    state.packet, state.rows, state.deferred = packet, rows, deferred_count
+
+
+@device_function
+def _move_row(table: SegmentTable, source: int, row: int) -> None:
+    """Copy a row to another place."""
+    table.packet[row] = table.packet[source]
+    table.time_ns[row] = table.time_ns[source]
+    table.seq[row] = table.seq[source]
+    table.ack[row] = table.ack[source]
+    table.start[row] = table.start[source]
+    table.length[row] = table.length[source]
+    table.captured[row] = table.captured[source]
+    table.network[row] = table.network[source]
+    table.source_port[row] = table.source_port[source]
+    table.target_port[row] = table.target_port[source]
+    table.flags[row] = table.flags[source]
+    for side in range(2):
+        table.addresses[side, row, 0] = table.addresses[side, source, 0]
+        table.addresses[side, row, 1] = table.addresses[side, source, 1]
 
 
 @Kernel
-def compact_rows(wide: I64Table, narrow: I32Table, addresses: I64Cube, row: int, rows: int) -> int:
+def compact_rows(table: SegmentTable, row: int, rows: int) -> int:
     """Remove the rows from `row` on with packet -1; return the number of rows left."""
     for source in range(row, rows):
-        if wide[PACKET, source] >= 0:
-            for column in range(WIDE):
-                wide[column, row] = wide[column, source]
-            for column in range(NARROW):
-                narrow[column, row] = narrow[column, source]
-            for side in range(2):
-                addresses[side, row, 0] = addresses[side, source, 0]
-                addresses[side, row, 1] = addresses[side, source, 1]
+        if table.packet[source] >= 0:
+            _move_row(table, source, row)
             row += 1
     return row

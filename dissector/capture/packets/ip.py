@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from dissector.capture import iana_numbers as iana
 from dissector.capture.addresses import IPV4_MAPPED
-from dissector.capture.iana_numbers import (
-    AUTHENTICATION,
-    ENCAPSULATING_PROTOCOLS,
-    FRAGMENT,
-    HOP_BY_HOP,
-    IPV4,
-    IPV6_EXTENSION_HEADERS,
-    JUMBO_PAYLOAD_OPTION,
-    UDP,
-)
 from dissector.capture.integers import high_half, u16, u32
 from dissector.capture.packets.skip_reasons import MALFORMED, SLOW_PATH
 from dissector.kernel import device_function
@@ -42,7 +33,7 @@ def read_ipv4_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, i
     if u16(data, at + 6) & 0x3FFF:
         return SLOW_PATH, at, end, sent_end
     protocol = int(data[at + 9])
-    if protocol == AUTHENTICATION:
+    if protocol == iana.AUTHENTICATION:
         protocol = SLOW_PATH
     return protocol, at + size, min(end, sent_end), sent_end
 
@@ -64,17 +55,21 @@ def read_ipv6_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, i
     at += 40
     if length > 0:
         sent_end = at + length
-    elif protocol == HOP_BY_HOP and at + 8 <= end and u16(data, at + 2) == JUMBO_PAYLOAD_OPTION:
+    elif (
+        protocol == iana.HOP_BY_HOP
+        and at + 8 <= end
+        and u16(data, at + 2) == iana.JUMBO_PAYLOAD_OPTION
+    ):
         sent_end = at + u32(data, at + 4)
     end = min(end, sent_end)
     count = 0
-    while protocol in IPV6_EXTENSION_HEADERS:
+    while protocol in iana.IPV6_EXTENSION_HEADERS:
         if count == _MAX_EXTENSIONS or at + 8 > end:
             return MALFORMED, at, end, sent_end
         size = (data[at + 1] + 1) * 8
-        if protocol == AUTHENTICATION:
+        if protocol == iana.AUTHENTICATION:
             size = (data[at + 1] + 2) * 4
-        elif protocol == FRAGMENT:
+        elif protocol == iana.FRAGMENT:
             # An atomic fragment (offset 0, the only one) is a whole packet. Source: RFC 6946.
             if u16(data, at + 2) & 0xFFF9:
                 return SLOW_PATH, at, end, sent_end
@@ -88,9 +83,9 @@ def read_ipv6_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, i
 @device_function
 def is_tunnel(data: U8, tunnel_ports: U8, protocol: int, at: int, end: int) -> bool:
     """Return whether the payload of an IP packet is, or may be, another packet."""
-    if protocol == UDP:
+    if protocol == iana.UDP:
         return at + 8 <= end and tunnel_ports[u16(data, at + 2)] != 0
-    return protocol in ENCAPSULATING_PROTOCOLS
+    return protocol in iana.ENCAPSULATING_PROTOCOLS
 
 
 @device_function
@@ -103,7 +98,7 @@ def address_half(data: U8, at: int) -> int:
 @device_function
 def copy_addresses(data: U8, kind: int, at: int, addresses: I64Cube, row: int) -> None:
     """Write the addresses of the IP header at `at` into a row."""
-    if kind == IPV4:
+    if kind == iana.IPV4:
         addresses[0, row, 0] = 0
         addresses[0, row, 1] = IPV4_MAPPED | u32(data, at + 12)
         addresses[1, row, 0] = 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dissector.capture.columns import Bytes, Int32s, Int64s, Packets, Segments
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.capture.hashing import SECRET
-from dissector.capture.packets import header_kernel, segment_columns
+from dissector.capture.packets import header_kernel
 from dissector.capture.packets.cursor import (
     INCOMPLETE_FRAGMENT,
     MALFORMED,
@@ -23,7 +23,9 @@ from dissector.capture.packets.exported_pdus import PduNumbers
 from dissector.capture.packets.header_kernel import compact_rows, read_headers, read_tcp_header
 from dissector.capture.packets.link_layers import LINK_TABLE, link_name
 from dissector.capture.packets.networks import Networks, vlan_name
-from dissector.capture.packets.skip_reasons import LINK_UNREAD, REASONS
+from dissector.capture.packets.segment_columns import DeferredPacket, SegmentTable
+from dissector.capture.packets.skip_reasons import CODES, LINK_UNREAD, REASONS
+from dissector.kernel.named_rows import RowArray, dtype_of
 
 if TYPE_CHECKING:
     from dissector.capture.packets.tunnels import Tunnels
@@ -86,7 +88,7 @@ class Layers:
         table = _SegmentTable(self._buffers, len(packets))
         self._read_headers(packets, table)
         data = packets.data
-        if len(table.deferred):
+        if table.deferred_count:
             reassembled = self._read_deferred(packets, table)
             if reassembled:
                 data = np.concatenate([data, np.frombuffer(reassembled, dtype=np.uint8)])
@@ -128,22 +130,19 @@ class Layers:
 
     def _read_headers(self, packets: Packets, table: _SegmentTable) -> None:
         """Fill the table; networks of new VLAN tags are created on the way."""
-        state = np.zeros(header_kernel.STATE, np.int64)
+        state = np.zeros((), dtype_of(header_kernel.HeaderState))
         arrays = header_kernel.PacketArrays
         columns = arrays._make(getattr(packets, name) for name in arrays._fields)
-        filled = (table.wide, table.narrow, table.addresses, table.deferred_buffer)
-        rows = segment_columns.SegmentTable._make(filled)
-        unread = np.zeros(1 << 16, np.int64)
-        known = header_kernel.Encapsulations(LINK_TABLE, self._is_tunnel_port, unread)  # type: ignore[arg-type]
+        unread, skipped = np.zeros(1 << 16, np.int64), np.zeros(CODES, np.int64)
+        encapsulations = LINK_TABLE, self._is_tunnel_port, unread, skipped
+        known = header_kernel.Encapsulations._make(encapsulations)
         while True:
             networks = self._networks.by_tags
-            read_headers(columns, packets.first, known, networks, SECRET, rows, state)
-            if not state[header_kernel.NEW_TAGS]:
+            read_headers(columns, packets.first, known, networks, SECRET, table.columns, state)
+            if not state["new_tags"]:
                 break
-            self._networks.add_tags(int(state[header_kernel.NEW_TAGS]))
-        table.rows = int(state[header_kernel.ROWS])
-        table.deferred = table.deferred_buffer[: state[header_kernel.DEFERRED_COUNT]]
-        skipped = state[header_kernel.SKIPPED :]
+            self._networks.add_tags(int(state["new_tags"]))
+        table.rows, table.deferred_count = int(state["rows"]), int(state["deferred"])
         for code, reason in REASONS.items():
             self._count_skipped(reason, int(skipped[-code]))
         if skipped[-LINK_UNREAD]:
@@ -165,7 +164,7 @@ class Layers:
         data = packets.data.data
         reassembled = bytearray()
         abandoned_before = self._tunnels.fragments.abandoned
-        for packet, row, at, kind, tags in table.deferred.tolist():
+        for packet, row, at, kind, tags in table.deferred():
             start = int(packets.start[packet])
             end = start + int(packets.captured[packet])
             sent_end = start + int(packets.original[packet]) if packets.original[packet] else end
@@ -182,11 +181,11 @@ class Layers:
                     self._count_skipped(str(reason), 1)
                 continue
             if cursor.is_reassembled:
-                table.wide[segment_columns.START, row] += len(data) + len(reassembled)
+                table.columns.start[row] += len(data) + len(reassembled)
                 reassembled += cursor.data
-            table.wide[segment_columns.PACKET, row] = number
-            table.wide[segment_columns.TIME, row] = time_ns
-            table.narrow[segment_columns.NETWORK, row] = self._networks.number_of(cursor.network)
+            table.columns.packet[row] = number
+            table.columns.time_ns[row] = time_ns
+            table.columns.network[row] = self._networks.number_of(cursor.network)
         table.compact()
         abandoned = self._tunnels.fragments.abandoned - abandoned_before
         self._count_skipped("IP datagrams of which fragments are missing", abandoned)
@@ -195,23 +194,33 @@ class Layers:
 
 class _SegmentTable:
     """
-    The columns of `Segments` during filling; see `header_kernel`.
+    The columns of `Segments` during filling.
 
     Attributes:
+        columns: The columns, as kernels take them.
         rows: Number of filled rows.
-        deferred: The packets that the kernel has deferred, each with a reserved row.
+        deferred_count: Number of packets that the kernel has deferred.
     """
 
     def __init__(self, buffers: BufferPool, packets: int) -> None:
-        self.wide: Int64s = buffers.acquire("i8", segment_columns.WIDE, packets)
-        self.narrow: Int32s = buffers.acquire("i4", segment_columns.NARROW, packets)
-        self.addresses: Int64s = buffers.acquire("i8", 2, packets, 2)
-        self.deferred_buffer: Int64s = buffers.acquire(
-            "i8", packets, header_kernel.DEFERRED_COLUMNS
-        )
-        self.rows = 0
-        self.deferred = self.deferred_buffer[:0]
+        wide: Int64s = buffers.acquire("i8", _WIDE, packets)
+        narrow: Int32s = buffers.acquire("i4", _NARROW, packets)
+        self._addresses: Int64s = buffers.acquire("i8", 2, packets, 2)
+        self._deferred: RowArray = buffers.acquire(dtype_of(DeferredPacket), packets)
+        self.columns = SegmentTable._make((*wide, *narrow, self._addresses, self._deferred))
+        self.rows = self.deferred_count = 0
         self._dropped: int | None = None
+
+    def deferred(self) -> list[tuple[int, ...]]:
+        """Return the deferred packets, each with a reserved row; see `DeferredPacket`."""
+        deferred: list[tuple[int, ...]] = self._deferred[: self.deferred_count].tolist()
+        return deferred
+
+    @cached_property
+    def _memory(self) -> SegmentTable:
+        """The columns, as kernels that run as Python take them."""
+        columns: Any = self.columns
+        return SegmentTable._make(each.data for each in columns)
 
     def fill_row(self, row: int, cursor: Cursor) -> None:
         """
@@ -221,45 +230,29 @@ class _SegmentTable:
             PacketSkipped: The TCP header is invalid.
         """
         bounds = cursor.at, cursor.end, cursor.sent_end
-        if not read_tcp_header(cursor.data, *bounds, self.wide.data, self.narrow.data, row):
+        if not read_tcp_header(cursor.data, *bounds, self._memory, row):
             raise PacketSkipped(MALFORMED)
-        self.addresses.view(np.uint64)[:, row] = cursor.source, cursor.target
+        self._addresses.view(np.uint64)[:, row] = cursor.source, cursor.target
 
     def drop_row(self, row: int) -> None:
         """Mark a row for removal by `compact`."""
-        self.wide[segment_columns.PACKET, row] = -1
+        self.columns.packet[row] = -1
         if self._dropped is None:
             self._dropped = row
 
     def compact(self) -> None:
         """Remove the marked rows."""
         if self._dropped is not None:
-            self.rows = compact_rows(
-                self.wide,
-                self.narrow,
-                self.addresses,
-                self._dropped,
-                self.rows,
-            )
+            self.rows = compact_rows(self.columns, self._dropped, self.rows)
 
     def segments(self, data: Bytes) -> Segments:
         """Return the columns of the filled rows."""
-        wide, narrow = self.wide[:, : self.rows], self.narrow[:, : self.rows]
-        source, target = self.addresses.view(np.uint64)[:, : self.rows]
-        return Segments(
-            data=data,
-            packet=wide[segment_columns.PACKET],
-            time_ns=wide[segment_columns.TIME],
-            network=narrow[segment_columns.NETWORK],
-            source=source,
-            target=target,
-            source_port=narrow[segment_columns.SOURCE_PORT],
-            target_port=narrow[segment_columns.TARGET_PORT],
-            seq=wide[segment_columns.SEQ],
-            ack=wide[segment_columns.ACK],
-            flags=narrow[segment_columns.FLAGS],
-            start=wide[segment_columns.START],
-            length=wide[segment_columns.LENGTH],
-            captured=wide[segment_columns.CAPTURED],
-            clock_ns=wide[segment_columns.TIME],
-        )
+        columns: dict[str, Any] = self.columns._asdict()
+        of_segments = {name: columns[name][: self.rows] for name in SegmentTable._fields[:-2]}
+        source, target = self._addresses.view(np.uint64)[:, : self.rows]
+        clock_ns = of_segments["time_ns"]
+        return Segments(data=data, source=source, target=target, clock_ns=clock_ns, **of_segments)
+
+
+_WIDE, _NARROW = 7, 4
+"""Columns of 64 bits and of 32 bits of `SegmentTable`, in this order."""

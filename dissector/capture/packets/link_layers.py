@@ -7,53 +7,54 @@ https://www.tcpdump.org/linktypes/LINKTYPE_PKTAP.html, …/LINKTYPE_IPNET.html, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
+from dissector.capture import iana_numbers as iana
+from dissector.kernel.named_rows import NamedRow, RowArray, rows_of, table_of
 
-from dissector.capture.columns import Int64s
-from dissector.capture.iana_numbers import (
-    ETHERNET,
-    IEEE80211,
-    IPV4,
-    IPV6,
-    MPLS_TYPES,
-    PKTAP,
-    PPP,
-    PPPOE_SESSION,
-    WIRESHARK_UPPER_PDU,
-)
 
-# Columns of the table: the rules, and a number that each needs.
-SIZE_RULE, SIZE, NEXT_RULE, NEXT = range(4)
-_COLUMNS = 4
+class SizeRule:
+    """
+    Rules for the size of a header.
 
-UNREAD, FIXED, LITTLE_16, LITTLE_32, BIG_32, PADDED_BYTE, WIRELESS, NFLOG_ITEMS, PKTAP_SIZE = range(
-    9
-)
-"""
-Rules for the size of a header: a number of bytes, or a field at an offset, or the header's own way.
+    A number of bytes, or a field at an offset, or the header's own way. UNREAD, 0, is that of all
+    types that are not in the table.
+    """
 
-UNREAD, 0, is that of all types that are not in the table.
-"""
+    UNREAD, FIXED, LITTLE_16, LITTLE_32, BIG_32, PADDED_BYTE = range(6)
+    WIRELESS, NFLOG_ITEMS, PKTAP_SIZE = range(6, 9)
 
-(
-    ETHERTYPE,
-    FAMILY,
-    FAMILY_BYTE,
-    IP_VERSION,
-    IS_TYPE,
-    SNAP,
-    PPP_PROTOCOL,
-    IS_LINK,
-    LINK_AT,
-    EXPORTED_TAGS,
-) = range(10)
-"""
-Rules for what follows: an ethertype at an offset; an address family of 4 bytes or of one at an
-offset; the version in an IP header; always the same ethertype; IEEE 802.2 with SNAP; a PPP
-protocol number; always the same link layer; a link type at an offset; an exported PDU.
-"""
+
+class NextRule:
+    """
+    Rules for what follows.
+
+    An ethertype at an offset; an address family of 4 bytes or of one at an offset; the version in
+    an IP header; always the same ethertype; IEEE 802.2 with SNAP; a PPP protocol number; always the
+    same link layer; a link type at an offset; an exported PDU.
+    """
+
+    ETHERTYPE, FAMILY, FAMILY_BYTE, IP_VERSION, IS_TYPE, SNAP = range(6)
+    PPP_PROTOCOL, IS_LINK, LINK_AT, EXPORTED_TAGS = range(6, 10)
+
+
+@dataclass(slots=True)
+class LinkRules(NamedRow):
+    """
+    How to read the header of a link layer.
+
+    Attributes:
+        size_rule: How long it is.
+        size: The number of that rule.
+        next_rule: What names the layer behind it.
+        next: The number of that rule.
+    """
+
+    size_rule: int = SizeRule.UNREAD
+    size: int = 0
+    next_rule: int = 0
+    next: int = 0
 
 
 class LinkLayer(NamedTuple):
@@ -62,10 +63,10 @@ class LinkLayer(NamedTuple):
 
     Attributes:
         name: Its name, as `LINKTYPE_` has it.
-        size_rule: How long its header is.
-        size: The number of that rule.
-        next_rule: What names the layer behind it.
-        next: The number of that rule.
+        size_rule: See `LinkRules`.
+        size: See there.
+        next_rule: See there.
+        next: See there.
     """
 
     name: str
@@ -74,41 +75,48 @@ class LinkLayer(NamedTuple):
     next_rule: int
     next: int = 0
 
+    @property
+    def rules(self) -> LinkRules:
+        """How to read its header."""
+        return LinkRules(*self[1:])
+
 
 LINK_LAYERS: dict[int, LinkLayer] = {
-    0: LinkLayer("NULL", FIXED, 4, FAMILY),
-    ETHERNET: LinkLayer("ETHERNET", FIXED, 14, ETHERTYPE, 12),
-    PPP: LinkLayer("PPP", FIXED, 0, PPP_PROTOCOL),
-    10: LinkLayer("FDDI", FIXED, 13, SNAP),
-    12: LinkLayer("RAW", FIXED, 0, IP_VERSION),
-    14: LinkLayer("RAW", FIXED, 0, IP_VERSION),
-    50: LinkLayer("PPP_HDLC", FIXED, 0, PPP_PROTOCOL),
-    51: LinkLayer("PPP_ETHER", FIXED, 0, IS_TYPE, PPPOE_SESSION),
-    100: LinkLayer("ATM_RFC1483", FIXED, 0, SNAP),
-    101: LinkLayer("RAW", FIXED, 0, IP_VERSION),
-    104: LinkLayer("C_HDLC", FIXED, 4, ETHERTYPE, 2),
-    IEEE80211: LinkLayer("IEEE802_11", WIRELESS, 0, SNAP),
-    108: LinkLayer("LOOP", FIXED, 4, FAMILY),
-    109: LinkLayer("ENC", FIXED, 12, FAMILY),
-    113: LinkLayer("LINUX_SLL", FIXED, 16, ETHERTYPE, 14),
-    117: LinkLayer("PFLOG", PADDED_BYTE, 0, FAMILY_BYTE, 1),
-    119: LinkLayer("IEEE802_11_PRISM", FIXED, 144, IS_LINK, IEEE80211),
-    127: LinkLayer("IEEE802_11_RADIOTAP", LITTLE_16, 2, IS_LINK, IEEE80211),
-    138: LinkLayer("APPLE_IP_OVER_IEEE1394", FIXED, 18, ETHERTYPE, 16),
-    149: LinkLayer("USER2", PKTAP_SIZE, 0, LINK_AT, 8),
-    163: LinkLayer("IEEE802_11_AVS", BIG_32, 4, IS_LINK, IEEE80211),
-    166: LinkLayer("PPP_PPPD", FIXED, 2, PPP_PROTOCOL),
-    192: LinkLayer("PPI", LITTLE_16, 2, LINK_AT, 4),
-    204: LinkLayer("PPP_WITH_DIR", FIXED, 1, PPP_PROTOCOL),
-    205: LinkLayer("C_HDLC_WITH_DIR", FIXED, 5, ETHERTYPE, 3),
-    219: LinkLayer("MPLS", FIXED, 0, IS_TYPE, MPLS_TYPES[0]),
-    226: LinkLayer("IPNET", FIXED, 24, FAMILY_BYTE, 1),
-    228: LinkLayer("IPV4", FIXED, 0, IS_TYPE, IPV4),
-    229: LinkLayer("IPV6", FIXED, 0, IS_TYPE, IPV6),
-    239: LinkLayer("NFLOG", NFLOG_ITEMS, 0, FAMILY_BYTE, 0),
-    WIRESHARK_UPPER_PDU: LinkLayer("WIRESHARK_UPPER_PDU", FIXED, 0, EXPORTED_TAGS),
-    PKTAP: LinkLayer("PKTAP", PKTAP_SIZE, 0, LINK_AT, 8),
-    276: LinkLayer("LINUX_SLL2", FIXED, 20, ETHERTYPE, 0),
+    0: LinkLayer("NULL", SizeRule.FIXED, 4, NextRule.FAMILY),
+    iana.ETHERNET: LinkLayer("ETHERNET", SizeRule.FIXED, 14, NextRule.ETHERTYPE, 12),
+    iana.PPP: LinkLayer("PPP", SizeRule.FIXED, 0, NextRule.PPP_PROTOCOL),
+    10: LinkLayer("FDDI", SizeRule.FIXED, 13, NextRule.SNAP),
+    12: LinkLayer("RAW", SizeRule.FIXED, 0, NextRule.IP_VERSION),
+    14: LinkLayer("RAW", SizeRule.FIXED, 0, NextRule.IP_VERSION),
+    50: LinkLayer("PPP_HDLC", SizeRule.FIXED, 0, NextRule.PPP_PROTOCOL),
+    51: LinkLayer("PPP_ETHER", SizeRule.FIXED, 0, NextRule.IS_TYPE, iana.PPPOE_SESSION),
+    100: LinkLayer("ATM_RFC1483", SizeRule.FIXED, 0, NextRule.SNAP),
+    101: LinkLayer("RAW", SizeRule.FIXED, 0, NextRule.IP_VERSION),
+    104: LinkLayer("C_HDLC", SizeRule.FIXED, 4, NextRule.ETHERTYPE, 2),
+    iana.IEEE80211: LinkLayer("IEEE802_11", SizeRule.WIRELESS, 0, NextRule.SNAP),
+    108: LinkLayer("LOOP", SizeRule.FIXED, 4, NextRule.FAMILY),
+    109: LinkLayer("ENC", SizeRule.FIXED, 12, NextRule.FAMILY),
+    113: LinkLayer("LINUX_SLL", SizeRule.FIXED, 16, NextRule.ETHERTYPE, 14),
+    117: LinkLayer("PFLOG", SizeRule.PADDED_BYTE, 0, NextRule.FAMILY_BYTE, 1),
+    119: LinkLayer("IEEE802_11_PRISM", SizeRule.FIXED, 144, NextRule.IS_LINK, iana.IEEE80211),
+    127: LinkLayer("IEEE802_11_RADIOTAP", SizeRule.LITTLE_16, 2, NextRule.IS_LINK, iana.IEEE80211),
+    138: LinkLayer("APPLE_IP_OVER_IEEE1394", SizeRule.FIXED, 18, NextRule.ETHERTYPE, 16),
+    149: LinkLayer("USER2", SizeRule.PKTAP_SIZE, 0, NextRule.LINK_AT, 8),
+    163: LinkLayer("IEEE802_11_AVS", SizeRule.BIG_32, 4, NextRule.IS_LINK, iana.IEEE80211),
+    166: LinkLayer("PPP_PPPD", SizeRule.FIXED, 2, NextRule.PPP_PROTOCOL),
+    192: LinkLayer("PPI", SizeRule.LITTLE_16, 2, NextRule.LINK_AT, 4),
+    204: LinkLayer("PPP_WITH_DIR", SizeRule.FIXED, 1, NextRule.PPP_PROTOCOL),
+    205: LinkLayer("C_HDLC_WITH_DIR", SizeRule.FIXED, 5, NextRule.ETHERTYPE, 3),
+    219: LinkLayer("MPLS", SizeRule.FIXED, 0, NextRule.IS_TYPE, iana.MPLS_TYPES[0]),
+    226: LinkLayer("IPNET", SizeRule.FIXED, 24, NextRule.FAMILY_BYTE, 1),
+    228: LinkLayer("IPV4", SizeRule.FIXED, 0, NextRule.IS_TYPE, iana.IPV4),
+    229: LinkLayer("IPV6", SizeRule.FIXED, 0, NextRule.IS_TYPE, iana.IPV6),
+    239: LinkLayer("NFLOG", SizeRule.NFLOG_ITEMS, 0, NextRule.FAMILY_BYTE, 0),
+    iana.WIRESHARK_UPPER_PDU: LinkLayer(
+        "WIRESHARK_UPPER_PDU", SizeRule.FIXED, 0, NextRule.EXPORTED_TAGS
+    ),
+    iana.PKTAP: LinkLayer("PKTAP", SizeRule.PKTAP_SIZE, 0, NextRule.LINK_AT, 8),
+    276: LinkLayer("LINUX_SLL2", SizeRule.FIXED, 20, NextRule.ETHERTYPE, 0),
 }
 """
 The link layers that are read, by type. Old macOS writes PKTAP with the type 149, which is free for
@@ -157,12 +165,13 @@ def link_name(link: int) -> str:
     return f"{link} ({name})" if name else str(link)
 
 
-def _table() -> Int64s:
-    table = np.zeros((max(LINK_LAYERS) + 1, _COLUMNS), np.int64)
-    for link, layer in LINK_LAYERS.items():
-        table[link] = layer[1:]
-    return table
+def _table() -> RowArray:
+    layers = map(LINK_LAYERS.get, range(max(LINK_LAYERS) + 1))
+    return table_of([LinkRules() if each is None else each.rules for each in layers], LinkRules)
 
 
 LINK_TABLE = _table()
 """The rules by link type, for kernels."""
+
+LINK_RULES = rows_of(LINK_TABLE, LinkRules)
+"""The same, for single packets."""

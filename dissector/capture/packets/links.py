@@ -2,45 +2,9 @@
 
 from __future__ import annotations
 
-from dissector.capture.iana_numbers import (
-    CISCO_METADATA,
-    FAMILIES_IPV6,
-    IPV4,
-    IPV6,
-    MPLS_TYPES,
-    PPP_IPV4,
-    PPP_IPV6,
-    PPP_MPLS,
-    TAG_TYPES,
-    USER2,
-    VLAN_TYPES,
-    VN_TAG,
-)
+from dissector.capture import iana_numbers as iana
 from dissector.capture.integers import high_half, u16, u32, u32_little
-from dissector.capture.packets.link_layers import (
-    BIG_32,
-    ETHERTYPE,
-    EXPORTED_TAGS,
-    FAMILY,
-    FAMILY_BYTE,
-    FIXED,
-    IP_VERSION,
-    IS_LINK,
-    IS_TYPE,
-    LITTLE_16,
-    LITTLE_32,
-    NEXT,
-    NEXT_RULE,
-    NFLOG_ITEMS,
-    PADDED_BYTE,
-    PKTAP_SIZE,
-    PPP_PROTOCOL,
-    SIZE,
-    SIZE_RULE,
-    SNAP,
-    UNREAD,
-    WIRELESS,
-)
+from dissector.capture.packets.link_layers import LinkRules, NextRule, SizeRule
 from dissector.capture.packets.skip_reasons import EXPORTED_PDU, LINK_UNREAD, MALFORMED, NOT_IP
 from dissector.capture.packets.special_links import (
     nflog_header_bytes,
@@ -48,7 +12,8 @@ from dissector.capture.packets.special_links import (
     wireless_header_bytes,
 )
 from dissector.kernel import device_function
-from dissector.kernel.arrays import U8, I64Table
+from dissector.kernel.arrays import U8
+from dissector.kernel.named_rows import Rows
 
 VLAN_BITS = 12
 
@@ -60,7 +25,7 @@ _MAX_LINKS = 4
 
 @device_function
 def read_link_header(
-    data: U8, layers: I64Table, link: int, at: int, end: int
+    data: U8, layers: Rows[LinkRules], link: int, at: int, end: int
 ) -> tuple[int, int, int]:
     """
     Step over the headers of a link layer.
@@ -77,34 +42,35 @@ def read_link_header(
             innermost link type.
     """
     for _ in range(_MAX_LINKS):
-        if link >= len(layers) or layers[link, SIZE_RULE] == UNREAD:
+        if link >= len(layers) or layers[link].size_rule == SizeRule.UNREAD:
             return at, LINK_UNREAD, link
-        size = _header_bytes(data, layers[link, SIZE_RULE], layers[link, SIZE], at, end)
+        layer = layers[link]
+        size = _header_bytes(data, layer.size_rule, layer.size, at, end)
         if size < 0 or at + size > end:
-            if link == USER2:
+            if link == iana.USER2:
                 return at, LINK_UNREAD, link
             return at, size if size < 0 else MALFORMED, link
-        rule, place = layers[link, NEXT_RULE], layers[link, NEXT]
+        rule, place = layer.next_rule, layer.next
         body = at + size
-        if rule == ETHERTYPE:
+        if rule == NextRule.ETHERTYPE:
             return body, u16(data, at + place), link
-        if rule == IS_TYPE:
+        if rule == NextRule.IS_TYPE:
             return body, place, link
-        if rule == FAMILY:
+        if rule == NextRule.FAMILY:
             return body, _loopback_type(data, at + place), link
-        if rule == FAMILY_BYTE:
+        if rule == NextRule.FAMILY_BYTE:
             return body, _family_type(data[at + place]), link
-        if rule == IP_VERSION:
+        if rule == NextRule.IP_VERSION:
             return body, _raw_ip_type(data, body) if body < end else MALFORMED, link
-        if rule == SNAP:
+        if rule == NextRule.SNAP:
             body, kind = _read_snap(data, body, end)
             return body, kind, link
-        if rule == PPP_PROTOCOL:
+        if rule == NextRule.PPP_PROTOCOL:
             body, kind = _read_ppp(data, body, end)
             return body, kind, link
-        if rule == EXPORTED_TAGS:
+        if rule == NextRule.EXPORTED_TAGS:
             return body, EXPORTED_PDU, link
-        link = place if rule == IS_LINK else u32_little(data, at + place)
+        link = place if rule == NextRule.IS_LINK else u32_little(data, at + place)
         at = body
     return at, MALFORMED, link
 
@@ -112,25 +78,25 @@ def read_link_header(
 @device_function
 def _header_bytes(data: U8, rule: int, number: int, at: int, end: int) -> int:
     """Return the size of a header by its rule; a negative number if it has no valid one."""
-    if rule == FIXED:
+    if rule == SizeRule.FIXED:
         return number
-    if rule == WIRELESS:
+    if rule == SizeRule.WIRELESS:
         return wireless_header_bytes(data, at, end)
-    if rule == NFLOG_ITEMS:
+    if rule == SizeRule.NFLOG_ITEMS:
         return nflog_header_bytes(data, at, end)
-    if rule == PKTAP_SIZE:
+    if rule == SizeRule.PKTAP_SIZE:
         return pktap_header_bytes(data, at, end)
     # The field that follows in the rule for the next layer lies before the size of 8 bytes.
     if at + 8 > end:
         return MALFORMED
     size = 0
-    if rule == LITTLE_16:
+    if rule == SizeRule.LITTLE_16:
         size = int(data[at + number]) | int(data[at + number + 1]) << 8
-    elif rule == LITTLE_32:
+    elif rule == SizeRule.LITTLE_32:
         size = u32_little(data, at + number)
-    elif rule == BIG_32:
+    elif rule == SizeRule.BIG_32:
         size = u32(data, at + number)
-    elif rule == PADDED_BYTE:
+    elif rule == SizeRule.PADDED_BYTE:
         size = (int(data[at + number]) + 3) // 4 * 4
     return size if size >= 8 else MALFORMED
 
@@ -138,8 +104,8 @@ def _header_bytes(data: U8, rule: int, number: int, at: int, end: int) -> int:
 @device_function
 def _family_type(family: int) -> int:
     if family == 2:
-        return IPV4
-    return IPV6 if family in FAMILIES_IPV6 else NOT_IP
+        return iana.IPV4
+    return iana.IPV6 if family in iana.FAMILIES_IPV6 else NOT_IP
 
 
 @device_function
@@ -159,8 +125,8 @@ def _loopback_type(data: U8, at: int) -> int:
 def _raw_ip_type(data: U8, at: int) -> int:
     version = high_half(data, at)
     if version == 4:
-        return IPV4
-    return IPV6 if version == 6 else NOT_IP
+        return iana.IPV4
+    return iana.IPV6 if version == 6 else NOT_IP
 
 
 @device_function
@@ -208,11 +174,11 @@ def _read_ppp(data: U8, at: int, end: int) -> tuple[int, int]:
 @device_function
 def ppp_ethertype(protocol: int) -> int:
     """Return the ethertype of a PPP protocol number."""
-    if protocol == PPP_IPV4:
-        return IPV4
-    if protocol == PPP_IPV6:
-        return IPV6
-    return MPLS_TYPES[0] if protocol in PPP_MPLS else NOT_IP
+    if protocol == iana.PPP_IPV4:
+        return iana.IPV4
+    if protocol == iana.PPP_IPV6:
+        return iana.IPV6
+    return iana.MPLS_TYPES[0] if protocol in iana.PPP_MPLS else NOT_IP
 
 
 @device_function
@@ -228,12 +194,12 @@ def read_tags(data: U8, kind: int, at: int, end: int) -> tuple[int, int, int]:
     """
     tags = 0
     count = 0
-    while kind in TAG_TYPES:
+    while kind in iana.TAG_TYPES:
         size = tag_bytes(data, kind, at, end)
         if count == _MAX_TAGS or size == MALFORMED or at + size > end:
             return at, MALFORMED, tags
         vlan = u16(data, at) & 0xFFF
-        if kind in VLAN_TYPES and vlan > 0:
+        if kind in iana.VLAN_TYPES and vlan > 0:
             tags = tags << VLAN_BITS | vlan
         kind = u16(data, at + size - 2)
         at += size
@@ -246,6 +212,6 @@ def tag_bytes(data: U8, kind: int, at: int, end: int) -> int:
     """Return the size of a tag, with the ethertype at its end; `MALFORMED` if it is incomplete."""
     if at + 4 > end:
         return MALFORMED
-    if kind == VN_TAG:
+    if kind == iana.VN_TAG:
         return 6
-    return 4 + 4 * int(data[at + 1]) if kind == CISCO_METADATA else 4
+    return 4 + 4 * int(data[at + 1]) if kind == iana.CISCO_METADATA else 4

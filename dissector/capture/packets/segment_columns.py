@@ -4,27 +4,48 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dissector.kernel.arrays import I32Table, I64Cube, I64Table
+from dissector.kernel.arrays import I32, I64, I64Cube
+from dissector.kernel.named_rows import NamedRow, Rows
 
-# Columns of 64 bits, and of 32 bits.
-PACKET, TIME, SEQ, ACK, START, LENGTH, CAPTURED = range(7)
-WIDE = 7
-NETWORK, SOURCE_PORT, TARGET_PORT, FLAGS = range(4)
-NARROW = 4
+
+class DeferredPacket(NamedRow):
+    """
+    A packet that is left to `Tunnels`.
+
+    Attributes:
+        packet: Its number in the window.
+        row: The row that is reserved for it.
+        at: The offset behind its VLAN tags.
+        kind: The ethertype there.
+        tags: The tags.
+    """
+
+    packet: int
+    row: int
+    at: int
+    kind: int
+    tags: int
 
 
 class SegmentTable(NamedTuple):
     """
-    The columns of segments.
+    The columns of segments; see `Segments`.
 
     Attributes:
-        wide: Columns of 64 bits.
-        narrow: Columns of 32 bits.
-        addresses: [2, n, 2] of 64 bits: source and destination, high and low.
-        deferred: The list of deferred packets.
+        addresses: [2, n, 2]: source and destination, high and low.
+        deferred: The packets that are left to `Tunnels`.
     """
 
-    wide: I64Table
-    narrow: I32Table
+    packet: I64
+    time_ns: I64
+    seq: I64
+    ack: I64
+    start: I64
+    length: I64
+    captured: I64
+    network: I32
+    source_port: I32
+    target_port: I32
+    flags: I32
     addresses: I64Cube
-    deferred: I64Table
+    deferred: Rows[DeferredPacket]

@@ -11,24 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TypeAlias
 
+from dissector.capture import iana_numbers as iana
 from dissector.capture.addresses import IPV4_MAPPED
-from dissector.capture.iana_numbers import (
-    AUTHENTICATION,
-    FRAGMENT,
-    HOP_BY_HOP,
-    IPV4,
-    IPV6,
-    IPV6_EXTENSION_HEADERS,
-    JUMBO_PAYLOAD_OPTION,
-    MAX_8023_LENGTH,
-    MPLS_TYPES,
-    NSH,
-    PPPOE_SESSION,
-    TAG_TYPES,
-    TRANSPARENT_ETHERNET,
-    TUNNEL_PORTS,
-    VLAN_TYPES,
-)
 from dissector.capture.integers import u16
 from dissector.capture.packets.cursor import (
     INCOMPLETE_FRAGMENT,
@@ -77,19 +61,19 @@ class Tunnels:
         fragments: Reassembly of IP datagrams, across packets.
     """
 
-    def __init__(self, tunnel_ports: Mapping[int, str] = TUNNEL_PORTS) -> None:
+    def __init__(self, tunnel_ports: Mapping[int, str] = iana.TUNNEL_PORTS) -> None:
         """Start a capture; `tunnel_ports` are the names of tunnels by UDP port."""
         self.fragments = FragmentReassembler()
         self._tunnel_ports = tunnel_ports
         self._by_ethertype: dict[int, _Layer] = {
-            IPV4: self._ipv4,
-            IPV6: self._ipv6,
-            PPPOE_SESSION: self._pppoe,
-            TRANSPARENT_ETHERNET: self._ethernet,
+            iana.IPV4: self._ipv4,
+            iana.IPV6: self._ipv6,
+            iana.PPPOE_SESSION: self._pppoe,
+            iana.TRANSPARENT_ETHERNET: self._ethernet,
             _ERSPAN_3: self._erspan_3,
-            NSH: self._nsh,
-            **{kind: partial(self._tags, kind) for kind in TAG_TYPES},
-            **dict.fromkeys(MPLS_TYPES, self._mpls),
+            iana.NSH: self._nsh,
+            **{kind: partial(self._tags, kind) for kind in iana.TAG_TYPES},
+            **dict.fromkeys(iana.MPLS_TYPES, self._mpls),
         }
         self._by_tunnel: dict[str, _Layer] = {
             "geneve": self._geneve,
@@ -104,7 +88,7 @@ class Tunnels:
             17: self._udp,
             41: self._ipv6,
             47: self._gre,
-            AUTHENTICATION: self._authentication,
+            iana.AUTHENTICATION: self._authentication,
             97: self._etherip,
             137: self._mpls,
         }
@@ -124,7 +108,7 @@ class Tunnels:
         raise PacketSkipped(MALFORMED)
 
     def _layer_of_type(self, ethertype: int) -> _Layer:
-        if ethertype <= MAX_8023_LENGTH:
+        if ethertype <= iana.MAX_8023_LENGTH:
             return self._llc
         layer = self._by_ethertype.get(ethertype)
         if layer is None:
@@ -143,11 +127,11 @@ class Tunnels:
     def _tags(self, ethertype: int, cursor: Cursor) -> _Layer:
         """The counterpart of `read_tags` for one packet."""
         ids: list[int] = []
-        while ethertype in TAG_TYPES:
+        while ethertype in iana.TAG_TYPES:
             size = tag_bytes(cursor.data, ethertype, cursor.at, cursor.end)
             if size < 0:
                 raise PacketSkipped(MALFORMED)
-            if ethertype in VLAN_TYPES:
+            if ethertype in iana.VLAN_TYPES:
                 ids.append(u16(cursor.data, cursor.at) & 0xFFF)
             (ethertype,) = cursor.read(_tag_header(size))
         if any(ids):
@@ -160,7 +144,7 @@ class Tunnels:
             raise PacketSkipped(NOT_TCP)
         cursor.skip(3)
         (ethertype,) = cursor.read(_U16)
-        return self._layer_of_type(max(ethertype, MAX_8023_LENGTH + 1))
+        return self._layer_of_type(max(ethertype, iana.MAX_8023_LENGTH + 1))
 
     def _mpls(self, cursor: Cursor) -> _Layer:
         """Labels don't name their payload; its first half byte does. Source: RFC 3032, 4928."""
@@ -215,22 +199,22 @@ class Tunnels:
             raise PacketSkipped(MALFORMED)
         if length:
             cursor.limit(cursor.at + length)
-        elif protocol == HOP_BY_HOP and cursor.at + 8 <= cursor.end:
+        elif protocol == iana.HOP_BY_HOP and cursor.at + 8 <= cursor.end:
             _, _, option, jumbo = EXTENSION_HEADER.unpack_from(cursor.data, cursor.at)
-            if option == JUMBO_PAYLOAD_OPTION:
+            if option == iana.JUMBO_PAYLOAD_OPTION:
                 cursor.limit(cursor.at + jumbo)
         cursor.source = (addresses[0], addresses[1])
         cursor.target = (addresses[2], addresses[3])
-        while protocol in IPV6_EXTENSION_HEADERS:
+        while protocol in iana.IPV6_EXTENSION_HEADERS:
             protocol = self._extension(cursor, protocol)
         return self._layer_of_protocol(protocol)
 
     def _extension(self, cursor: Cursor, kind: int) -> int:
         """Step over an extension header; return the type of the next."""
         following, units, field, number = cursor.read(EXTENSION_HEADER)
-        if kind == AUTHENTICATION:
+        if kind == iana.AUTHENTICATION:
             cursor.skip(units * 4)
-        elif kind != FRAGMENT:
+        elif kind != iana.FRAGMENT:
             cursor.skip(units * 8)
         elif field & 0xFFF9:
             key = (cursor.network, cursor.source, cursor.target, number, "IPv6")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dissector.capture.iana_numbers import ETHERNET, LINUX_SLL, LINUX_SLL2
 from dissector.capture.packets.cursor import Cursor, PacketSkipped
 from dissector.capture.packets.decode_as import tunnel_ports
-from dissector.capture.packets.link_layers import LINK_TABLE
+from dissector.capture.packets.link_layers import LINK_RULES
 from dissector.capture.packets.links import read_link_header
 from dissector.capture.packets.tunnels import (
     EXTENSION_HEADER,
@@ -91,7 +91,7 @@ def in_known_link(data: bytes, link: int, original: int) -> tuple[bytes, int, in
     """
     if link in _KNOWN_LINKS:
         return data, link, original
-    body, kind, _ = read_link_header(memoryview(data), LINK_TABLE.data, link, 0, len(data))
+    body, kind, _ = read_link_header(memoryview(data), LINK_RULES, link, 0, len(data))
     if kind < 0:
         return None
     head = bytes(12) + kind.to_bytes(2, "big")
@@ -116,7 +116,7 @@ class HeaderFinder:
             time_ns: Capture time.
         """
         buffer = memoryview(data)
-        link_end, kind, _ = read_link_header(buffer, LINK_TABLE.data, link, 0, len(data))
+        link_end, kind, _ = read_link_header(buffer, LINK_RULES, link, 0, len(data))
         if kind < 0:
             return None
         sent_end = original or len(data)

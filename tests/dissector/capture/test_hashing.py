@@ -9,10 +9,11 @@ import pytest
 
 from dissector import open_capture
 from dissector.capture.hashing import SECRET, hash_endpoints, hash_key
-from dissector.capture.packets.networks import Networks, find_slot
+from dissector.capture.packets.networks import Networks, TaggedNetwork, find_slot
 from dissector.capture.tcp.objects.connection_state import FlowKey
 from dissector.capture.tcp.tables.connection_table import ConnectionTable
 from dissector.capture.tcp.tables.flow_table import FlowTable
+from dissector.kernel.named_rows import rows_of
 
 SLOTS = 1 << 12
 CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"
@@ -77,7 +78,7 @@ def test_tables_from_another_process_are_rehashed() -> None:
     flows, networks = pickle.loads(restored_secret)
     assert [flows.owner(key) for key in KEYS["ports"][:101]] == [*range(0, 200, 2), -1]
     for number in range(100):
-        place = find_slot(networks.by_tags.data, SECRET.data, number + 1)
-        assert networks.by_tags[place].tolist() == [number + 1, number + 1]
+        place = find_slot(rows_of(networks.by_tags, TaggedNetwork), SECRET.data, number + 1)
+        assert networks.by_tags[place].tolist() == (number + 1, number + 1)
     networks.add_tags(101)
     assert networks.names[101] == "vlan 101"
