@@ -8,7 +8,6 @@ import numpy as np
 
 from dissector.capture.formats.pcap import PcapReader
 from dissector.capture.formats.start_search import (
-    LONGEST,
     MAX_PACKET_BYTES,
     NOTHING,
     find_start,
@@ -34,7 +33,7 @@ def sync_to_record(file: BinaryIO, header: bytes, byte_range: Range, look_bytes:
     """
     reader = PcapReader(header)
     form = reader.form
-    form[LONGEST] = min(reader.snap_bytes or MAX_PACKET_BYTES, MAX_PACKET_BYTES)
+    form["longest"] = min(reader.snap_bytes or MAX_PACKET_BYTES, MAX_PACKET_BYTES)
     reach = (CHAIN + 1) * (MAX_PACKET_BYTES + reader.record_bytes)
     at = byte_range.start
     while byte_range.end is None or at < byte_range.end:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, repeat
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dissector.capture.formats.file_order import (
     repeated_files,
 )
 from dissector.capture.formats.inputs import Inputs
-from dissector.capture.formats.packet_rows import CAPTURED, ORIGINAL, START, TIME, PacketRows
+from dissector.capture.formats.packet_rows import PacketRows
 from dissector.capture.formats.pcap import HEADER_BYTES, is_pcap
 from dissector.capture.formats.pcapng import MAGIC
 from dissector.capture.formats.record_reader import RecordReader, reader_of
@@ -322,15 +322,12 @@ def _finish(
 
 
 def _packets(window: Bytes, first: int, rows: PacketRows, number: int, name: str) -> Packets:
+    columns: dict[str, Any] = rows.columns._asdict()
     count = rows.count
     return Packets(
         data=window,
         first=first,
-        time_ns=rows.numbers[TIME, :count],
-        start=rows.numbers[START, :count],
-        captured=rows.numbers[CAPTURED, :count],
-        original=rows.numbers[ORIGINAL, :count],
-        link=rows.links[:count],
+        **{name: column[:count] for name, column in columns.items()},
         file=np.full(count, number, dtype=np.int32),
         problems=[(name, each) for each in rows.problems],
         tls_secrets=rows.tls_secrets,

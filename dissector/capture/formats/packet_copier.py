@@ -16,34 +16,21 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import SEVERAL, Bytes, Int64s, Packets
+from dissector.capture.columns import SEVERAL, Bytes, Packets
+from dissector.capture.formats import pcapng
 from dissector.capture.formats.capture_reader import read_file_head
 from dissector.capture.formats.packet_copy_kernel import (
-    AT,
     ENHANCED_EXTRA_BYTES,
     ENHANCED_HEAD_BYTES,
-    FILLED,
-    PACKET,
+    CopyState,
     PacketTable,
     copy_blocks,
     write_packets,
 )
 from dissector.capture.formats.packet_rows import MAX_RECORD_BYTES
 from dissector.capture.formats.pcap import file_header
-from dissector.capture.formats.pcapng import (
-    BLOCK_MIN_BYTES,
-    BYTE_ORDERS,
-    ENHANCED,
-    INTERFACE,
-    MAGIC,
-    OBSOLETE,
-    SECRETS,
-    SECTION,
-    SIMPLE,
-    TLS_KEY_LOG,
-    Interface,
-    read_interface,
-)
+from dissector.capture.formats.pcapng import Interface, read_interface
+from dissector.kernel.named_rows import dtype_of, row_of
 
 _STATISTICS, _CUSTOM_NOT_COPIED = 5, 0x40000BAD
 _LEFT_OUT = (_STATISTICS, _CUSTOM_NOT_COPIED)
@@ -101,7 +88,7 @@ class PacketCopier:
         self._started.append(index)
         self._own = None
         head = read_file_head(self._paths[index])
-        if not head.startswith(MAGIC):
+        if not head.startswith(pcapng.MAGIC):
             self._own_section().interface(*file_header(head))
 
     def _own_section(self) -> _OwnSection:
@@ -112,44 +99,45 @@ class PacketCopier:
 
     def _copy_blocks(self, data: Bytes, table: PacketTable, begin: int) -> None:
         self._own = None
-        state = np.zeros(3, np.int64)
-        state[AT] = begin
+        table_state = np.zeros((), dtype_of(CopyState))
+        state = row_of(table_state, CopyState)
+        state.at = begin
         out = np.empty(len(data) - begin, np.uint8)
         while True:
-            state[FILLED] = 0
-            copy_blocks(data, int(self._order == ">"), table, out, state)
-            self._file.write(out[: state[FILLED]].data)
+            state.filled = 0
+            copy_blocks(data, int(self._order == ">"), table, out, table_state)
+            self._file.write(out[: state.filled].data)
             length = self._copy_other_block(data.data, table, state)
             if not length:
                 return
-            state[AT] += length
+            state.at += length
 
-    def _copy_other_block(self, data: memoryview, table: PacketTable, state: Int64s) -> int:
+    def _copy_other_block(self, data: memoryview, table: PacketTable, state: CopyState) -> int:
         """Copy a block other than an enhanced packet; return its length, 0 at the end."""
-        at, packet = int(state[AT]), int(state[PACKET])
-        if at + BLOCK_MIN_BYTES > len(data):
+        at, packet = state.at, state.packet
+        if at + pcapng.BLOCK_MIN_BYTES > len(data):
             return 0
-        if data[at : at + 4] == MAGIC:
-            order = BYTE_ORDERS.get(bytes(data[at + 8 : at + 12]))
+        if data[at : at + 4] == pcapng.MAGIC:
+            order = pcapng.BYTE_ORDERS.get(bytes(data[at + 8 : at + 12]))
             if order is None:
                 return 0
             self._order, self._interfaces = order, []
         kind, length = struct.unpack_from(f"{self._order}II", data, at)
         end = at + length + -length % 4
-        if not BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES or end > len(data):
+        if not pcapng.BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES or end > len(data):
             return 0
-        if kind == SECTION and end - at >= 28:
+        if kind == pcapng.SECTION and end - at >= 28:
             # Its length would no longer be correct.
             self._file.write(b"".join((data[at : at + 16], _ANY_LENGTH, data[at + 24 : end])))
-        elif kind in (SIMPLE, OBSOLETE):
-            head_bytes = 12 if kind == SIMPLE else ENHANCED_HEAD_BYTES
+        elif kind in (pcapng.SIMPLE, pcapng.OBSOLETE):
+            head_bytes = 12 if kind == pcapng.SIMPLE else ENHANCED_HEAD_BYTES
             if packet < len(table.start) and table.start[packet] == at + head_bytes:
                 if table.keep[packet]:
-                    is_timed = kind == OBSOLETE
+                    is_timed = kind == pcapng.OBSOLETE
                     self._file.write(data[at:end] if is_timed else self._timed(data, table, packet))
-                state[PACKET] += 1
+                state.packet += 1
         elif kind not in _LEFT_OUT:
-            if kind == INTERFACE and length >= BLOCK_MIN_BYTES + 8:
+            if kind == pcapng.INTERFACE and length >= pcapng.BLOCK_MIN_BYTES + 8:
                 block = data[at : end - 4]
                 self._interfaces.append(read_interface(self._order, block, 8, lambda *_: None))
             self._file.write(data[at:end])
@@ -161,7 +149,7 @@ class PacketCopier:
         ticks = self._interfaces[0].ticks(int(table.time_ns[packet]))
         head = (0, ticks >> 32, ticks & 0xFFFFFFFF, captured, int(table.original[packet]))
         body = struct.pack(f"{self._order}5I", *head) + bytes(data[start : start + captured])
-        return _block(self._order, ENHANCED, body)
+        return _block(self._order, pcapng.ENHANCED, body)
 
 
 class _OwnSection:
@@ -170,21 +158,21 @@ class _OwnSection:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._links: dict[int, int] = {}
-        file.write(_block("<", SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+        file.write(_block("<", pcapng.SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
 
     def interface(self, link: int, snap_bytes: int = 0) -> int:
         """Describe an interface of a link type, unless there is one; return its number."""
         if link not in self._links:
             self._links[link] = len(self._links)
             body = struct.pack("<HHI", link, 0, snap_bytes) + _TIME_RESOLUTION_NS
-            self._file.write(_block("<", INTERFACE, body))
+            self._file.write(_block("<", pcapng.INTERFACE, body))
         return self._links[link]
 
     def write_secrets(self, logs: Sequence[bytes]) -> None:
         """Write TLS key logs."""
         for secrets in logs:
-            head = struct.pack("<II", TLS_KEY_LOG, len(secrets))
-            self._file.write(_block("<", SECRETS, head + secrets))
+            head = struct.pack("<II", pcapng.TLS_KEY_LOG, len(secrets))
+            self._file.write(_block("<", pcapng.SECRETS, head + secrets))
 
     def write(self, packets: Packets, keep: NDArray[np.bool_], rows: slice) -> None:
         """Write the chosen ones of some packets of a window as blocks of their own."""
@@ -205,6 +193,6 @@ def _table(packets: Packets, keep: NDArray[np.bool_], rows: slice) -> PacketTabl
 
 def _block(order: str, kind: int, body: bytes) -> bytes:
     """Return a block with its padding."""
-    length = BLOCK_MIN_BYTES + len(body) + -len(body) % 4
+    length = pcapng.BLOCK_MIN_BYTES + len(body) + -len(body) % 4
     size = struct.pack(f"{order}I", length)
     return struct.pack(f"{order}I", kind) + size + body + bytes(-len(body) % 4) + size

@@ -10,6 +10,7 @@ from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
+from dissector.kernel.named_rows import NamedRow
 
 ENHANCED_HEAD_BYTES = 28
 """Bytes of an enhanced packet block before the packet."""
@@ -17,8 +18,20 @@ ENHANCED_HEAD_BYTES = 28
 ENHANCED_EXTRA_BYTES = ENHANCED_HEAD_BYTES + 3 + 4
 """Maximum overhead of such a block without options."""
 
-AT, PACKET, FILLED = range(3)
-"""State of `copy_blocks`: offsets of the next block and packet, and number of bytes written."""
+
+class CopyState(NamedRow):
+    """
+    How far `copy_blocks` came.
+
+    Attributes:
+        at: Offset of the next block.
+        packet: The next packet.
+        filled: Number of bytes written.
+    """
+
+    at: int
+    packet: int
+    filled: int
 
 
 class PacketTable(NamedTuple):
@@ -66,9 +79,9 @@ def write_packets(data: U8, packets: PacketTable, interface: I64, out: U8) -> in
 
 
 @Kernel
-def copy_blocks(data: U8, big: int, packets: PacketTable, out: U8, state: I64) -> None:
+def copy_blocks(data: U8, big: int, packets: PacketTable, out: U8, state: CopyState) -> None:
     """Copy the enhanced packet blocks of chosen packets, up to a block of another type."""
-    at, packet, filled = state[AT], state[PACKET], state[FILLED]
+    at, packet, filled = state.at, state.packet, state.filled
     while at + BLOCK_MIN_BYTES <= len(data):
         length = u32_of(data, at + 4, big)
         end = at + (length + 3) // 4 * 4
@@ -82,4 +95,4 @@ def copy_blocks(data: U8, big: int, packets: PacketTable, out: U8, state: I64) -
                 filled += end - at
             packet += 1
         at = end
-    state[AT], state[PACKET], state[FILLED] = at, packet, filled
+    state.at, state.packet, state.filled = at, packet, filled

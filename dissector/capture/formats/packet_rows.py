@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from dissector.capture.columns import Bytes, Int32s, Int64s
+from dissector.capture.columns import Bytes, Int64s
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import Problem
-from dissector.kernel.arrays import I32, I64Table
+from dissector.kernel.arrays import I32, I64
+from dissector.kernel.named_rows import NamedRow, RowArray, table_of
 
 MAX_RECORD_BYTES = 256 << 20
 """No packet or block is longer; a greater length is damage."""
-
-TIME, START, CAPTURED, ORIGINAL = range(4)
-COLUMNS = 4
-"""The columns of `PacketRows.numbers`."""
 
 TIME_MIN, TIME_MAX = -(2**62), 2**62 - 1
 """
@@ -35,10 +33,61 @@ _MAX_LOST_PLACES = 10
 
 
 class PacketColumns(NamedTuple):
-    """The columns of `PacketRows`, for kernels."""
+    """The columns of `Packets` while kernels fill them."""
 
-    numbers: I64Table
-    links: I32
+    time_ns: I64
+    start: I64
+    captured: I64
+    original: I64
+    link: I32
+
+
+@dataclass(slots=True)
+class RecordForm(NamedRow):
+    """
+    The form of records in a file. The first two fields also apply to the blocks of pcapng.
+
+    Attributes:
+        is_pcapng: Whether they are blocks of pcapng.
+        is_big: Whether integers are big-endian.
+        record_bytes: The size of a record header.
+        units_per_s: The units of its fraction in a second.
+        longest: The longest packet.
+        unit_ns: The ns of a unit.
+        lengths: The order of the two lengths.
+        link: The link type.
+    """
+
+    is_pcapng: bool
+    is_big: bool
+    record_bytes: int = 0
+    units_per_s: int = 0
+    longest: int = 0
+    unit_ns: int = 0
+    lengths: int = 0
+    link: int = 0
+
+    def to_array(self) -> RowArray:
+        """Return it for kernels."""
+        return table_of([self], RecordForm).reshape(())
+
+
+class ScanState(NamedRow):
+    """
+    How far a kernel came in a window.
+
+    Attributes:
+        at: Offset of the next record or block.
+        count: Number of packets found.
+        needed: Bytes needed behind the header of the record of pcap that stopped it; 0 if the
+            header is incomplete.
+        time_ns: The time of the last packet of pcapng.
+    """
+
+    at: int
+    count: int
+    needed: int
+    time_ns: int
 
 
 class PacketRows:
@@ -46,8 +95,7 @@ class PacketRows:
     The packets found so far in a window.
 
     Attributes:
-        numbers: A column for each packet: time in ns, start, captured and original length.
-        links: The link type of each packet.
+        columns: The columns of the packets.
         expected_packets: Approximate number of packets in this window.
         count: Number of columns that are filled.
         problems: Damage found in the window.
@@ -56,9 +104,6 @@ class PacketRows:
         break_position: The first byte of the file in the window that is damaged or begins another
             file's header; None without one.
     """
-
-    numbers: Int64s
-    links: Int32s
 
     def __init__(self, buffers: BufferPool) -> None:
         self._buffers = buffers
@@ -78,27 +123,24 @@ class PacketRows:
         self.break_position: int | None = None
         self.tls_secrets = []
 
-    def columns(self) -> PacketColumns:
-        """Return the current columns."""
-        return PacketColumns._make((self.numbers, self.links))
-
     def grow(self) -> None:
         """Double the room."""
-        numbers, links, count = self.numbers, self.links, self.count
-        self._allocate(2 * len(links))
-        self.numbers[:, :count] = numbers[:, :count]
-        self.links[:count] = links[:count]
+        columns, count = self.columns, self.count
+        self._allocate(2 * len(columns.link))
+        for new, old in zip(self.columns, columns, strict=True):
+            new[:count] = old[:count]
 
     def _allocate(self, rows: int) -> None:
-        self.numbers = self._buffers.acquire("i8", COLUMNS, rows)
-        self.links = self._buffers.acquire("i4", rows)
+        numbers: Int64s = self._buffers.acquire("i8", 4, rows)
+        self.columns = PacketColumns._make((*numbers, self._buffers.acquire("i4", rows)))
 
     def add(self, time_ns: int, start: int, captured: int, original: int, link: int) -> None:
         """Add a packet."""
-        if self.count == len(self.links):
+        if self.count == len(self.columns.link):
             self.grow()
-        self.numbers[:, self.count] = time_ns, start, captured, original
-        self.links[self.count] = link
+        values = time_ns, start, captured, original, link
+        for column, value in zip(self.columns, values, strict=True):
+            column[self.count] = value
         self.count += 1
 
     def add_span(self, begin: int, end: int, is_pcapng: bool) -> None:
@@ -153,8 +195,8 @@ class FormatReader(Protocol):
     at_new_file: bool
 
     @property
-    def form(self) -> Int64s:
-        """The form of records, for the search of the next one; see `start_search`."""
+    def form(self) -> RowArray:
+        """The form of records, a `RecordForm`, for the search of the next one."""
 
     def scan(
         self, window: Bytes, at: int, base: int, rows: PacketRows, *, is_last: bool = False

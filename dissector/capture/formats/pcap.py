@@ -11,33 +11,26 @@ import struct
 
 import numpy as np
 
-from dissector.capture.columns import Bytes, Int64s
+from dissector.capture.columns import Bytes
 from dissector.capture.formats.packet_rows import (
-    CAPTURED,
     MAX_RECORD_BYTES,
-    ORIGINAL,
-    START,
-    TIME,
     PacketColumns,
     PacketRows,
+    RecordForm,
+    ScanState,
 )
 from dissector.capture.formats.start_search import (
-    BIG,
     FILE,
     FILE_HEADER_BYTES,
-    LENGTHS,
-    LINK,
-    LONGEST,
     MAX_PACKET_BYTES,
-    RECORD_BYTES,
     UNDECIDED,
-    UNIT_NS,
     begins_file,
     is_next_record,
 )
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
-from dissector.kernel.arrays import I64, U8
+from dissector.kernel.arrays import U8
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of
 
 HEADER_BYTES = FILE_HEADER_BYTES
 
@@ -91,8 +84,17 @@ class PcapReader:
             else _CAPTURED_FIRST
         )
         longest = max(snap_bytes if snap_bytes <= MAX_RECORD_BYTES else 0, MAX_PACKET_BYTES)
-        form = (0, order == ">", record_bytes, 1_000_000_000 // unit_ns, longest, unit_ns, lengths)
-        self.form: Int64s = np.array([*form, link & _LINK_MASK], np.int64)
+        form = RecordForm(
+            is_pcapng=False,
+            is_big=order == ">",
+            record_bytes=record_bytes,
+            units_per_s=1_000_000_000 // unit_ns,
+            longest=longest,
+            unit_ns=unit_ns,
+            lengths=lengths,
+            link=link & _LINK_MASK,
+        )
+        self.form: RowArray = form.to_array()
         self.snap_bytes = snap_bytes
         self.needed_bytes = record_bytes
         self.damage = ""
@@ -101,22 +103,23 @@ class PcapReader:
     @property
     def record_bytes(self) -> int:
         """Size of a record header."""
-        return int(self.form[RECORD_BYTES])
+        return row_of(self.form, RecordForm).record_bytes
 
     def time_ns(self, record: bytes) -> int:
         """Return the time in a record header."""
-        seconds, fraction = struct.unpack_from(">II" if self.form[BIG] else "<II", record)
-        return int(seconds * 1_000_000_000 + fraction * int(self.form[UNIT_NS]))
+        form = row_of(self.form, RecordForm)
+        seconds, fraction = struct.unpack_from(">II" if form.is_big else "<II", record)
+        return int(seconds * 1_000_000_000 + fraction * form.unit_ns)
 
     def scan(
         self, window: Bytes, at: int, base: int, rows: PacketRows, *, is_last: bool = False
     ) -> int:
         """Read the complete records in the window; see `FormatReader.scan`."""
-        state = np.zeros(3, np.int64)
+        state = np.zeros((), dtype_of(ScanState))
+        state["at"], state["count"] = at, rows.count
         while True:
-            state[:2] = at, rows.count
-            status = _scan(window, self.form, int(is_last), rows.columns(), state)
-            at, rows.count, needed = state.tolist()
+            status = _scan(window, self.form, int(is_last), rows.columns, state)
+            at, rows.count, needed, _ = state.tolist()
             if status != _FULL:
                 break
             rows.grow()
@@ -129,9 +132,11 @@ class PcapReader:
 
 
 @Kernel
-def _scan(data: U8, form: I64, is_last: int, columns: PacketColumns, state: I64) -> int:
+def _scan(
+    data: U8, form: RecordForm, is_last: int, columns: PacketColumns, state: ScanState
+) -> int:
     """
-    Write a column for each complete record; return the stop reason.
+    Write a row for each complete record; return the stop reason.
 
     A record with an unlikely length, longer than the packet or than any, or of no bytes, counts if
     another one, or the end of the file, follows.
@@ -141,12 +146,10 @@ def _scan(data: U8, form: I64, is_last: int, columns: PacketColumns, state: I64)
         form: The form of records.
         is_last: Whether the file ends with the window.
         columns: Receives the columns.
-        state: Input and output: the offset of the next record and the number of filled columns.
-            Output only: the bytes needed behind the header of the record that stopped the scan, 0
-            if its header is incomplete.
+        state: Where the scan begins and stops.
     """
-    at, count = state[0], state[1]
-    big, record_bytes, lengths = form[BIG], form[RECORD_BYTES], form[LENGTHS]
+    at, count = state.at, state.count
+    big, record_bytes, lengths = form.is_big, form.record_bytes, form.lengths
     captured = 0
     status = _INCOMPLETE
     while at + record_bytes <= len(data):
@@ -172,7 +175,7 @@ def _scan(data: U8, form: I64, is_last: int, columns: PacketColumns, state: I64)
             break
         if start + captured > len(data):
             break
-        if captured > original or captured > form[LONGEST] or original == 0:
+        if captured > original or captured > form.longest or original == 0:
             following = start + captured
             is_end = is_last and following == len(data)
             if not is_last and following + record_bytes > len(data):
@@ -181,16 +184,16 @@ def _scan(data: U8, form: I64, is_last: int, columns: PacketColumns, state: I64)
             if not is_end and not is_next_record(data, following, form):
                 status = _UNLIKELY
                 break
-        if count == len(columns.links):
+        if count == len(columns.link):
             status = _FULL
             break
-        columns.numbers[TIME, count] = seconds * 1_000_000_000 + fraction * form[UNIT_NS]
-        columns.numbers[START, count] = start
-        columns.numbers[CAPTURED, count] = captured
-        columns.numbers[ORIGINAL, count] = original
-        columns.links[count] = form[LINK]
+        columns.time_ns[count] = seconds * 1_000_000_000 + fraction * form.unit_ns
+        columns.start[count] = start
+        columns.captured[count] = captured
+        columns.original[count] = original
+        columns.link[count] = form.link
         count += 1
         at = start + captured
         captured = 0
-    state[0], state[1], state[2] = at, count, captured
+    state.at, state.count, state.needed = at, count, captured
     return status

@@ -12,22 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dissector.capture.columns import Bytes, Int64s
+from dissector.capture.columns import Bytes
 from dissector.capture.formats.packet_rows import (
-    CAPTURED,
     MAX_RECORD_BYTES,
-    ORIGINAL,
-    START,
-    TIME,
     TIME_MAX,
     TIME_MIN,
     PacketColumns,
     PacketRows,
+    RecordForm,
+    ScanState,
 )
-from dissector.capture.formats.start_search import FILE, FORM, begins_file
+from dissector.capture.formats.start_search import FILE, begins_file
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import U8
+from dissector.kernel.named_rows import NamedRow, RowArray, Rows, dtype_of, table_of
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 
@@ -45,9 +44,25 @@ _NS = 1_000_000_000
 # columns.
 _INCOMPLETE, _OTHER, _FULL = range(3)
 
-# Columns of the table of interface clocks.
-_LINK, _NUMERATOR, _DENOMINATOR, _OFFSET, _MAX_TICKS = range(5)
-_CLOCK_COLUMNS = 5
+
+@dataclass(slots=True)
+class Clock(NamedRow):
+    """
+    The clock of a capturing interface, and what packets have from it.
+
+    Attributes:
+        link: The link type.
+        numerator: A tick is this number of ns,
+        denominator: divided by this.
+        offset_ns: Time of tick 0.
+        max_ticks: The largest tick count that fits the sums of the kernel.
+    """
+
+    link: int
+    numerator: int
+    denominator: int
+    offset_ns: int
+    max_ticks: int
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -60,13 +75,13 @@ class Interface:
     denominator: int = 1
     offset_ns: int = 0
 
-    def clock_row(self) -> tuple[int, int, int, int, int]:
-        """Return the kernel's row; the last item is the largest tick count that fits its sums."""
+    def clock(self) -> Clock:
+        """Return its clock, for the kernel."""
         if max(self.denominator * self.numerator, abs(self.offset_ns)) > TIME_MAX // 2:
-            return self.link, 0, 1, 0, -1
+            return Clock(self.link, 0, 1, 0, -1)
         most_ns = TIME_MAX - abs(self.offset_ns) - self.numerator
         most_ticks = min(most_ns // self.numerator * self.denominator, TIME_MAX)
-        return self.link, self.numerator, self.denominator, self.offset_ns, most_ticks
+        return Clock(self.link, self.numerator, self.denominator, self.offset_ns, most_ticks)
 
     def ticks(self, time_ns: int) -> int:
         """Return the first tick of a time."""
@@ -86,16 +101,16 @@ class PcapngReader:
     def __init__(self) -> None:
         self._order = "<"
         self._interfaces: list[Interface] = []
-        self._clocks = np.zeros((1, _CLOCK_COLUMNS), np.int64)
+        self._clocks = np.zeros(1, dtype_of(Clock))
         self._time_ns = 0
         self.needed_bytes = BLOCK_MIN_BYTES
         self.damage = ""
         self.at_new_file = False
 
     @property
-    def form(self) -> Int64s:
-        """The form of blocks in the present section; see `start_search`."""
-        return np.array([1, self._order == ">"] + [0] * (FORM - 2), np.int64)
+    def form(self) -> RowArray:
+        """The form of blocks in the present section."""
+        return RecordForm(is_pcapng=True, is_big=self._order == ">").to_array()
 
     def scan(
         self, window: Bytes, at: int, base: int, rows: PacketRows, *, is_last: bool = False
@@ -103,18 +118,18 @@ class PcapngReader:
         """Read the complete blocks in the window; see `FormatReader.scan`."""
         self.needed_bytes = BLOCK_MIN_BYTES
         self.damage, self.at_new_file = "", False
-        state = np.zeros(3, np.int64)
+        state = np.zeros((), dtype_of(ScanState))
         while True:
-            state[:] = at, rows.count, self._time_ns
+            state[()] = at, rows.count, 0, self._time_ns
             status = _scan(
                 window,
                 int(self._order == ">"),
                 self._clocks,
                 len(self._interfaces),
-                rows.columns(),
+                rows.columns,
                 state,
             )
-            at, rows.count, self._time_ns = state.tolist()
+            at, rows.count, _, self._time_ns = state.tolist()
             if status == _FULL:
                 rows.grow()
                 continue
@@ -222,7 +237,7 @@ class PcapngReader:
         self._interfaces.append(interface)
         if number == len(self._clocks):
             self._clocks = np.concatenate([self._clocks, self._clocks])
-        self._clocks[number] = interface.clock_row()
+        self._clocks[number : number + 1] = table_of([interface.clock()], Clock)
 
     def _add_packet(
         self,
@@ -290,21 +305,25 @@ def _set_resolution(interface: Interface, value: int) -> None:
 
 @Kernel
 def _scan(
-    data: U8, big: int, clocks: I64Table, interfaces: int, columns: PacketColumns, state: I64
+    data: U8,
+    big: int,
+    clocks: Rows[Clock],
+    interfaces: int,
+    columns: PacketColumns,
+    state: ScanState,
 ) -> int:
     """
-    Write a column for each packet in valid enhanced packet blocks; return the stop reason.
+    Write a row for each packet in valid enhanced packet blocks; return the stop reason.
 
     Args:
         data: The window.
         big: Whether integers are big-endian.
-        clocks: `Interface.clock_row` of each interface.
+        clocks: The clock of each interface.
         interfaces: Number of interfaces.
         columns: Receives the columns.
-        state: Input and output: the offset of the next block, the number of filled columns, and the
-            time of the last packet.
+        state: Where the scan begins and stops.
     """
-    at, count = state[0], state[1]
+    at, count = state.at, state.count
     status = _INCOMPLETE
     while at + BLOCK_MIN_BYTES <= len(data):
         kind = u32_of(data, at, big)
@@ -325,28 +344,29 @@ def _scan(
             if number >= interfaces or high >> 31 or start + captured + 4 > end:
                 break
             ticks = high << 32 | u32_of(data, at + 16, big)
-            if ticks > clocks[number, _MAX_TICKS]:
+            clock = clocks[number]
+            if ticks > clock.max_ticks:
                 break
-            if count == len(columns.links):
+            if count == len(columns.link):
                 status = _FULL
                 break
-            numerator, denominator = clocks[number, _NUMERATOR], clocks[number, _DENOMINATOR]
+            numerator, denominator = clock.numerator, clock.denominator
             if denominator == 1:
                 time_ns = ticks * numerator
             else:
                 remainder = ticks % denominator
                 time_ns = ticks // denominator * numerator + remainder * numerator // denominator
-            time_ns += clocks[number, _OFFSET]
-            columns.numbers[TIME, count] = time_ns
-            columns.numbers[START, count] = start
-            columns.numbers[CAPTURED, count] = captured
-            columns.numbers[ORIGINAL, count] = u32_of(data, at + 24, big)
-            columns.links[count] = clocks[number, _LINK]
-            state[2] = time_ns
+            time_ns += clock.offset_ns
+            columns.time_ns[count] = time_ns
+            columns.start[count] = start
+            columns.captured[count] = captured
+            columns.original[count] = u32_of(data, at + 24, big)
+            columns.link[count] = clock.link
+            state.time_ns = time_ns
             count += 1
         elif kind in (SECTION, INTERFACE, OBSOLETE, SIMPLE, SECRETS):
             break
         at = end
         status = _INCOMPLETE
-    state[0], state[1] = at, count
+    state.at, state.count = at, count
     return status

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dissector.capture.formats.packet_rows import MAX_RECORD_BYTES
+from dissector.capture.formats.packet_rows import MAX_RECORD_BYTES, RecordForm
 from dissector.capture.integers import u16, u32, u32_of
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8
+from dissector.kernel.arrays import U8
 
 CHAIN = 3
 """Consecutive record headers required to accept the first, in a search for the next packet."""
@@ -21,12 +21,6 @@ MAX_BLOCK_BYTES = 1 << 20
 
 NOTHING, UNDECIDED, RECORD, FILE = range(4)
 """What begins at a byte: nothing; more bytes are needed to tell; a record or block; a file."""
-
-# The form of records: whether they are blocks of pcapng, and whether integers are big-endian. Of
-# pcap only: the size of a record header, the units of its fraction in a second, the longest packet,
-# the ns of a unit, the order of the two lengths, and the link type.
-IS_PCAPNG, BIG, RECORD_BYTES, UNITS_PER_S, LONGEST, UNIT_NS, LENGTHS, LINK = range(8)
-FORM = 8
 
 FILE_HEADER_BYTES = 24
 SECTION_MAGIC = 0x0A0D0D0A
@@ -65,12 +59,12 @@ def begins_file(data: U8, at: int, is_at_end: int) -> int:
 
 
 @device_function
-def _begins_record(data: U8, begin: int, form: I64, chain: int, is_at_end: int) -> int:
+def _begins_record(data: U8, begin: int, form: RecordForm, chain: int, is_at_end: int) -> int:
     """Return whether a chain of record headers begins here; one up to the end may be shorter."""
     at = begin
     headers = 0
     seconds = 0
-    big, record_bytes = form[BIG], form[RECORD_BYTES]
+    big, record_bytes = form.is_big, form.record_bytes
     while headers < chain:
         if headers > 0 and begins_file(data, at, 1) == FILE:
             return RECORD
@@ -84,10 +78,10 @@ def _begins_record(data: U8, begin: int, form: I64, chain: int, is_at_end: int) 
         apart = now - seconds if now > seconds else seconds - now
         if (
             captured == 0
-            or captured > form[LONGEST]
+            or captured > form.longest
             or captured > original
             or original > MAX_PACKET_BYTES
-            or u32_of(data, at + 4, big) >= form[UNITS_PER_S]
+            or u32_of(data, at + 4, big) >= form.units_per_s
             or (headers > 0 and apart > MAX_APART_S)
         ):
             return NOTHING
@@ -113,7 +107,7 @@ def _begins_block(data: U8, at: int, big: int, is_at_end: int) -> int:
 
 
 @Kernel
-def find_start(data: U8, begin: int, form: I64, chain: int, is_at_end: int) -> int:
+def find_start(data: U8, begin: int, form: RecordForm, chain: int, is_at_end: int) -> int:
     """
     Find the first record, block or file header from `begin` on.
 
@@ -133,8 +127,8 @@ def find_start(data: U8, begin: int, form: I64, chain: int, is_at_end: int) -> i
     for at in range(begin, len(data)):
         what = begins_file(data, at, is_at_end)
         if what == NOTHING:
-            if form[IS_PCAPNG]:
-                what = _begins_block(data, at, form[BIG], is_at_end)
+            if form.is_pcapng:
+                what = _begins_block(data, at, form.is_big, is_at_end)
             else:
                 what = _begins_record(data, at, form, chain, is_at_end)
         if what != NOTHING:
@@ -143,13 +137,13 @@ def find_start(data: U8, begin: int, form: I64, chain: int, is_at_end: int) -> i
 
 
 @device_function
-def is_next_record(data: U8, at: int, form: I64) -> bool:
+def is_next_record(data: U8, at: int, form: RecordForm) -> bool:
     """Return whether a record header may be one, as a check of the length before it."""
     if begins_file(data, at, 1) == FILE:
         return True
-    if at + form[RECORD_BYTES] > len(data):
+    if at + form.record_bytes > len(data):
         return False
-    seconds, units = u32_of(data, at, form[BIG]), u32_of(data, at + 4, form[BIG])
-    captured, original = u32_of(data, at + 8, form[BIG]), u32_of(data, at + 12, form[BIG])
+    seconds, units = u32_of(data, at, form.is_big), u32_of(data, at + 4, form.is_big)
+    captured, original = u32_of(data, at + 8, form.is_big), u32_of(data, at + 12, form.is_big)
     is_zero = seconds == 0 and units == 0 and captured == 0 and original == 0
-    return captured <= MAX_RECORD_BYTES and units < form[UNITS_PER_S] and not is_zero
+    return captured <= MAX_RECORD_BYTES and units < form.units_per_s and not is_zero
