@@ -60,9 +60,10 @@ def index_reassembled(ranges: Iterable[Range]) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(byte_range: Range, counts: ConnectionCounts) -> pa.RecordBatch:
-    rows = counts.rows()
-    number = np.full(len(rows), byte_range.number, np.int32)
-    columns = [number, *(np.ascontiguousarray(column) for column in rows.T)]
+    keys, traffic = counts.keys_and_traffic()
+    number = np.full(len(keys), byte_range.number, np.int32)
+    sums = (np.ascontiguousarray(traffic[name]) for name in ("segments", "bytes"))
+    columns = [number, keys, *sums]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 

@@ -15,6 +15,7 @@ from dissector.capture.columns import Int64s, Segments
 from dissector.capture.hashing import SECRET, hash_key
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, I64Table
+from dissector.kernel.named_rows import NamedRow, RowArray, Rows, dtype_of
 
 _PRIME = (1 << 31) - 1
 _A, _B = 1_103_515_245, 1_664_525_011
@@ -23,10 +24,44 @@ Multipliers below the prime, so that no product overflows: overflow is undefined
 code.
 """
 
-KEY, SEGMENTS, BYTES = range(3)
-"""Columns of the counts per key."""
 
-COUNTS = 3
+class Traffic(NamedRow):
+    """
+    Segments of a connection, or of the connections of a part.
+
+    Attributes:
+        segments: Their number.
+        bytes: Their captured bytes.
+    """
+
+    segments: int
+    bytes: int
+
+
+class TrafficTable(NamedTuple):
+    """
+    A hash table of connections.
+
+    Attributes:
+        keys: The key of each slot; 0 for a free one.
+        traffic: The traffic of each slot.
+    """
+
+    keys: I64
+    traffic: Rows[Traffic]
+
+
+class CountState(NamedRow):
+    """
+    How far `count_segments` came.
+
+    Attributes:
+        at: The next segment.
+        used: Number of slots in use.
+    """
+
+    at: int
+    used: int
 
 
 @device_function
@@ -53,11 +88,11 @@ def key_of(high: int, low: int, port: int, to_high: int, to_low: int, to_port: i
 
 
 @device_function
-def find_slot(table: I64Table, secret: I64, key: int) -> int:
+def find_slot(keys: I64, secret: I64, key: int) -> int:
     """Return the slot of a key in a hash table of keys, or the free slot for it."""
-    last = len(table) - 1
+    last = len(keys) - 1
     at = hash_key(secret, key) & last
-    while table[at, KEY] != key and table[at, KEY] != 0:
+    while keys[at] != key and keys[at] != 0:
         at = (at + 1) & last
     return at
 
@@ -88,64 +123,54 @@ def _key_of_segment(segments: EndpointArrays, i: int) -> int:
 
 @Kernel
 def count_segments(
-    segments: EndpointArrays,
-    table: I64Table,
-    secret: I64,
-    used: int,
-    at: int,
-    state: I64,
-) -> int:
-    """Count segments from `at` on; return the first beyond a full table, or their number."""
-    i = at
-    while i < len(segments.captured) and 2 * used < len(table):
+    segments: EndpointArrays, table: TrafficTable, secret: I64, state: CountState
+) -> None:
+    """Count segments, from the next on, until the table is full."""
+    keys, i = table.keys, state.at
+    while i < len(segments.captured) and 2 * state.used < len(keys):
         key = _key_of_segment(segments, i)
-        slot = find_slot(table, secret, key)
-        if table[slot, KEY] == 0:
-            table[slot, KEY] = key
-            used += 1
-        table[slot, SEGMENTS] += 1
-        table[slot, BYTES] += segments.captured[i]
+        slot = find_slot(keys, secret, key)
+        if keys[slot] == 0:
+            keys[slot] = key
+            state.used += 1
+        traffic = table.traffic[slot]
+        traffic.segments += 1
+        traffic.bytes += segments.captured[i]
         i += 1
-    state[0] = used
-    return i
+    state.at = i
 
 
 @Kernel
-def _insert_rows(rows: I64Table, columns: int, table: I64Table, secret: I64) -> None:
-    """Put rows with distinct keys into an empty table."""
-    for row in range(len(rows)):
-        slot = find_slot(table, secret, rows[row, KEY])
-        for column in range(columns):
-            table[slot, column] = rows[row, column]
+def _insert(keys: I64, table: I64, slots: I64, secret: I64) -> None:
+    """Put distinct keys into an empty table; `slots` receives the slot of each."""
+    for i in range(len(keys)):
+        slots[i] = find_slot(table, secret, keys[i])
+        table[slots[i]] = keys[i]
 
 
 @Kernel
 def _assign_parts(
-    segments: EndpointArrays,
-    table: I64Table,
-    secret: I64,
-    into: I64,
-    sums: I64Table,
+    segments: EndpointArrays, keys: I64, secret: I64, into: I64, sums: Rows[Traffic]
 ) -> int:
     """
     Determine the part of each segment from a table of keys; return the number found.
 
     Args:
         segments: The segments.
-        table: The keys.
-        secret: Key of their hash.
+        keys: A hash table of keys.
+        secret: Key of its hash.
         into: Output: the part; -1 for segments without an entry.
-        sums: Output: [parts, 2], the number of segments and bytes of each part.
+        sums: Output: the traffic of each part.
     """
     found = 0
     for i in range(len(segments.captured)):
         key = _key_of_segment(segments, i)
         into[i] = -1
-        if table[find_slot(table, secret, key), KEY] == key:
+        if keys[find_slot(keys, secret, key)] == key:
             to = part_of(key, len(sums))
             into[i] = to
-            sums[to, 0] += 1
-            sums[to, 1] += segments.captured[i]
+            sums[to].segments += 1
+            sums[to].bytes += segments.captured[i]
             found += 1
     return found
 
@@ -166,57 +191,58 @@ class ConnectionCounts:
     """Counts the segments and bytes of connections."""
 
     def __init__(self) -> None:
-        self._table: Int64s = np.zeros((1 << 10, COUNTS), np.int64)
+        self._keys: Int64s = np.zeros(1 << 10, np.int64)
+        self._traffic: RowArray = np.zeros(1 << 10, dtype_of(Traffic))
         self._used = 0
 
     def add(self, segments: Segments) -> None:
         """Count segments."""
-        columns, state = endpoint_columns(segments), np.zeros(1, np.int64)
-        at = 0
-        while at < len(segments):
-            at = count_segments(columns, self._table, SECRET, self._used, at, state)
-            self._used = int(state[0])
-            if at < len(segments):
-                rows = self.rows()
-                self._table = np.zeros((2 * len(self._table), COUNTS), np.int64)
-                _insert_rows(rows, COUNTS, self._table, SECRET)
+        columns, state = endpoint_columns(segments), np.zeros((), dtype_of(CountState))
+        state["used"] = self._used
+        while True:
+            table = TrafficTable._make((self._keys, self._traffic))
+            count_segments(columns, table, SECRET, state)
+            self._used = int(state["used"])
+            if int(state["at"]) == len(segments):
+                return
+            self._grow()
 
-    def rows(self) -> Int64s:
-        """Return the counts, in the order of keys."""
-        rows = self._table[self._table[:, KEY] != 0]
-        ordered: Int64s = rows[np.argsort(rows[:, KEY])]
-        return ordered
+    def _grow(self) -> None:
+        keys, traffic = self.keys_and_traffic()
+        self._keys, slots = _hash_table(keys, 2 * len(self._keys))
+        self._traffic = np.zeros(len(self._keys), dtype_of(Traffic))
+        self._traffic[slots] = traffic
+
+    def keys_and_traffic(self) -> tuple[Int64s, RowArray]:
+        """Return the keys in order, and the traffic of each."""
+        used = np.flatnonzero(self._keys)
+        used = used[np.argsort(self._keys[used])]
+        return self._keys[used], self._traffic[used]
 
 
 class KeySet:
     """A set of connection keys."""
 
     def __init__(self, keys: Int64s) -> None:
-        self._keys = keys
-        self._count = len(keys)
-        self._table = np.zeros((max(2, 1 << (2 * len(keys)).bit_length()), 1), np.int64)
-        rows = np.ascontiguousarray(keys, np.int64).reshape(-1, 1)
-        _insert_rows(rows, 1, self._table, SECRET)
+        self._keys = np.ascontiguousarray(keys, np.int64)
+        self._table, _ = _hash_table(self._keys, max(2, 1 << (2 * len(keys)).bit_length()))
 
     def __reduce__(self) -> tuple[type[KeySet], tuple[Int64s]]:
         return KeySet, (self._keys,)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._keys)
 
-    def assign_parts(self, segments: Segments, parts: int) -> tuple[Int64s, Int64s]:
-        """
-        Return the part of each segment with one of these keys, -1 for others.
-
-        Also return, for each part, its number of segments and bytes.
-        """
-        into, sums = np.full(len(segments), -1, np.int64), np.zeros((parts, 2), np.int64)
-        if self._count:
-            _assign_parts(
-                endpoint_columns(segments),
-                self._table,
-                SECRET,
-                into,
-                sums,
-            )
+    def assign_parts(self, segments: Segments, parts: int) -> tuple[Int64s, RowArray]:
+        """Return the part of each segment with one of these keys, else -1; and their `Traffic`."""
+        into, sums = np.full(len(segments), -1, np.int64), np.zeros(parts, dtype_of(Traffic))
+        if len(self):
+            _assign_parts(endpoint_columns(segments), self._table, SECRET, into, sums)
         return into, sums
+
+
+def _hash_table(keys: Int64s, size: int) -> tuple[Int64s, Int64s]:
+    """Return a hash table of keys, and the slot of each."""
+    table, slots = np.zeros(size, np.int64), np.zeros(len(keys), np.int64)
+    _insert(keys, table, slots, SECRET)
+    return table, slots

@@ -11,21 +11,75 @@ from dissector.capture.hashing import SECRET, hash_endpoints
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
+from dissector.kernel.named_rows import NamedRow, RowArray, Rows, Two, dtype_of
 
-NETWORK, SOURCE_PORT, TARGET_PORT, SOURCE, TARGET = 0, 1, 2, 3, 5
-"""Columns of the table of endpoint pairs: network, ports and addresses (high and low, signed)."""
 
-ENDPOINT_COLUMNS = 7
+class EndpointPair(NamedRow):
+    """
+    The two endpoints of segments.
 
-PACKET, TIME, FLAGS, SEQ, ACK, LENGTHS, CLOCK = range(7)
-"""
-Columns of rows, a row for each segment.
+    Attributes:
+        network: Number of their network.
+        source_port: Port of the sender.
+        target_port: Port of the receiver.
+        source: Address of the sender: high and low half, signed.
+        target: Address of the receiver.
+    """
 
-FLAGS also holds the number of the endpoint pair, 8 bits higher; LENGTHS is the length on the wire,
-32 bits higher, and the captured length.
-"""
+    network: int
+    source_port: int
+    target_port: int
+    source: Two[int]
+    target: Two[int]
 
-ROW_COLUMNS = 7
+
+class PackedSegment(NamedRow):
+    """
+    A segment; see `Segments`.
+
+    Attributes:
+        packet: Number of its packet.
+        time_ns: Its time.
+        flags: Its flags, and 8 bits higher the number of the endpoint pair.
+        seq: Its sequence number.
+        ack: Its acknowledgement.
+        lengths: The captured length, and 32 bits higher the length on the wire.
+        clock_ns: The latest time so far.
+    """
+
+    packet: int
+    time_ns: int
+    flags: int
+    seq: int
+    ack: int
+    lengths: int
+    clock_ns: int
+
+
+class PackState(NamedRow):
+    """
+    How far the kernel came.
+
+    Attributes:
+        pairs: The number of endpoint pairs.
+        segment: The next segment.
+    """
+
+    pairs: int
+    segment: int
+
+
+class PackPosition(NamedRow):
+    """
+    Where the next segment of a part goes.
+
+    Attributes:
+        row: Its row.
+        byte: Its first byte of payload.
+    """
+
+    row: int
+    byte: int
 
 
 class _SegmentArrays(NamedTuple):
@@ -52,7 +106,7 @@ class _SegmentArrays(NamedTuple):
 class _PairArrays(NamedTuple):
     """The table of endpoint pairs: its rows, a hash table of these, and the secret of its hash."""
 
-    ends: I64Table
+    ends: Rows[EndpointPair]
     slots: I64
     secret: I64
 
@@ -67,8 +121,8 @@ class _PackedArrays(NamedTuple):
         payload: Their bytes.
     """
 
-    positions: I64Table
-    rows: I64Table
+    positions: Rows[PackPosition]
+    rows: Rows[PackedSegment]
     payload: U8
 
 
@@ -84,65 +138,64 @@ def _endpoints_of(pairs: _PairArrays, count: int, segments: _SegmentArrays, i: i
         secret, network, high, low, source_port, to_high, to_low, target_port
     )
     while slots[slot] != 0:
-        number: int = slots[slot] - 1
+        known = ends[slots[slot] - 1]
         if (
-            ends[number, SOURCE + 1] == low
-            and ends[number, TARGET + 1] == to_low
-            and ends[number, SOURCE_PORT] == source_port
-            and ends[number, TARGET_PORT] == target_port
-            and ends[number, NETWORK] == network
-            and ends[number, SOURCE] == high
-            and ends[number, TARGET] == to_high
+            known.source[1] == low
+            and known.target[1] == to_low
+            and known.source_port == source_port
+            and known.target_port == target_port
+            and known.network == network
+            and known.source[0] == high
+            and known.target[0] == to_high
         ):
-            return number
+            return slots[slot] - 1
         slot = (slot + 1) & last
     slots[slot] = count + 1
-    ends[count, NETWORK] = network
-    ends[count, SOURCE_PORT], ends[count, TARGET_PORT] = source_port, target_port
-    ends[count, SOURCE], ends[count, SOURCE + 1] = high, low
-    ends[count, TARGET], ends[count, TARGET + 1] = to_high, to_low
+    new = ends[count]
+    new.network = network
+    new.source_port, new.target_port = source_port, target_port
+    new.source[0], new.source[1] = high, low
+    new.target[0], new.target[1] = to_high, to_low
     return count
 
 
 @Kernel
-def _pack(segments: _SegmentArrays, pairs: _PairArrays, packed: _PackedArrays, state: I64) -> int:
+def _pack(
+    segments: _SegmentArrays, pairs: _PairArrays, packed: _PackedArrays, state: PackState
+) -> None:
     """
     Append a row and the payload of each segment to those of its part.
+
+    It stops at a segment with an endpoint pair that does not fit.
 
     Args:
         segments: The segments.
         pairs: The endpoint pairs.
         packed: Receives the rows.
-        state: The number of pairs, and the segment to begin with.
-
-    Returns:
-        The first segment with an endpoint pair that does not fit, or the number of segments.
+        state: The segment to begin with.
     """
-    positions, rows, captured = packed.positions, packed.rows, segments.captured
-    count = state[0]
-    i: int = state[1]
+    captured, count, i = segments.captured, state.pairs, state.segment
     while i < len(segments.into) and count < len(pairs.ends):
         part = segments.into[i]
         if part >= 0:
             pair = _endpoints_of(pairs, count, segments, i)
             if pair == count:
                 count += 1
-            row = positions[part, 0]
-            rows[row, PACKET] = segments.packet[i]
-            rows[row, TIME] = segments.time_ns[i]
-            rows[row, FLAGS] = pair * 256 + segments.flags[i]
-            rows[row, SEQ] = segments.seq[i]
-            rows[row, ACK] = segments.ack[i]
-            rows[row, LENGTHS] = segments.length[i] * 0x100000000 + captured[i]
-            rows[row, CLOCK] = segments.clock_ns[i]
-            positions[part, 0] += 1
+            to = packed.positions[part]
+            row = packed.rows[to.row]
+            row.packet = segments.packet[i]
+            row.time_ns = segments.time_ns[i]
+            row.flags = pair * 256 + segments.flags[i]
+            row.seq = segments.seq[i]
+            row.ack = segments.ack[i]
+            row.lengths = segments.length[i] * 0x100000000 + captured[i]
+            row.clock_ns = segments.clock_ns[i]
+            to.row += 1
             if captured[i] > 0:
-                at = positions[part, 1]
-                copy_bytes(packed.payload, at, segments.data, segments.start[i], captured[i])
-                positions[part, 1] += captured[i]
+                copy_bytes(packed.payload, to.byte, segments.data, segments.start[i], captured[i])
+                to.byte += captured[i]
         i += 1
-    state[0], state[1] = count, i
-    return i
+    state.pairs, state.segment = count, i
 
 
 class EndpointTable:
@@ -154,38 +207,39 @@ class EndpointTable:
     """
 
     def __init__(self) -> None:
-        self.rows: Int64s = np.zeros((256, ENDPOINT_COLUMNS), np.int64)
+        self.rows: RowArray = np.zeros(256, dtype_of(EndpointPair))
         self._slots = np.zeros(1024, np.int64)
         self._count = 0
 
-    def pack(self, segments: Segments, into: Int64s, sums: Int64s) -> tuple[Int64s, Bytes]:
+    def pack(self, segments: Segments, into: Int64s, sums: RowArray) -> tuple[RowArray, Bytes]:
         """
         Return the rows and payloads of segments with a part, ordered by part.
 
         Args:
             segments: The segments.
             into: The part of each, or -1.
-            sums: Number of segments and bytes of each part.
+            sums: The `Traffic` of each part.
         """
-        total = sums.sum(axis=0)
-        rows = np.empty((int(total[0]), ROW_COLUMNS), np.int64)
-        payload = np.empty(int(total[1]), np.uint8)
-        positions = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
+        rows = np.empty(int(sums["segments"].sum()), dtype_of(PackedSegment))
+        payload = np.empty(int(sums["bytes"].sum()), np.uint8)
+        positions = np.empty(len(sums), dtype_of(PackPosition))
+        positions["row"] = np.cumsum(sums["segments"]) - sums["segments"]
+        positions["byte"] = np.cumsum(sums["bytes"]) - sums["bytes"]
         arrays = into, segments.data, *_columns(segments)
         columns = _SegmentArrays._make(arrays)
         tables = positions, rows, payload
         packed = _PackedArrays._make(tables)
-        state = np.array([self._count, 0], np.int64)
+        state = np.array((self._count, 0), dtype_of(PackState))
         while True:
             pairs = self.rows, self._slots, SECRET
-            at: int = _pack(columns, _PairArrays._make(pairs), packed, state)
-            self._count = int(state[0])
-            if at == len(into):
+            _pack(columns, _PairArrays._make(pairs), packed, state)
+            self._count = int(state["pairs"])
+            if int(state["segment"]) == len(into):
                 return rows, payload
             self._grow()
 
     def _grow(self) -> None:
-        rows = np.zeros((2 * len(self.rows), ENDPOINT_COLUMNS), np.int64)
+        rows = np.zeros(2 * len(self.rows), dtype_of(EndpointPair))
         rows[: self._count] = self.rows
         self._slots = np.zeros(2 * len(self._slots), np.int64)
         self.rows = rows
@@ -193,19 +247,20 @@ class EndpointTable:
 
 
 @Kernel
-def _rehash(ends: I64Table, slots: I64, secret: I64, count: int) -> None:
+def _rehash(ends: Rows[EndpointPair], slots: I64, secret: I64, count: int) -> None:
     """Fill empty slots."""
     last = len(slots) - 1
     for row in range(count):
+        each = ends[row]
         slot = last & hash_endpoints(
             secret,
-            ends[row, NETWORK],
-            ends[row, SOURCE],
-            ends[row, SOURCE + 1],
-            ends[row, SOURCE_PORT],
-            ends[row, TARGET],
-            ends[row, TARGET + 1],
-            ends[row, TARGET_PORT],
+            each.network,
+            each.source[0],
+            each.source[1],
+            each.source_port,
+            each.target[0],
+            each.target[1],
+            each.target_port,
         )
         while slots[slot] != 0:
             slot = (slot + 1) & last

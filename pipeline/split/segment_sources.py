@@ -90,7 +90,7 @@ class RangeSource(FileNames):
     def _keep_local(self, segments: Segments) -> Segments:
         """Return the segments of local connections; pack the others."""
         into, sums = self._crossing.assign_parts(segments, self._parts)
-        crossing_count = int(sums[:, 0].sum())
+        crossing_count = int(sums["segments"].sum())
         if not crossing_count:
             return segments
         self.packer.add(segments, into, sums)

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.capture.columns import Bytes, Int64s, Segments
-from pipeline.split import segment_packing as packing
-from pipeline.split.segment_packing import EndpointTable
+from dissector.kernel.named_rows import RowArray, dtype_of
+from pipeline.split.connection_keys import Traffic
+from pipeline.split.segment_packing import EndpointPair, EndpointTable, PackedSegment
 from pipeline.split.segment_rows import concatenate, select_rows
 
 SHARD_BYTES = 1 << 20
@@ -35,7 +36,7 @@ SCHEMA = pa.schema(
 )
 """
 A shard. `part` is its destination; the shards of one part are read in the order of `range` and
-`number`. `ends` and `rows` are tables of int64, with the columns of `segment_packing`.
+`number`. `ends` and `rows` are tables, of `EndpointPair` and `PackedSegment`.
 """
 
 _LOW_32_BITS = (1 << 32) - 1
@@ -50,24 +51,24 @@ class ShardPacker:
         self._networks = networks
         self._shard_bytes = shard_bytes
         self._endpoints = EndpointTable()
-        self._waiting: dict[int, list[tuple[Int64s, Bytes]]] = {}
+        self._waiting: dict[int, list[tuple[RowArray, Bytes]]] = {}
         self._bytes: dict[int, int] = {}
         self._sealed: dict[int, int] = {}
         self._ready: list[pa.RecordBatch] = []
 
-    def add(self, segments: Segments, into: Int64s, sums: Int64s) -> None:
+    def add(self, segments: Segments, into: Int64s, sums: RowArray) -> None:
         """Add segments, as `KeySet.assign_parts` has divided them; their payload is copied."""
         rows, payload = self._endpoints.pack(segments, into, sums)
-        ends = np.cumsum(sums, axis=0)
-        for part in np.flatnonzero(sums[:, 0]).tolist():
-            row_end, end = ends[part].tolist()
-            row_start, start = (ends[part] - sums[part]).tolist()
-            self._add(part, rows[row_start:row_end], payload[start:end])
+        row_end, end = np.cumsum(sums["segments"]), np.cumsum(sums["bytes"])
+        for part in np.flatnonzero(sums["segments"]).tolist():
+            of_part = slice(row_end[part] - sums["segments"][part], row_end[part])
+            bytes_of_part = slice(end[part] - sums["bytes"][part], end[part])
+            self._add(part, rows[of_part], payload[bytes_of_part])
 
-    def _add(self, part: int, rows: Int64s, payload: Bytes) -> None:
+    def _add(self, part: int, rows: RowArray, payload: Bytes) -> None:
         """Add the rows of one part; smaller ones are copied and buffered."""
         buffered = self._bytes.get(part, 0)
-        ends = buffered + np.cumsum(rows[:, packing.LENGTHS] & _LOW_32_BITS)
+        ends = buffered + np.cumsum(rows["lengths"] & _LOW_32_BITS)
         cuts = np.flatnonzero(np.diff(ends // self._shard_bytes, prepend=0)) + 1
         bounds = [0, *(ends[cuts - 1] - buffered).tolist(), len(payload)]
         *full, remainder = zip(np.split(rows, cuts), pairwise(bounds), strict=True)
@@ -89,7 +90,7 @@ class ShardPacker:
             self._seal(part, *self._waiting[part].pop())
         yield from self.full_shards()
 
-    def _seal(self, part: int, rows: Int64s, payload: Bytes) -> None:
+    def _seal(self, part: int, rows: RowArray, payload: Bytes) -> None:
         """Make a shard of the buffered rows and these."""
         waiting = [*self._waiting.pop(part, ()), (rows, payload)]
         self._bytes[part] = 0
@@ -108,24 +109,24 @@ def pack_shard(segments: Segments, networks: list[str]) -> pa.RecordBatch:
     `networks` are the names of their networks.
     """
     endpoints, count = EndpointTable(), len(segments)
-    sums = np.array([[count, segments.captured.sum()]], np.int64)
+    sums = np.array([(count, segments.captured.sum())], dtype_of(Traffic))
     rows, payload = endpoints.pack(segments, np.zeros(count, np.int64), sums)
     return _shard((0, 0, 0), endpoints.rows, networks, rows, payload)
 
 
 def _shard(
     destination: tuple[int, int, int],
-    endpoints: Int64s,
+    endpoints: RowArray,
     networks: list[str],
-    rows: Int64s,
+    rows: RowArray,
     payload: Bytes,
 ) -> pa.RecordBatch:
     """Return a shard, with its own tables of endpoint pairs and networks."""
-    used, codes = _distinct(rows[:, packing.FLAGS] >> 8, len(endpoints))
-    rows[:, packing.FLAGS] = codes << 8 | rows[:, packing.FLAGS] & 0xFF
+    used, codes = _distinct(rows["flags"] >> 8, len(endpoints))
+    rows["flags"] = codes << 8 | rows["flags"] & 0xFF
     endpoints = endpoints[used]
-    found, numbers = np.unique(endpoints[:, packing.NETWORK], return_inverse=True)
-    endpoints[:, packing.NETWORK] = numbers
+    found, numbers = np.unique(endpoints["network"], return_inverse=True)
+    endpoints["network"] = numbers
     names = [networks[each] for each in found.tolist()]
     values = [*destination, names, endpoints.tobytes(), rows.tobytes()]
     arrays = [pa.array([each], kind) for each, kind in zip(values, SCHEMA.types, strict=False)]
@@ -161,41 +162,40 @@ def unpack_shards(shards: pa.RecordBatch, networks: dict[str, int]) -> Iterator[
             shards.column(name)[row].as_buffer() for name in ("ends", "rows", "payload")
         )
         yield _segments(
-            np.frombuffer(ends, np.int64).reshape(-1, packing.ENDPOINT_COLUMNS),
-            np.frombuffer(rows, np.int64).reshape(-1, packing.ROW_COLUMNS),
+            np.frombuffer(ends, dtype_of(EndpointPair)),
+            np.frombuffer(rows, dtype_of(PackedSegment)),
             np.frombuffer(payload, np.uint8),
             numbers,
         )
 
 
-def _segments(ends: Int64s, rows: Int64s, payload: Bytes, networks: Any) -> Segments:
-    of_row = ends[rows[:, packing.FLAGS] >> 8]
-    captured = rows[:, packing.LENGTHS] & _LOW_32_BITS
+def _segments(ends: RowArray, rows: RowArray, payload: Bytes, networks: Any) -> Segments:
+    of_row = ends[rows["flags"] >> 8]
+    captured = rows["lengths"] & _LOW_32_BITS
     return Segments(
         data=payload,
-        packet=rows[:, packing.PACKET],
-        time_ns=rows[:, packing.TIME],
-        network=networks[of_row[:, packing.NETWORK]],
-        source=of_row[:, packing.SOURCE : packing.SOURCE + 2].view(np.uint64),
-        target=of_row[:, packing.TARGET : packing.TARGET + 2].view(np.uint64),
-        source_port=of_row[:, packing.SOURCE_PORT].astype(np.int32),
-        target_port=of_row[:, packing.TARGET_PORT].astype(np.int32),
-        seq=rows[:, packing.SEQ],
-        ack=rows[:, packing.ACK],
-        flags=(rows[:, packing.FLAGS] & 0xFF).astype(np.int32),
+        packet=rows["packet"],
+        time_ns=rows["time_ns"],
+        network=networks[of_row["network"]],
+        source=of_row["source"].view(np.uint64),
+        target=of_row["target"].view(np.uint64),
+        source_port=of_row["source_port"].astype(np.int32),
+        target_port=of_row["target_port"].astype(np.int32),
+        seq=rows["seq"],
+        ack=rows["ack"],
+        flags=(rows["flags"] & 0xFF).astype(np.int32),
         start=np.cumsum(captured) - captured,
-        length=rows[:, packing.LENGTHS] >> 32,
+        length=rows["lengths"] >> 32,
         captured=captured,
-        clock_ns=rows[:, packing.CLOCK],
+        clock_ns=rows["clock_ns"],
     )
 
 
 def renumbered(shard: pa.RecordBatch, packets: int, clock_ns: int) -> pa.RecordBatch:
     """Return a shard with its packet numbers shifted, and its clock at least this."""
-    rows = np.frombuffer(shard.column("rows")[0].as_buffer(), np.int64)
-    rows = rows.reshape(-1, packing.ROW_COLUMNS).copy()
-    rows[:, packing.PACKET] += packets
-    rows[:, packing.CLOCK] = np.maximum(rows[:, packing.CLOCK], clock_ns)
+    rows = np.frombuffer(shard.column("rows")[0].as_buffer(), dtype_of(PackedSegment)).copy()
+    rows["packet"] += packets
+    rows["clock_ns"] = np.maximum(rows["clock_ns"], clock_ns)
     at = shard.schema.get_field_index("rows")
     return shard.set_column(at, shard.schema.field(at), pa.array([rows.tobytes()], pa.binary()))
 

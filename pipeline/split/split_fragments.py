@@ -16,7 +16,7 @@ import pyarrow as pa
 from dissector.capture.columns import Packets, Segments
 from dissector.capture.packets.layers import Layers
 from pipeline.split.byte_ranges import Range, RangeScan
-from pipeline.split.connection_keys import KEY, ConnectionCounts, KeySet
+from pipeline.split.connection_keys import ConnectionCounts, KeySet
 from pipeline.split.segment_rows import select_rows
 from pipeline.split.shards import pack_shard, unpack_shards
 
@@ -67,7 +67,7 @@ class SplitDatagrams:
         segments.packet = numbers[segments.packet]
         counts = ConnectionCounts()
         counts.add(segments)
-        into, _ = KeySet(counts.rows()[:, KEY]).assign_parts(segments, parts)
+        into, _ = KeySet(counts.keys_and_traffic()[0]).assign_parts(segments, parts)
         rows_of_part = np.flatnonzero(into == part)
         return (
             (select_rows(segments, rows_of_part), self._layers.networks)

@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 
 from dissector.capture.columns import Segments
 from dissector.capture.hashing import SECRET
+from dissector.kernel.named_rows import dtype_of
 from pipeline.split import connection_keys
-from pipeline.split.connection_keys import KEY, ConnectionCounts, KeySet, key_of, part_of
+from pipeline.split.connection_keys import (
+    ConnectionCounts,
+    CountState,
+    KeySet,
+    Traffic,
+    TrafficTable,
+    key_of,
+    part_of,
+)
 
 WORDS = st.integers(-(2**63), 2**63 - 1)
 End = tuple[int, int, int]
@@ -73,23 +82,22 @@ def test_compiled_counts_equal_those_of_python() -> None:
         row = expected.setdefault(key_of(*source, port, *target, to_port), [0, 0])
         row[0] += 1
         row[1] += captured
-    rows = tally.rows()
-    assert rows[:, KEY].tolist() == sorted(expected)
-    assert {key: counts for key, *counts in rows.tolist()} == expected
-    compiled = np.zeros((1 << 14, connection_keys.COUNTS), np.int64)
-    state = np.zeros(1, np.int64)
+    keys, traffic = tally.keys_and_traffic()
+    assert keys.tolist() == sorted(expected)
+    assert [list(each) for each in traffic.tolist()] == [expected[key] for key in keys.tolist()]
+    compiled = TrafficTable(np.zeros(1 << 14, np.int64), np.zeros(1 << 14, dtype_of(Traffic)))
+    state = np.zeros((), dtype_of(CountState))
     endpoints = connection_keys.endpoint_columns(some)
-    at = connection_keys.count_segments(endpoints, compiled, SECRET, 0, 0, state)
-    assert (at, state[0]) == (5000, len(rows))
-    found = compiled[compiled[:, KEY] != 0]
-    assert sorted(found.tolist()) == rows.tolist()
+    connection_keys.count_segments(endpoints, compiled, SECRET, state)
+    assert state.tolist() == (5000, len(keys))
+    slots = [compiled.keys.tolist().index(key) for key in keys.tolist()]
+    assert (compiled.traffic[slots] == traffic).all()
 
 
 def test_chosen_keys_are_assigned_to_shards() -> None:
     some, tally = many(4000), ConnectionCounts()
     tally.add(some)
-    rows = tally.rows()
-    chosen = rows[::3, KEY]
+    chosen = tally.keys_and_traffic()[0][::3]
     columns = [column.tolist() for column in connection_keys.endpoint_columns(some)]
     own = [key_of(*a, port, *b, to) for a, port, b, to, _ in zip(*columns, strict=True)]
     expected = [part_of(key, 5) if key in set(chosen.tolist()) else -1 for key in own]
@@ -98,7 +106,7 @@ def test_chosen_keys_are_assigned_to_shards() -> None:
         assert into.tolist() == expected
         for part in range(5):
             mine = into == part
-            assert sums[part].tolist() == [mine.sum(), some.captured[mine].sum()]
+            assert sums[part].tolist() == (mine.sum(), some.captured[mine].sum())
     into, sums = KeySet(chosen[:0]).assign_parts(some, 5)
     assert (into == -1).all()
-    assert not sums.any()
+    assert not sums["segments"].any()

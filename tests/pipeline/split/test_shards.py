@@ -13,7 +13,8 @@ import pytest
 from dissector.capture.columns import Segments
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets.layers import Layers
-from pipeline.split.connection_keys import ConnectionCounts, KeySet
+from dissector.kernel.named_rows import dtype_of
+from pipeline.split.connection_keys import ConnectionCounts, KeySet, Traffic
 from pipeline.split.segment_packing import EndpointTable
 from pipeline.split.segment_rows import concatenate, select_rows
 from pipeline.split.shards import ShardPacker, in_windows, pack_shard, unpack_shards
@@ -50,7 +51,7 @@ def test_packed_segments_are_unpacked_unchanged(
     tally = ConnectionCounts()
     for each in windows:
         tally.add(each)
-    keys = KeySet(tally.rows()[::2, 0])
+    keys = KeySet(tally.keys_and_traffic()[0][::2])
     packing = ShardPacker(7, layers.networks, parcel_bytes)
     parcels: list[pa.RecordBatch] = []
     gone = []
@@ -90,7 +91,7 @@ def test_many_ends_outgrow_the_table() -> None:
 
     some, ends = many(3000), EndpointTable()
     some.captured[:] = 0
-    sums = np.array([[3000, 0]])
+    sums = np.array([(3000, 0)], dtype_of(Traffic))
     rows, payload = ends.pack(some, np.zeros(3000, np.int64), sums)
     again, _ = ends.pack(some, np.zeros(3000, np.int64), sums)
     assert len(payload) == 0
