@@ -97,7 +97,6 @@ def match_responses(
     correlation_id: int,
     expected: ResponseArrays,
     steps: StepColumns,
-    response_bytes: int,
     first: int,
     latency_ns: int,
     found: MatchArrays,
@@ -111,14 +110,13 @@ def match_responses(
         correlation_id: The correlation id of the first response.
         expected: The expected response.
         steps: The arrays of all steps; answered steps are marked.
-        response_bytes: The size of each response.
         first: The row of the first response's request.
         latency_ns: The latency of the responses.
         found: The requests; receives the stretches of records.
     """
     parts, order, requests = expected.parts, expected.order, found.requests
     stretches, latest = found.stretches, found.latest
-    size, row, at = response_bytes, first, start
+    size, row, at = found.state.response_bytes, first, start
     count = 0
     for i in range(len(latest)):
         latest[i] = -1
@@ -176,8 +174,7 @@ class ResponseMatcher:
         self._logs = logs
         self._order: Int64s = np.array(order, np.int64)
         self._latest: Int64s = np.empty(len(order), np.int64)
-        self._response_bytes = live.layout.size
-        self._state: RowArray = np.zeros((), dtype_of(MatcherState))
+        self._state: RowArray = np.array((live.layout.size, 0, 0), dtype_of(MatcherState))
 
     def match(
         self,
@@ -214,7 +211,6 @@ class ResponseMatcher:
             correlation_id,
             ResponseArrays._make(expected),
             arrays.columns,
-            self._response_bytes,
             first,
             latency_ns,
             MatchArrays._make(found),

@@ -201,13 +201,15 @@ class Stretch(NamedRow):
 
 class MatcherState(NamedRow):
     """
-    How far the kernel came.
+    What the kernel expects, and how far it came.
 
     Attributes:
+        response_bytes: The size of each response.
         end: The end of the matched responses.
         stretches: The number of stretches.
     """
 
+    response_bytes: int
     end: int
     stretches: int
 
