@@ -86,12 +86,12 @@ def promote(tables: StateTables, number: int, correlator: ConnectionCorrelator) 
         open_requests = OpenRequests()
         open_requests.restore(frames, tables.take_suppressed(number), bool(row.tokens_seen))
         correlator.lost_before = row.lost_before
-        correlator.restore(row.client, row.highest_id, row.newest_time_ns, open_requests)
         for stream in correlator.streams:
             side = row.sides[stream.side]
             _restore_stream(tables, stream, side)
             ready = _frames(tables, stream.side, side.first_ready)
             correlator.ready_frames[stream.side].extend(ready)
+        correlator.restore(row.client, row.highest_id, row.newest_time_ns, open_requests)
     row.mode = ON_SLOW_PATH
 
 

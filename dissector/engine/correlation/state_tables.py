@@ -103,9 +103,11 @@ class StateTables:
 
     def _refer(self) -> None:
         """Refer to the memory of the tables, for single rows."""
-        self.counts = row_of(self._counts, Counts)
-        self._connection_rows = self.connections, rows_of(self.connections, ConnectionRow)
-        self._entry_rows = self.entries, rows_of(self.entries, Entry)
+        self.counts: Counts = row_of(self._counts, Counts)
+        connections, entries = self.connections, self.entries
+        self._connection_rows: tuple[RowArray, Rows[ConnectionRow]]
+        self._connection_rows = connections, rows_of(connections, ConnectionRow)
+        self._entry_rows: tuple[RowArray, Rows[Entry]] = entries, rows_of(entries, Entry)
 
     def start_window(self, data: Bytes, count: int) -> None:
         """Begin a window with the given capacity for exchanges."""

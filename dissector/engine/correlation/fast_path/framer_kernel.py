@@ -74,6 +74,17 @@ def frame_chunk(
     length -= skipped
     if length > 0 and (buffered < HEADER_BYTES or buffered + length >= 4 + stream.frame_size):
         ends = gather_head(state, stream, source, start, length)
+        head_start = 0 if buffered > 0 else start
+        if (
+            not is_request
+            and connection.start_captured
+            and stream.base == 0
+            and buffered < 8 <= buffered + length
+            and not is_asked(
+                state, connection, state.frame_head if buffered > 0 else source, head_start
+            )
+        ):
+            return SLOW_PATH
         outcome = check_frames(state, source, start, length, buffered, ends, is_request)
         if outcome != FAST_PATH:
             return outcome
@@ -215,6 +226,14 @@ def gather_head(
     more = min(length, len(head) - ends)
     copy_bytes(head, ends, source, start, more)
     return ends + more
+
+
+@device_function
+def is_asked(state: CorrelatorState, connection: ConnectionRow, head: U8, start: int) -> bool:
+    """Return whether a request with the id of the first response waits for it."""
+    correlation_id = signed32(head, start + 4)
+    found = find_request(state.entries, connection.oldest_request, correlation_id)
+    return found not in (NOT_FOUND, TOO_FAR)
 
 
 @device_function

@@ -12,7 +12,10 @@ Rule 3: a response that was captured before its request, as in a merge of two ta
 for `MAX_EARLY_RESPONSE_NS`, and only with an id above all requests so far, because all known
 clients count upwards.
 
-Rule 4: no id is invented. A stream is synchronised only at frames that pass the checks of `resync`;
+Rule 4: the first response of a connection has the id of a request. Other bytes that servers send
+before Kafka, as SOCKS proxies do, would be read as the size of a frame, and hide all responses.
+
+Rule 5: no id is invented. A stream is synchronised only at frames that pass the checks of `resync`;
 all other bytes are counted as skipped.
 
 Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-152 (SASL tokens).
@@ -29,6 +32,7 @@ from dissector.engine.correlation.both_paths import frame_checks
 from dissector.engine.correlation.both_paths.correlation_limits import (
     MAX_EARLY_RESPONSE_NS,
     MAX_FRAME_BYTES,
+    MAX_SUPPRESSED,
 )
 from dissector.engine.correlation.both_paths.frame_checks_kernel import is_response_due
 from dissector.engine.correlation.objects import resync
@@ -44,6 +48,12 @@ from dissector.engine.correlation.objects.recognition import (
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
 
 MAX_TOKEN_BYTES = 1 << 20
+
+MAX_EARLY_IDS = 100
+"""How far above all requests the id of a first response may be, if it was captured before them."""
+
+_HEAD_BYTES = 8
+"""Size and correlation id of a response."""
 
 Emit = Callable[[ExchangeRow], None]
 
@@ -77,6 +87,7 @@ class ConnectionCorrelator:
     __slots__ = (
         "_delayed",
         "_emit",
+        "_expects_first_response",
         "_highest_id",
         "_now_ns",
         "_requests",
@@ -124,6 +135,7 @@ class ConnectionCorrelator:
         # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
         self._now_ns = 0
+        self._expects_first_response = start_captured
 
     def restore(self, client: int, highest_id: int, now_ns: int, requests: OpenRequests) -> None:
         """Continue a Kafka connection of the fast path; the caller restores the streams."""
@@ -131,6 +143,8 @@ class ConnectionCorrelator:
         self._highest_id, self._now_ns, self._requests = highest_id, now_ns, requests
         self.streams[client].validate = self.validate_request
         self.streams[1 - client].validate = self.validate_response
+        responses = self.streams[1 - client]
+        self._expects_first_response &= responses.base == 0 and len(responses.buffer) < _HEAD_BYTES
 
     @property
     def highest_id(self) -> int:
@@ -151,7 +165,7 @@ class ConnectionCorrelator:
     def needs_slow_path(self) -> bool:
         """Whether there are SASL tokens or delayed bytes, which the fast path lacks."""
         in_login = self.login.expects_tokens or self.login.is_open
-        return in_login or self._requests.has_tokens or bool(self._delayed)
+        return in_login or self._requests.has_tokens or bool(self._delayed) or self._is_open_first
 
     def add_data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
         """Add the next bytes of one side."""
@@ -294,8 +308,50 @@ class ConnectionCorrelator:
 
     def _collect_frames(self, stream: Framer) -> None:
         """Queue the complete frames of a stream."""
+        if self._expects_first_response and stream.side != self.client:
+            self._check_first_response(stream)
+            if self._is_open_first:
+                return
         while (frame := stream.next_frame()) is not None:
             self._queue_frame(frame)
+
+    @property
+    def _is_open_first(self) -> bool:
+        """Whether the first response waits for the request that has its id."""
+        if self.client is None or not self._expects_first_response:
+            return False
+        responses = self.streams[1 - self.client]
+        return responses.in_sync and len(responses.buffer) >= _HEAD_BYTES
+
+    def _check_first_response(self, stream: Framer) -> None:
+        """Decide whether the stream of the broker begins with a response; see rule 4."""
+        if not stream.in_sync or stream.base or self.login.is_open or self._requests.tokens_seen:
+            self._expects_first_response = False
+            return
+        if len(stream.buffer) < _HEAD_BYTES:
+            return
+        correlation_id = int.from_bytes(stream.buffer[4:8], "big", signed=True)
+        asked = self._is_asked(correlation_id)
+        may_be_early = self._highest_id < correlation_id <= self._highest_id + MAX_EARLY_IDS
+        if may_be_early and not asked:
+            if self._now_ns - stream.first_time_ns < MAX_EARLY_RESPONSE_NS:
+                return
+            asked = self._highest_id < 0  # without any request it can't be told
+        self._expects_first_response = False
+        if not asked:
+            stream.in_sync = False
+            stream.scanned = stream.base
+
+    def _is_asked(self, correlation_id: int) -> bool:
+        """Return whether a request so far has a correlation id."""
+        suppressed = self._requests.suppressed
+        if correlation_id in self._requests or correlation_id in suppressed:
+            return True
+        if suppressed.count > MAX_SUPPRESSED and 0 <= correlation_id <= self._highest_id:
+            return True  # it may be forgotten
+        queued = self.ready_frames[self.client or 0]
+        head = correlation_id.to_bytes(4, "big", signed=True)
+        return any(frame.data[4:8] == head for frame in queued)
 
     def _queue_frame(self, frame: Frame) -> None:
         if frame.side == self.client:

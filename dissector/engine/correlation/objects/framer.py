@@ -156,6 +156,11 @@ class Framer:
         return self._packet_ends[-1].packet if self._packet_ends else None
 
     @property
+    def first_time_ns(self) -> int:
+        """When the packet with the first byte in the buffer was captured; there is one."""
+        return self._packet_end_at(self.base + 1).time_ns
+
+    @property
     def end_of_buffer(self) -> int:
         """Offset in the stream after the last byte in the buffer."""
         return self.base + len(self.buffer)

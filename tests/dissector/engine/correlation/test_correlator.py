@@ -222,6 +222,47 @@ def test_frames_wait_behind_a_barrier_on_the_fast_path() -> None:
     check(chunks[:3], [True], [1, 2])
 
 
+SOCKS_5 = b"\5\0", b"\5\0\0\1\x0a\1\2\3\x23\x84"
+"""Source: RFC 1928, sections 3 and 6 (no authentication; connected to 10.1.2.3:9092)."""
+
+
+@pytest.mark.parametrize("ports", [frozenset(), frozenset({9092})])
+@pytest.mark.parametrize(
+    "first",
+    [SOCKS_5, (b"\0\x5a\x23\x84\x0a\1\2\3",), (b"\0\1\0\0", b"\x7f" * 4), (bytes(4) + b"\6",)],
+)
+@pytest.mark.parametrize("is_behind_request", [False, True])
+def test_bytes_of_the_server_before_kafka_are_no_response(
+    first: tuple[bytes, ...], ports: frozenset[int], is_behind_request: bool
+) -> None:
+    foreign = [Chunk(0, 1, data=each) for each in first]
+    said = [Chunk(0, 0, data=heartbeat_request(1))]
+    said = [*said, *foreign] if is_behind_request else [*foreign, *said]
+    said += [Chunk(0, 1, data=heartbeat_response(1))]
+    for n in range(2, 5):
+        said += [Chunk(0, 0, data=heartbeat_request(n)), Chunk(0, 1, data=heartbeat_response(n))]
+    chunks = numbered([*said, Chunk(0, 0, END)])
+    check(chunks, [True], [1, 2, 3, 4, 5, 6], ports=ports)
+    rows, (state,), _ = correlate(chunks, [True], ports=ports)
+    assert [(row[7], row[1]) for row in rows] == [(n, ANSWERED) for n in range(1, 5)]
+    assert state.skipped == (0, len(b"".join(first)))
+
+
+def test_a_first_response_may_come_before_its_request() -> None:
+    said = [
+        Chunk(0, 0, data=heartbeat_request(1)),
+        Chunk(0, 1, data=heartbeat_response(2)),
+        Chunk(0, 0, data=heartbeat_request(2)),
+        Chunk(0, 1, data=heartbeat_response(1)),
+    ]
+    chunks = numbered(said)
+    check(chunks, [True], [1, 2, 3])
+    assert sorted((row[7], row[1]) for row in correlate(chunks, [True])[0]) == [
+        (1, ANSWERED),
+        (2, ANSWERED),
+    ]
+
+
 def test_responses_between_gaps_are_paired_with_requests_behind_a_hole() -> None:
     """Two packets of the broker are lost while earlier requests wait behind a hole."""
     hole = (3, NEVER)
