@@ -56,6 +56,9 @@ class StateTables:
         next_ring: Of an unused row of these, the next one.
     """
 
+    _connection_rows: tuple[RowArray, Rows[ConnectionRow]]
+    _entry_rows: tuple[RowArray, Rows[Entry]]
+
     def __init__(self) -> None:
         self._counts: RowArray = np.zeros((), dtype_of(Counts))
         self.connections: RowArray = np.zeros(0, dtype_of(ConnectionRow))
@@ -104,10 +107,8 @@ class StateTables:
     def _refer(self) -> None:
         """Refer to the memory of the tables, for single rows."""
         self.counts: Counts = row_of(self._counts, Counts)
-        connections, entries = self.connections, self.entries
-        self._connection_rows: tuple[RowArray, Rows[ConnectionRow]]
-        self._connection_rows = connections, rows_of(connections, ConnectionRow)
-        self._entry_rows: tuple[RowArray, Rows[Entry]] = entries, rows_of(entries, Entry)
+        self._connection_rows = self.connections, rows_of(self.connections, ConnectionRow)
+        self._entry_rows = self.entries, rows_of(self.entries, Entry)
 
     def start_window(self, data: Bytes, count: int) -> None:
         """Begin a window with the given capacity for exchanges."""

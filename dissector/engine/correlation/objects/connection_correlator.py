@@ -38,7 +38,7 @@ from dissector.engine.correlation.both_paths.frame_checks_kernel import is_respo
 from dissector.engine.correlation.objects import resync
 from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
 from dissector.engine.correlation.objects.framer import Frame, Framer
-from dissector.engine.correlation.objects.login_phase import LoginPhase
+from dissector.engine.correlation.objects.login_phase import LoginPhase, is_kerberos
 from dissector.engine.correlation.objects.open_requests import OpenRequest, OpenRequests
 from dissector.engine.correlation.objects.recognition import (
     discard_scanned,
@@ -377,6 +377,9 @@ class ConnectionCorrelator:
         """Return whether a frame of this size at the beginning of a buffer can be a request."""
         if self.login.expects_tokens and 0 <= size <= MAX_TOKEN_BYTES:
             return True
+        if self.start_captured and self.streams[self.client or 0].base == 0 and is_kerberos(buffer):
+            self.login.begin()
+            return True
         if size < 8:
             return False
         has_header = len(buffer) >= frame_checks.HEADER_BYTES
@@ -439,7 +442,8 @@ class ConnectionCorrelator:
             self._emit(row._replace(answers_acks_0=self._requests.is_suppressed(frame)))
         else:
             for lost in self._requests.pop_lost(request, self.lost_before):
-                self._emit_request(UNANSWERED, lost)
+                is_last_token = lost.frame.token and lost.frame.packet >= self.lost_before
+                self._emit_request(NO_RESPONSE if is_last_token else UNANSWERED, lost)
             self._emit_request(ANSWERED, request, frame)
 
     def _emit_request(

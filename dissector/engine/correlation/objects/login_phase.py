@@ -1,10 +1,12 @@
 """
 The login by raw SASL tokens, which have no header: they follow SaslHandshake v0.
 
+Clients of Kafka 0.9, which has no handshake, begin a connection with the tokens of Kerberos.
+
 A frame that is no request is a token. A frame that looks like a request may be one too: its bytes
 count as a token's, and so as secret, until the response to such a frame fits its request.
 
-Source: KIP-43, KIP-152.
+Source: KIP-43, KIP-152; RFC 2743, section 3.1, and RFC 4121, section 4.1 (first token of Kerberos).
 """
 
 from __future__ import annotations
@@ -14,6 +16,23 @@ from dissector.engine.correlation.objects.framer import Frame
 from dissector.protocol.headers import SASL_HANDSHAKE
 
 _HANDSHAKE_V0 = SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0"
+_KERBEROS = b"\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"
+_LONGEST_TAG = 4
+
+
+def is_kerberos(data: bytes | bytearray) -> bool:
+    """Return whether bytes begin with a frame whose body is the first token of Kerberos."""
+    size, tag = int.from_bytes(data[:4], "big", signed=True), data[4 : 5 + _LONGEST_TAG]
+    if not tag.startswith(b"\x60") or len(tag) < 2:
+        return False
+    more = tag[1] & 0x7F if tag[1] & 0x80 else 0
+    length = int.from_bytes(tag[2 : 2 + more], "big") if more else tag[1]
+    begin = 4 + 2 + more
+    return (
+        more < _LONGEST_TAG
+        and size == 2 + more + length
+        and data[begin : begin + len(_KERBEROS)] == _KERBEROS
+    )
 
 
 class LoginPhase:
@@ -30,6 +49,10 @@ class LoginPhase:
     def __init__(self) -> None:
         self.expects_tokens = False
         self.is_open = False
+
+    def begin(self) -> None:
+        """Expect tokens from the first frame on."""
+        self.expects_tokens = self.is_open = True
 
     def marked(self, frame: Frame) -> Frame:
         """Return the next frame of the client, marked as a token if it is or may be one."""

@@ -11,6 +11,7 @@ import numpy as np
 from dissector.capture.columns import NEVER, Int32s
 from dissector.engine.correlation.both_paths import correlation_limits as limits
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_SUPPRESSED
+from dissector.engine.correlation.both_paths.frame_checks import fits_request
 from dissector.engine.correlation.objects.framer import Frame
 
 _NO_IDS: Int32s = np.zeros(0, np.int32)
@@ -164,28 +165,34 @@ class OpenRequests:
         """
         Remove and return the request of a response.
 
-        A raw token has no id: its response follows those of all earlier requests.
+        A raw token has no id: its response follows those of all earlier requests. The last token of
+        a login may have none, so a response that fits the request with its id is not a token's.
+        Source: SaslServerAuthenticator.handleSaslToken of Apache Kafka (`response != null`).
         """
         oldest = next(iter(self._by_age.values()), None)
-        if oldest is not None and oldest.frame.token:
-            return self._remove(oldest)
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
         same_id = self._by_id.get(correlation_id) if len(frame.data) >= 4 else None
+        if oldest is not None and oldest.frame.token:
+            is_token = not same_id or not fits_request(
+                frame.data, frame.size, same_id[0].frame.data
+            )
+            if is_token:
+                return self._remove(oldest)
         if same_id:
             return self._remove(same_id[0])
         return self._remove(self._tokens[0]) if self._tokens else None
 
     def pop_lost(self, answered: OpenRequest, lost_before: int) -> Iterator[OpenRequest]:
         """
-        Remove and yield the requests before an answered one that precede a gap.
+        Remove and yield the requests before an answered one that precede a gap, and tokens.
 
         Responses have the order of their requests, so theirs were in the gap.
         Source: https://kafka.apache.org/protocol#protocol_network
         """
         while self._by_age:
             oldest = next(iter(self._by_age.values()))
-            is_older = oldest.number < answered.number and not oldest.frame.token
-            if not is_older or oldest.frame.packet >= lost_before:
+            is_lost = oldest.frame.token or oldest.frame.packet < lost_before
+            if oldest.number > answered.number or not is_lost:
                 return
             yield self._remove(oldest)
 

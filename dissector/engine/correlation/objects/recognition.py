@@ -7,6 +7,7 @@ from typing import Protocol
 from dissector.engine.correlation.both_paths import frame_checks
 from dissector.engine.correlation.objects import resync
 from dissector.engine.correlation.objects.framer import Framer
+from dissector.engine.correlation.objects.login_phase import is_kerberos
 
 MAX_FIRST_REQUEST_OFFSET = 1 << 16
 """Offset limit for the first request of a connection captured from its beginning."""
@@ -57,6 +58,11 @@ def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None)
         if at_start and frame_checks.is_tls(stream.buffer):
             correlator.set_not_kafka("tls")
             return
+    first = correlator.streams[0]
+    if correlator.start_captured and first.base == 0 and is_kerberos(first.buffer):
+        correlator.set_kafka(0)
+        first.sync_at(0, correlator.validate_request)
+        return
     # The side that opened the connection sends first and is the client.
     for stream in correlator.streams[: 1 if correlator.start_captured else 2]:
         if resync.sync_at_request(stream, correlator.validate_request, stream_break):

@@ -13,6 +13,7 @@ from dissector.engine.correlation.objects.connection_correlator import (
     ConnectionCorrelator,
 )
 from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
+from dissector.engine.correlation.objects.login_phase import is_kerberos
 from dissector.engine.correlation.objects.recognition import DOUBTFUL
 from dissector.engine.tables.exchange_table import STATUS
 from tests.default_frames import request, response, sized
@@ -153,6 +154,41 @@ def test_two_pipelined_sasl_tokens() -> None:
         ("answered", 0),
     ]
     assert [row.response.data for row in play.rows[1:3]] == [b"\0\0\0\0reply", b"two"]
+
+
+def kerberos(size: int) -> bytes:
+    """Return a first token of Kerberos as a frame; its bodies are zeros."""
+    mechanism = b"\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"
+    body = mechanism + b"\1\0" + bytes(size)
+    return sized(b"\x60\x82" + len(body).to_bytes(2, "big") + body)
+
+
+@pytest.mark.parametrize("given_port", [False, True])
+@pytest.mark.parametrize("has_handshake", [False, True])
+def test_the_last_kerberos_token_has_no_response(has_handshake: bool, given_port: bool) -> None:
+    """With SaslHandshake v0, and without any, as clients of Kafka 0.9."""
+    play = ScriptedConnection()
+    if given_port:
+        play.correlator.assume_kafka(0)
+    if has_handshake:
+        play.client(request(HANDSHAKE, 0, 1, mechanism="GSSAPI")).broker(response(HANDSHAKE, 0, 1))
+    play.client(kerberos(500)).broker(kerberos(100)).client(sized(b""))
+    play.broker(sized(b"\5\4\4\xff\0\x0c" + bytes(26))).client(sized(b"\5\4\5\xff" + bytes(35)))
+    play.client(heartbeat(2)).broker(beat(2)).client(heartbeat(3)).broker(beat(3))
+    tokens = [("answered", None), ("answered", None), ("no_response", None)]
+    expected = [*tokens, ("answered", 2), ("answered", 3)]
+    assert play.end() == [("answered", 1)] * has_handshake + expected
+    assert play.correlator.streams[0].skipped == play.correlator.streams[1].skipped == 0
+
+
+@pytest.mark.parametrize("cut", [4, 5, 6, 8, 19])
+def test_other_first_frames_are_no_kerberos_token(cut: int) -> None:
+    token = kerberos(40)
+    assert is_kerberos(token)
+    damaged = bytearray(token)
+    damaged[cut - 1] ^= 1
+    assert not is_kerberos(damaged)
+    assert not is_kerberos(token[: cut - 1])
 
 
 def test_handshake_v1_is_followed_by_kafka_only() -> None:
