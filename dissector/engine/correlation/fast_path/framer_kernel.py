@@ -32,6 +32,7 @@ from dissector.engine.correlation.fast_path.linked_lists import (
     TOO_FAR,
     append_fragment,
     find_request,
+    is_unfinished_request,
     join_fragments,
     new_entry,
     read_head,
@@ -160,7 +161,10 @@ def frame_bytes(
             correlation_id = signed32(head, head_start + 4)
             previous = find_request(state.entries, connection.oldest_request, correlation_id)
             is_ready = previous == NOT_FOUND and is_early(connection, correlation_id, time_ns)
-            if previous == TOO_FAR:
+            is_missing = previous == NOT_FOUND and not is_ready
+            if previous == TOO_FAR or (
+                is_missing and is_unfinished_request(state, connection, correlation_id)
+            ):
                 if offset > 0 or skipped > 0:
                     rewind_to(stream, stream_offset + offset)
                     state.counts.framed_bytes = skipped + offset

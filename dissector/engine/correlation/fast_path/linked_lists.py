@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dissector.engine.correlation.both_paths.correlator_rows import (
     CARRY_OVER_BASE,
+    ConnectionRow,
     Copy,
     CorrelatorState,
     Entry,
@@ -152,3 +153,31 @@ def append_fragment(
         state.entries[stream.last_fragment].next = number
     stream.last_fragment = number
     stream.fragment_count += 1
+
+
+@device_function
+def is_unfinished_request(
+    state: CorrelatorState, connection: ConnectionRow, correlation_id: int
+) -> bool:
+    """Return whether the unfinished or damaged request of a connection has a correlation id."""
+    stream = connection.sides[connection.client]
+    if stream.damaged >= 0:
+        return state.entries[stream.damaged].correlation_id == correlation_id
+    if not stream.in_sync or stream.skips_damaged or stream.buffered_bytes < 12:
+        return False
+    found = 0
+    for at in range(8, 12):
+        found = found << 8 | fragment_byte(state, stream.first_fragment, at)
+    return (found ^ 0x80000000) - 0x80000000 == correlation_id
+
+
+@device_function
+def fragment_byte(state: CorrelatorState, fragment: int, at: int) -> int:
+    """Return one of the first bytes of a fragmented frame."""
+    while state.entries[fragment].length <= at:
+        at -= state.entries[fragment].length
+        fragment = state.entries[fragment].next
+    address = state.entries[fragment].start + at
+    if address < CARRY_OVER_BASE:
+        return state.data[address]
+    return state.carry_over[address - CARRY_OVER_BASE]

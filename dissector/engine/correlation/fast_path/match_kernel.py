@@ -111,6 +111,10 @@ def emit_response(state: CorrelatorState, number: int, response: int, previous: 
             emit_lost(state, number, request)
             if connection.oldest_request == request:
                 previous = LIST_HEAD
+        asked = state.entries[request]
+        if asked.packet > entry.packet and asked.length < asked.size:
+            asked.packet = entry.packet  # its end was lost; the response proves its arrival
+            asked.time_ns = entry.time_ns
         row = emit(state, number, ANSWERED, request)
         dequeue(state, connection, request, previous)
     write_frame(state.exchanges.response, row, entry, state.counts.window_bytes)

@@ -15,7 +15,12 @@ from dissector.engine.correlation.both_paths.correlator_rows import (
     SideRow,
 )
 from dissector.engine.correlation.both_paths.frame_checks_kernel import FAST_PATH, SLOW_PATH
-from dissector.engine.correlation.fast_path.linked_lists import TOO_FAR, find_request
+from dissector.engine.correlation.fast_path.linked_lists import (
+    NOT_FOUND,
+    TOO_FAR,
+    find_request,
+    is_unfinished_request,
+)
 from dissector.engine.correlation.fast_path.match_kernel import emit_response, enqueue
 from dissector.kernel import device_function
 
@@ -118,6 +123,8 @@ def match_ready_response(state: CorrelatorState, number: int, side: int, entry: 
     correlation_id = state.entries[entry].correlation_id
     previous = find_request(state.entries, connection.oldest_request, correlation_id)
     if previous == TOO_FAR:
+        return False
+    if previous == NOT_FOUND and is_unfinished_request(state, connection, correlation_id):
         return False
     take_ready(state, connection, connection.sides[side])
     emit_response(state, number, entry, previous)

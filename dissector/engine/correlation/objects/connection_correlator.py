@@ -15,7 +15,10 @@ clients count upwards.
 Rule 4: the first response of a connection has the id of a request. Other bytes that servers send
 before Kafka, as SOCKS proxies do, would be read as the size of a frame, and hide all responses.
 
-Rule 5: no id is invented. A stream is synchronised only at frames that pass the checks of `resync`;
+Rule 5: a response proves that its request arrived, even if the end of that was not captured. It is
+dated by its last captured packet, never by the next request, which reveals the gap.
+
+Rule 6: no id is invented. A stream is synchronised only at frames that pass the checks of `resync`;
 all other bytes are counted as skipped.
 
 Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-152 (SASL tokens).
@@ -23,6 +26,7 @@ Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -37,7 +41,7 @@ from dissector.engine.correlation.both_paths.correlation_limits import (
 from dissector.engine.correlation.both_paths.frame_checks_kernel import is_response_due
 from dissector.engine.correlation.objects import resync
 from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
-from dissector.engine.correlation.objects.framer import Frame, Framer
+from dissector.engine.correlation.objects.framer import Frame, Framer, PacketEnd
 from dissector.engine.correlation.objects.login_phase import LoginPhase, is_kerberos
 from dissector.engine.correlation.objects.open_requests import OpenRequest, OpenRequests
 from dissector.engine.correlation.objects.recognition import (
@@ -52,6 +56,7 @@ MAX_TOKEN_BYTES = 1 << 20
 MAX_EARLY_IDS = 100
 """How far above all requests the id of a first response may be, if it was captured before them."""
 
+_TWO_NUMBERS = struct.Struct(">ii")
 _HEAD_BYTES = 8
 """Size and correlation id of a response."""
 
@@ -296,6 +301,8 @@ class ConnectionCorrelator:
             self._match_frames()
             # If sync was lost after some frames, more frames may follow immediately.
             progressed = in_sync and not requests.in_sync and requests.base > base
+            if not responses.in_sync:
+                self._search_proof(responses)
             if not responses.in_sync and len(self._requests):
                 barrier = self.barriers[self.client]
                 progressed |= resync.sync_at_response(
@@ -435,7 +442,31 @@ class ConnectionCorrelator:
         for dropped in self._requests.add(frame):
             self._emit_request(UNANSWERED, dropped)
 
+    def _prove_unfinished(self, correlation_id: int, proof: PacketEnd) -> None:
+        """Take the unfinished request for arrived, if it has the id of a response."""
+        requests = self.streams[self.client or 0]
+        if requests.unfinished_id != correlation_id or correlation_id in self._requests:
+            return
+        frame = requests.finish()
+        if frame is not None:
+            if frame.packet > proof.packet:
+                frame = frame._replace(packet=proof.packet, time_ns=proof.time_ns)
+            self._handle_request(self.login.marked(frame._replace(broken_off=False)))
+
+    def _search_proof(self, stream: Framer) -> None:
+        """Look for a response to the unfinished request where the search for frames is."""
+        at, barrier = stream.scanned - stream.base, self.barriers[self.client or 0]
+        if len(stream.buffer) - at < _HEAD_BYTES or not stream.starts_packet(at):
+            return
+        first = stream.packet_end_at(at + _HEAD_BYTES)
+        size, correlation_id = _TWO_NUMBERS.unpack_from(stream.buffer, at)
+        if size >= 4 and stream.ends_packet(at + 4 + size) and first.packet < barrier:
+            self._prove_unfinished(correlation_id, first)
+
     def _handle_response(self, frame: Frame) -> None:
+        if len(frame.data) >= 4:
+            correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
+            self._prove_unfinished(correlation_id, PacketEnd(0, frame.packet, frame.time_ns))
         request = self._requests.pop_match(frame)
         if request is None:
             row = ExchangeRow(self.connection, ORPHAN, 1 - frame.side, None, frame)
@@ -450,6 +481,8 @@ class ConnectionCorrelator:
         self, status: int, request: OpenRequest, response: Frame | None = None
     ) -> None:
         frame = request.frame
+        if response is not None and frame.packet > response.packet and len(frame.data) < frame.size:
+            frame = frame._replace(packet=response.packet, time_ns=response.time_ns)
         self.login.answer(frame, response)
         is_token = self.login.may_be_token(frame)
         self._emit(ExchangeRow(self.connection, status, frame.side, frame, response, is_token))

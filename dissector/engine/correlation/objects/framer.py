@@ -236,6 +236,16 @@ class Framer:
         assert self.damaged is not None
         return self._as_frame(self.damaged, self._packet_ends[-1])
 
+    @property
+    def unfinished_id(self) -> int | None:
+        """The correlation id of the unfinished or damaged request; None without one."""
+        data = b""
+        if self.damaged is not None:
+            data = b"" if self.damaged.is_emitted else self.damaged.data[4:8]
+        elif self.in_sync:
+            data = self.buffer[8:12]
+        return int.from_bytes(data, "big", signed=True) if len(data) == 4 else None
+
     def finish(self) -> Frame | None:
         """Return the unfinished frame as a damaged one: the stream has ended."""
         broken_off = self.damaged is None
@@ -278,6 +288,10 @@ class Framer:
             yield 0
         for number in range(self._first_end, len(self._packet_ends) - 1):
             yield self._packet_ends[number].end - self.base
+
+    def packet_end_at(self, at: int) -> PacketEnd:
+        """Return the packet with the byte before an offset of the buffer."""
+        return self._packet_end_at(self.base + at)
 
     def packet_at(self, at: int) -> int:
         """Return the number of the packet with the byte before an offset of the buffer."""

@@ -263,6 +263,56 @@ def test_a_first_response_may_come_before_its_request() -> None:
     ]
 
 
+@pytest.mark.parametrize("cut", [14, 60])
+@pytest.mark.parametrize("has_gap_inside", [False, True])
+@pytest.mark.parametrize("is_lost_before", [False, True])
+def test_a_response_proves_that_its_request_arrived(
+    cut: int, has_gap_inside: bool, is_lost_before: bool
+) -> None:
+    """The end of a request is lost; the gap shows when the next request comes, much later."""
+    long = request(HEARTBEAT, 4, 1, member_id="m" * 1000)
+    lost, inside = len(long) - cut, 500 * has_gap_inside
+    chunks = [
+        Chunk(0, 0, data=heartbeat_request(0), packet=0),
+        Chunk(0, 1, data=heartbeat_response(0), packet=1),
+        Chunk(0, 0, data=long[:cut], packet=2),
+    ]
+    if inside:
+        chunks += [
+            Chunk(0, 0, GAP, missing=inside, packet=3),
+            Chunk(0, 0, data=long[cut + inside : -9], packet=3),
+        ]
+        lost = 9
+    if is_lost_before:
+        chunks.append(Chunk(0, 1, GAP, missing=9, packet=5))
+    chunks += [
+        Chunk(0, 1, data=heartbeat_response(1), packet=5),
+        Chunk(0, 0, GAP, missing=lost, packet=200),
+        Chunk(0, 0, data=heartbeat_request(2), packet=200),
+        Chunk(0, 1, data=heartbeat_response(2), packet=201),
+    ]
+    check(chunks, [True], [3, 4, 5, 6, 7])
+    rows = correlate(chunks, [True])[0]
+    assert [(row[7], row[1]) for row in rows] == [(n, ANSWERED) for n in range(3)]
+    assert [row[11] for row in rows] == [0, 3 if inside else 2, 200]
+
+
+def test_no_request_is_later_than_its_response() -> None:
+    """The gap shows so early that the response still waits for its request."""
+    long = request(HEARTBEAT, 4, 1, member_id="m" * 1000)
+    chunks = [
+        Chunk(0, 0, data=heartbeat_request(0), packet=0),
+        Chunk(0, 1, data=heartbeat_response(0), packet=1),
+        Chunk(0, 0, data=long[:100], packet=2),
+        Chunk(0, 1, data=heartbeat_response(1), packet=3),
+        Chunk(0, 0, GAP, missing=len(long) - 100, packet=4),
+        Chunk(0, 0, data=heartbeat_request(2), packet=4),
+    ]
+    check(chunks, [True], [1, 2, 3, 4, 5])
+    rows = correlate(chunks, [True])[0]
+    assert [(row[7], row[1], row[11], row[17]) for row in rows][1] == (1, ANSWERED, 3, 3)
+
+
 def test_responses_between_gaps_are_paired_with_requests_behind_a_hole() -> None:
     """Two packets of the broker are lost while earlier requests wait behind a hole."""
     hole = (3, NEVER)
