@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +27,54 @@ COMMANDS = {
 }
 
 
-def tables_of(files: Sequence[str | Path], folder: Path, *more: str) -> dict[str, list[Row]]:
-    """Return the rows of all tables but `problems`; `folder` is for temporary files."""
+def tables_of(
+    files: Sequence[str | Path], folder: Path, *more: str, late: Sequence[Path] = ()
+) -> dict[str, list[Row]]:
+    """
+    Return the rows of all tables but `problems`.
+
+    Args:
+        files: The captures, in the order in which `late` ones are to be read.
+        folder: A folder for temporary files.
+        more: Further arguments of the commands.
+        late: Files that keep their place among the others, whatever their times.
+    """
     names = [*(str(file) for file in files), *more]
     out = {}
+
+    def run(*words: str) -> None:
+        with ExitStack() as pipes:
+            for path in late:
+                pipes.enter_context(_as_pipe(path))
+            assert main([*words, "-o", str(target)]) == 0
+
     for table, words in COMMANDS.items():
         target = folder / f"{table}.parquet"
-        assert main([*words, *names, "-T", "parquet", "-o", str(target)]) == 0
+        run(*words, *names, "-T", "parquet")
         out[table] = pl.read_parquet(target).to_dicts()
         target.unlink()
     target = folder / "messages.ndjson"
-    assert main(["dissect", *names, "-T", "ndjson", "-o", str(target)]) == 0
+    run("dissect", *names, "-T", "ndjson")
     columns = SCHEMAS["messages"].names
     with target.open() as lines:
         out["messages"] = [{name: row[name] for name in columns} for row in map(json.loads, lines)]
     return out
+
+
+@contextmanager
+def _as_pipe(path: Path) -> Iterator[None]:
+    """Replace a file by a pipe with its bytes, for a `with` that reads it once."""
+    data = path.read_bytes()
+    path.unlink()
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(data,), daemon=True)
+    writer.start()
+    try:
+        yield
+        writer.join()
+    finally:
+        path.unlink()
+        path.write_bytes(data)
 
 
 def without_packets(row: Row) -> Row:
