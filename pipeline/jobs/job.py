@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import accumulate
 from math import isqrt
 from typing import TypeAlias
 
@@ -39,12 +39,14 @@ from pipeline.split.byte_ranges import (
     Range,
     RangeScan,
     misplaced,
+    numbered_ranges,
     placed_ranges,
     ranges_of,
 )
 from pipeline.split.collection import find_captures
 from pipeline.split.connection_index import index_reassembled
 from pipeline.split.split_fragments import add_reassembled
+from pipeline.split.time_slices import slices_among, with_slices
 from pipeline.storage.atomic_files import has_files, join_path, remove_folder
 from pipeline.storage.filesystems import absolute, expand_paths
 from pipeline.storage.shared_folder import leave_mark
@@ -172,21 +174,21 @@ def clear_tables(out: str) -> None:
         remove_folder(join_path(out, table))
 
 
-def unread_files(ranges: Iterable[Range], reasons: Mapping[int, str]) -> dict[str, str]:
+def unread_files(
+    ranges: Iterable[Range], reasons: Mapping[int, Mapping[str, str]]
+) -> dict[str, str]:
     """
     Return the files without a readable packet, with the reasons.
 
     Args:
         ranges: All ranges of the collection, with their proven starts.
-        reasons: The reasons by the numbers of ranges.
+        reasons: Files of which no packet of a range could be read, by the numbers of ranges.
     """
-    found = {}
-    read = (each for each in ranges if not each.is_empty)
-    for path, of_file in groupby(read, lambda each: each.path):
-        said = [reasons.get(each.number, "") for each in of_file]
-        if all(said):
-            found[path] = said[0]
-    return found
+    said: dict[str, list[str]] = {}
+    for each in ranges:
+        for path in () if each.is_empty else each.paths:
+            said.setdefault(path, []).append(reasons.get(each.number, {}).get(path, ""))
+    return {path: of_ranges[0] for path, of_ranges in said.items() if all(of_ranges)}
 
 
 class _Run:
@@ -290,7 +292,15 @@ class _Run:
             found = self._replace_results(
                 found, misplaced_ranges, self._index(ranges, misplaced_ranges)
             )
-        placed = add_reassembled(placed_ranges(self._job.ranges, scans), scans)
+        placed = with_slices(placed_ranges(self._job.ranges, scans), scans)
+        slices = slices_among(placed)
+        if slices:
+            more_found = self._index(placed, slices)
+            scans.update(
+                (each.number, each) for each in more_found.mapPartitions(scans_in).collect()
+            )
+            found = self._replace_results(found, slices, more_found)
+        placed = add_reassembled(numbered_ranges(placed, scans), scans)
         self._job = replace(self._job, ranges=placed)
         empty = [each for each in placed if each.is_empty]
         more = [

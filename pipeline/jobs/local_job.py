@@ -18,7 +18,14 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s
 from dissector.engine.reading.packet_files import FileNames
-from pipeline.split.byte_ranges import RANGE_BYTES, Range, misplaced, placed_ranges, ranges_of
+from pipeline.split.byte_ranges import (
+    RANGE_BYTES,
+    Range,
+    misplaced,
+    numbered_ranges,
+    placed_ranges,
+    ranges_of,
+)
 from pipeline.split.collection import Collection
 from pipeline.split.connection_index import (
     RangeIndex,
@@ -27,6 +34,7 @@ from pipeline.split.connection_index import (
     index_reassembled,
 )
 from pipeline.split.split_fragments import add_reassembled
+from pipeline.split.time_slices import slices_among, with_slices
 from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
 from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
@@ -105,7 +113,10 @@ def plan_ranges(ranges: Sequence[Range], run: Any = map) -> Plan:
         found.update((each.scan.number, each) for each in run(index_range, to_scan))
         scans = {number: each.scan for number, each in found.items()}
         to_scan = misplaced(ranges, scans)
-    placed = add_reassembled(placed_ranges(ranges, scans), scans)
+    placed = with_slices(placed_ranges(ranges, scans), scans)
+    found.update((each.scan.number, each) for each in run(index_range, slices_among(placed)))
+    scans = {number: each.scan for number, each in found.items()}
+    placed = add_reassembled(numbered_ranges(placed, scans), scans)
     rows = [found[each.number].rows for each in placed if not each.is_empty]
     return Plan(placed, crossing_keys([*rows, *index_reassembled(placed)]))
 

@@ -71,14 +71,14 @@ class TaskOutput:
         tables: The tables that have rows.
         first_packets: The first packets of its connections.
         numbers: The numbers of its connections, once assigned.
-        unread: Why no packet of its range could be read; empty if any was.
+        unread: Files of which no packet of its range could be read, with the reasons.
     """
 
     source: int
     tables: Sequence[str]
     first_packets: Int64s
     numbers: Int64s | None = None
-    unread: str = ""
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 TaskResult: TypeAlias = TaskOutput | pa.RecordBatch
@@ -176,7 +176,7 @@ class Job:
     def _write_output(self, source: int, batches: Iterable[Batch]) -> Iterator[Any]:
         """Write a task's batches to its output; yield reports."""
         first_packets: list[Any] = [np.zeros(0, np.int64)]
-        tables, unread = set(), ""
+        tables, unread = set(), dict[str, str]()
         with TaskOutputWriter(self.work, source) as output:
             for table, batch in batches:
                 if table == SHARDS:
@@ -184,7 +184,8 @@ class Job:
                 elif table == FACTS:
                     yield batch
                 elif table == UNREAD:
-                    unread = batch.column("reason")[0].as_py()
+                    both = (batch.column(name).to_pylist() for name in ("path", "reason"))
+                    unread = dict(zip(*both, strict=True))
                 elif table == FIRST_PACKETS:
                     first_packets.append(batch.column("connection").to_numpy())
                 else:

@@ -50,6 +50,9 @@ class Range:
         clock_ns: The latest time of a segment before it, once that is known.
         folder: The driver's working folder, if the path is relative: workers have others.
         decode_as: Tunnels on other ports; as in `Options`.
+        is_divisible: Whether reading can begin at any record of the file.
+        time_slice: What is read in its place: files that overlap in time; None for a part of one
+            file.
     """
 
     number: int
@@ -64,6 +67,15 @@ class Range:
     clock_ns: int = 0
     folder: str = ""
     decode_as: tuple[str, ...] = ()
+    is_divisible: bool = False
+    time_slice: TimeSlice | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Its files, as given, in the order in which `TimeSlice` reads them."""
+        if self.time_slice is None:
+            return (self.path,)
+        return tuple(dict.fromkeys(each.byte_range.path for each in self.time_slice.members))
 
     @property
     def location(self) -> str:
@@ -79,6 +91,40 @@ class Range:
     def is_read(self) -> bool:
         """Whether records are looked for in it."""
         return not self.is_empty and self.packets != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """
+    A part of a file in a slice.
+
+    Attributes:
+        byte_range: Its bytes, with some before the slice.
+        clock_ns: The latest time of a packet of the file before them.
+        first_ns: A time up to that of its first packet in the slice.
+    """
+
+    byte_range: Range
+    clock_ns: int
+    first_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSlice:
+    """
+    The packets of some time, of files that overlap; see `time_slices`.
+
+    The time of a packet is here the latest of its file up to it.
+
+    Attributes:
+        members: The parts of files, in the order of the files.
+        begin_ns: Its first time.
+        end_ns: The first time after it; None: it has all that follow.
+    """
+
+    members: tuple[Member, ...]
+    begin_ns: int
+    end_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +145,9 @@ class RangeScan:
             no reason.
         latest_ns: The latest time of a segment.
         reached_end: Whether the range was read up to the end of the file.
+        marks: Places in the range by time, serialised; see `time_marks`.
+        damaged_ns: The latest time of a packet some way before its first damage; None if undamaged.
+        members: The scans of the members of a slice.
     """
 
     number: int
@@ -110,6 +159,9 @@ class RangeScan:
     problem: str = ""
     latest_ns: int = 0
     reached_end: bool = False
+    marks: bytes = b""
+    damaged_ns: int | None = None
+    members: tuple[RangeScan, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -127,7 +179,14 @@ def ranges_of(
         for start, end in _bounds(file, max(range_bytes, HEADER_BYTES)):
             proven = start <= HEADER_BYTES
             each = Range(
-                len(ranges), file.path, start, end, proven, folder=folder, decode_as=decode_as
+                len(ranges),
+                file.path,
+                start,
+                end,
+                proven,
+                folder=folder,
+                decode_as=decode_as,
+                is_divisible=file.divisible,
             )
             if file.problem:
                 each = unreadable(each, Problem(file.problem, position=file.position))
@@ -142,6 +201,13 @@ def unreadable(byte_range: Range, problem: Problem) -> Range:
 
 def limited_to_scan(byte_range: Range, scan: RangeScan) -> Range:
     """Return a range limited to the bytes read when its packets were counted."""
+    if byte_range.time_slice is not None:
+        both = zip(byte_range.time_slice.members, scan.members, strict=True)
+        members = tuple(
+            replace(member, byte_range=limited_to_scan(member.byte_range, each))
+            for member, each in both
+        )
+        return replace(byte_range, time_slice=replace(byte_range.time_slice, members=members))
     if not scan.problem:
         return byte_range
     position = None if scan.end == UNKNOWN else scan.end
@@ -183,9 +249,14 @@ def misplaced(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[R
 
 def placed_ranges(ranges: Sequence[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
     """Return all ranges with their starts and the numbers of their first packets."""
+    return numbered_ranges(_chain(ranges, scans), scans)
+
+
+def numbered_ranges(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
+    """Return ranges with proven starts with the numbers of their first packets."""
     out: list[Range] = []
     packets = 0
-    for each in _chain(ranges, scans):
+    for each in ranges:
         placed = replace(each, first_packet=packets)
         if each.is_read:
             placed = limited_to_scan(placed, scans[each.number])

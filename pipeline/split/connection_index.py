@@ -13,8 +13,9 @@ from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.capture.packets.layers import Layers
 from pipeline.split.byte_ranges import Range, RangeScan
 from pipeline.split.connection_keys import ConnectionCounts
-from pipeline.split.range_reader import RangeReader
+from pipeline.split.slice_reader import reader_of
 from pipeline.split.split_fragments import FragmentCollector, reassembled_segments
+from pipeline.split.time_marks import TimeMarks
 
 SCHEMA = pa.schema(
     {"range": pa.int32(), "key": pa.int64(), "segments": pa.int64(), "bytes": pa.int64()}
@@ -39,13 +40,21 @@ class RangeIndex:
 def index_range(byte_range: Range, window_bytes: int = WINDOW_BYTES) -> RangeIndex:
     """Read the packet headers of a range."""
     layers = Layers(decode_as=byte_range.decode_as)
-    reader, counts = RangeReader(byte_range, window_bytes), ConnectionCounts()
-    fragments = FragmentCollector()
+    reader, counts = reader_of(byte_range, window_bytes), ConnectionCounts()
+    fragments, marks = FragmentCollector(), TimeMarks()
     for packets in reader.windows():
+        if byte_range.time_slice is None:
+            marks.add(packets, reader.scan.start)
         counts.add(layers.segments(packets))
         fragments.update(packets, layers.incomplete_packets)
         del packets
-    scan = replace(reader.scan, split_fragments=fragments.serialised(), latest_ns=layers.clock_ns)
+    scan = replace(
+        reader.scan,
+        split_fragments=fragments.serialised(),
+        latest_ns=layers.clock_ns,
+        marks=marks.serialised(),
+        damaged_ns=marks.damaged_ns,
+    )
     return RangeIndex(scan, _rows(byte_range, counts))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from socket import gethostname
 from typing import BinaryIO
@@ -48,7 +48,12 @@ class RangeReader:
         )
         self.unread = ""
 
-    def windows(self) -> Iterator[Packets]:
+    @property
+    def unread_files(self) -> dict[str, str]:
+        """The file with `unread`, if none of its packets could be read."""
+        return {self._range.path: self.unread} if self.unread else {}
+
+    def windows(self) -> Generator[Packets, None, None]:
         """
         Yield the packets of the range; unreadable bytes are reported as a problem.
 
@@ -107,7 +112,8 @@ class RangeReader:
             for window in windows:
                 problems = [] if readable.failure else window.problems
                 first = window.first + self._range.first_packet
-                yield replace(window, first=first, problems=problems)
+                base = window.base + max(self.scan.start - HEADER_BYTES, 0)
+                yield replace(window, first=first, base=base, problems=problems)
                 del window
         except CaptureError:
             if readable.failure is None:
@@ -191,6 +197,8 @@ def _first_packets(window: Packets, count: int, problems: list[tuple[str, Proble
         link=window.link[:count],
         file=window.file[:count],
         problems=problems,
+        base=window.base,
+        break_position=window.break_position,
     )
 
 

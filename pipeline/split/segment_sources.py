@@ -12,11 +12,14 @@ from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.capture.packets.layers import Layers
 from dissector.engine.reading.packet_files import FileNames
 from dissector.engine.reading.segment_source import FileProblems
+from dissector.engine.tables.column_types import Coded
+from dissector.engine.tables.exchange_table import Ints
 from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_keys import KeySet
-from pipeline.split.range_reader import RangeReader
 from pipeline.split.segment_rows import concatenate, select_rows
-from pipeline.split.shards import ShardPacker, in_windows, unpack_shards
+from pipeline.split.shards import ShardPacker, files_in, in_windows, unpack_shards
+from pipeline.split.slice_files import SliceFiles
+from pipeline.split.slice_reader import reader_of
 from pipeline.split.split_fragments import reassembled_segments
 
 
@@ -29,16 +32,31 @@ class RangeSource(FileNames):
     """
 
     def __init__(
-        self, byte_range: Range, crossing: Int64s, parts: int, window_bytes: int = WINDOW_BYTES
+        self,
+        byte_range: Range,
+        crossing: Int64s,
+        parts: int,
+        window_bytes: int = WINDOW_BYTES,
+        *,
+        files: FileNames | None = None,
     ) -> None:
-        """Start; `crossing` are the keys that are in other ranges too, in order."""
-        super().__init__()
-        self._reader = RangeReader(byte_range, window_bytes)
+        """
+        Start.
+
+        Args:
+            byte_range: The range.
+            crossing: Keys of the connections that are in other ranges too, in order.
+            parts: Number of parts for these connections.
+            window_bytes: About how much of the range is in memory at a time.
+            files: Receives the file of each packet too.
+        """
+        super().__init__(files)
+        self._reader = reader_of(byte_range, window_bytes)
+        self._paths = byte_range.paths
         self._layers = Layers(byte_range.clock_ns, byte_range.decode_as)
         self._crossing = KeySet(crossing)
         self._parts = parts
         self._reassembled = reassembled_segments(byte_range, self._layers.network_number)
-        self.add(byte_range.first_packet, byte_range.path)
         self.packets = 0
         self.bytes = 0
         self.file_bytes = 0
@@ -47,7 +65,8 @@ class RangeSource(FileNames):
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
         self.unread_links = self._layers.unread_links
-        self.packer = ShardPacker(byte_range.number, self.networks)
+        of_slice = None if byte_range.time_slice is None else FileNames(self)
+        self.packer = ShardPacker(byte_range.number, self.networks, files=of_slice)
 
     @property
     def evicted(self) -> int:
@@ -55,15 +74,16 @@ class RangeSource(FileNames):
         return self._layers.evicted
 
     @property
-    def unread(self) -> str:
-        """As in `RangeReader`, after the range was read."""
-        return self._reader.unread
+    def unread(self) -> dict[str, str]:
+        """Files of which no packet could be read, with the reasons, after the range was read."""
+        return self._reader.unread_files
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the range."""
         for packets in self._reader.windows():
             self.packets += len(packets)
             self.bytes += int(packets.captured.sum())
+            self.add_window(packets, self._paths)
             clock_ns = self._layers.clock_ns
             segments = self._with_reassembled(self._layers.segments(packets), packets, clock_ns)
             yield self._keep_local(segments), packets.problems
@@ -124,10 +144,8 @@ class CollectionSource(FileNames):
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the ranges in order."""
         for each in self._ranges:
-            source = RangeSource(each, np.zeros(0, np.int64), 1, self._window_bytes)
+            source = RangeSource(each, np.zeros(0, np.int64), 1, self._window_bytes, files=self)
             for segments, problems in source.windows():
-                if source.packets:
-                    self.add(each.first_packet, each.path)
                 self.packets = each.first_packet + source.packets
                 numbers = [
                     self._numbers.setdefault(each, len(self._numbers)) for each in source.networks
@@ -150,9 +168,9 @@ class ShardSource(FileNames):
     evicted = 0
 
     def __init__(self, names: FileNames) -> None:
-        """Start; `names` are the files of the whole collection."""
-        super().__init__()
-        self.starts, self.names = names.starts, names.names
+        """Start; `names` are the files of the whole collection, but those of slices."""
+        super().__init__(names)
+        self._of_slices = SliceFiles()
         self.packets = 0
         self.bytes = 0
         self.file_bytes = 0
@@ -177,13 +195,27 @@ class ShardSource(FileNames):
         self, shards: Iterable[pa.RecordBatch], window_bytes: int = WINDOW_BYTES
     ) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield the segments of shards, which must be in order."""
-        batches = (each for batch in shards for each in unpack_shards(batch, self._numbers))
-        for segments in in_windows(batches, window_bytes):
+        for segments in in_windows(self._unpacked(shards), window_bytes):
             self.networks += list(self._numbers)[len(self.networks) :]
             self.packets += len(segments)
             self.bytes += len(segments.data)
             yield segments, []
             del segments
+
+    def _unpacked(self, shards: Iterable[pa.RecordBatch]) -> Iterator[Segments]:
+        for shard in shards:
+            for row, segments in enumerate(unpack_shards(shard, self._numbers)):
+                self._of_slices.add(segments.packet, *files_in(shard, row))
+                yield segments
+
+    def file_of(self, packet: int) -> str:
+        """Return the name of the file that holds a packet."""
+        files = self.files_of(np.array([packet], np.int64))
+        return files.values[int(files.codes[0])]
+
+    def files_of(self, packets: Ints) -> Coded:
+        """Return the names of the files that hold packets."""
+        return self._of_slices.put_into(super().files_of(packets), packets)
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield nothing: shards are passed to `segments_of`."""

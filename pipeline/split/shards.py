@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dissector.capture.columns import Bytes, Int64s, Segments
+from dissector.engine.reading.packet_files import FileNames
 from dissector.kernel.named_rows import RowArray, dtype_of
 from pipeline.split.connection_keys import Traffic
 from pipeline.split.segment_packing import EndpointPair, EndpointTable, PackedSegment
@@ -32,11 +34,14 @@ SCHEMA = pa.schema(
         "ends": pa.binary(),
         "rows": pa.binary(),
         "payload": pa.binary(),
+        "files": pa.list_(pa.string()),
+        "of_file": pa.binary(),
     }
 )
 """
 A shard. `part` is its destination; the shards of one part are read in the order of `range` and
-`number`. `ends` and `rows` are tables, of `EndpointPair` and `PackedSegment`.
+`number`. `ends` and `rows` are tables, of `EndpointPair` and `PackedSegment`. Shards of slices
+have, for each row, the index of its file in `files`, as uint16.
 """
 
 _LOW_32_BITS = (1 << 32) - 1
@@ -45,10 +50,26 @@ _LOW_32_BITS = (1 << 32) - 1
 class ShardPacker:
     """Packs the segments of one range into shards."""
 
-    def __init__(self, number: int, networks: list[str], shard_bytes: int = SHARD_BYTES) -> None:
-        """Start a range with this number; `networks` are the names of its networks so far."""
+    def __init__(
+        self,
+        number: int,
+        networks: list[str],
+        shard_bytes: int = SHARD_BYTES,
+        *,
+        files: FileNames | None = None,
+    ) -> None:
+        """
+        Start.
+
+        Args:
+            number: Number of the range.
+            networks: The names of its networks so far.
+            shard_bytes: Approximate payload of a shard.
+            files: Of a slice, the file of each packet so far.
+        """
         self._range = number
         self._networks = networks
+        self._files = files
         self._shard_bytes = shard_bytes
         self._endpoints = EndpointTable()
         self._waiting: dict[int, list[tuple[RowArray, Bytes]]] = {}
@@ -99,7 +120,8 @@ class ShardPacker:
         rows = np.concatenate([each for each, _ in waiting])
         payload = np.concatenate([each for _, each in waiting])
         destination = part, self._range, number
-        self._ready.append(_shard(destination, self._endpoints.rows, self._networks, rows, payload))
+        ends = self._endpoints.rows
+        self._ready.append(_shard(destination, ends, self._networks, rows, payload, self._files))
 
 
 def pack_shard(segments: Segments, networks: list[str]) -> pa.RecordBatch:
@@ -120,6 +142,7 @@ def _shard(
     networks: list[str],
     rows: RowArray,
     payload: Bytes,
+    files: FileNames | None = None,
 ) -> pa.RecordBatch:
     """Return a shard, with its own tables of endpoint pairs and networks."""
     used, codes = _distinct(rows["flags"] >> 8, len(endpoints))
@@ -130,7 +153,24 @@ def _shard(
     names = [networks[each] for each in found.tolist()]
     values = [*destination, names, endpoints.tobytes(), rows.tobytes()]
     arrays = [pa.array([each], kind) for each, kind in zip(values, SCHEMA.types, strict=False)]
-    return pa.RecordBatch.from_arrays([*arrays, _blob(payload)], schema=SCHEMA)
+    of_rows = _files_of(rows, files)
+    more = [pa.array([each], kind) for each, kind in zip(of_rows, SCHEMA.types[-2:], strict=True)]
+    return pa.RecordBatch.from_arrays([*arrays, _blob(payload), *more], schema=SCHEMA)
+
+
+def _files_of(rows: RowArray, files: FileNames | None) -> tuple[list[str], bytes]:
+    """Return the files of rows, and the index of each row among them."""
+    if files is None:
+        return [], b""
+    coded = files.files_of(rows["packet"])
+    used, codes = np.unique(coded.codes, return_inverse=True)
+    return [coded.values[each] for each in used.tolist()], codes.astype(np.uint16).tobytes()
+
+
+def files_in(shards: pa.RecordBatch, row: int) -> tuple[list[str], NDArray[np.uint16]]:
+    """Return the files of a shard of a slice, and the index of each of its segments in these."""
+    names: list[str] = shards.column("files")[row].as_py()
+    return names, np.frombuffer(shards.column("of_file")[row].as_buffer(), np.uint16)
 
 
 def _distinct(numbers: Int64s, count: int) -> tuple[Int64s, Int64s]:

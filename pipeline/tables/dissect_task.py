@@ -17,7 +17,7 @@ SHARDS = "shards"
 """The table of shards, in addition to `SCHEMAS`."""
 
 UNREAD = "unread"
-"""The table of one row, if none of the packets of a range could be read: the reason."""
+"""The table of files of which no packet of the range could be read, with the reasons."""
 
 
 def dissect_range(
@@ -42,7 +42,8 @@ def dissect_range(
     yield from tables.connections()
     yield first_packet_rows(tables.reading.streams.connections)
     if source.unread:
-        yield UNREAD, pa.RecordBatch.from_pydict({"reason": [source.unread]})
+        rows = {"path": list(source.unread), "reason": list(source.unread.values())}
+        yield UNREAD, pa.RecordBatch.from_pydict(rows)
     for shard in source.packer.finish():
         yield SHARDS, shard
 

@@ -41,7 +41,7 @@ class FileMerge:
         """Return how much of each file is to be in memory, of the bytes for all."""
         return max(most // max(len(self._open), 1), min(most, MIN_WINDOW_BYTES))
 
-    def windows(self) -> Iterator[Packets]:
+    def windows(self) -> Generator[Packets, None, None]:
         """Yield windows; their packets are numbered anew by the caller."""
         try:
             while self._waiting or self._open:
@@ -148,7 +148,7 @@ class _OpenFile:
         assert window is not None
         end = int(np.searchsorted(self._keys, end_ns, side="right"))
         keys = self._keys[first:end]
-        taken = window if end - first == len(window) else _part(window, first, end)
+        taken = window if end - first == len(window) else part_of_window(window, first, end)
         if end == len(window):
             self._window = None
         else:
@@ -158,7 +158,7 @@ class _OpenFile:
         return taken, keys
 
 
-def _part(window: Packets, first: int, end: int) -> Packets:
+def part_of_window(window: Packets, first: int, end: int) -> Packets:
     """Return some packets of a window, with their bytes only."""
     starts, captured = window.start[first:end], window.captured[first:end]
     begin, stop = int(starts.min()), int((starts + captured).max())

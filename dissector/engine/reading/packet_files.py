@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Int32s
+from dissector.capture.columns import SEVERAL, Int32s, Packets
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
 
@@ -34,18 +34,26 @@ class FileNames:
         tls_secrets: TLS key logs found in the files so far.
     """
 
-    def __init__(self) -> None:
-        self.starts: list[int] = []
-        self.names: list[str] = []
-        self.tls_secrets: TlsSecrets = []
-        self._merged: dict[int, NDArray[np.uint16]] = {}
-        self._codes: dict[str, int] = {}
-        self._before: list[Ints] = []
+    def __init__(self, other: FileNames | None = None) -> None:
+        """Start; with another, what is added to one of them is in both."""
+        self.starts: list[int] = [] if other is None else other.starts
+        self.names: list[str] = [] if other is None else other.names
+        self.tls_secrets: TlsSecrets = [] if other is None else other.tls_secrets
+        self._merged: dict[int, NDArray[np.uint16]] = {} if other is None else other._merged
+        self._codes: dict[str, int] = {} if other is None else other._codes
+        self._before: list[Ints] = [] if other is None else other._before
 
     @property
     def paths(self) -> Sequence[str]:
         """Names of the files known so far."""
         return list(dict.fromkeys([*self._codes, *self.names]))
+
+    def add_window(self, packets: Packets, names: Sequence[str]) -> None:
+        """Record the files of a window, by their names in the order in which they were given."""
+        if packets.path_index == SEVERAL:
+            self.add_merged(packets.first, packets.file, names)
+        elif len(packets):
+            self.add(packets.first, names[packets.path_index])
 
     def add(self, first: int, name: str) -> None:
         """Record that packets from `first` on are of a file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol, TypeAlias
 
-from dissector.capture.columns import SEVERAL, Packets, Segments
+from dissector.capture.columns import Packets, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.inputs import Inputs
@@ -131,7 +131,4 @@ class FileSource(FileNames):
         self.tls_secrets += packets.tls_secrets
         if self._lengths is not None:
             self._lengths.add(packets.first, packets.original)
-        if packets.path_index == SEVERAL:
-            self.add_merged(packets.first, packets.file, self._paths)
-        elif len(packets):
-            self.add(packets.first, self._paths[packets.path_index])
+        self.add_window(packets, self._paths)

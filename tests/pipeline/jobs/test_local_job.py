@@ -17,7 +17,7 @@ from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.correlation.objects.test_prefaces import ANSWER, HEAD, capture
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
-from tests.pipeline.command_tables import assert_same, tables_of, without_packets
+from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split_captures import delayed, imperfect_packets, record_starts
 from tests.tcp_captures import STEP_NS, Packet, Wire, pcapng_file, write
 
@@ -118,8 +118,7 @@ def test_rows_of_overlapping_captures_are_unique(tmp_path: Path) -> None:
     packets = crossing()
     files = [write(tmp_path / "a.pcap", packets[:50]), write(tmp_path / "b.pcap", packets[30:])]
     got = dissect(files, ALL, range_bytes=900)
-    # The commands merge the files, and so number their packets by time.
-    assert_same(got, tables_of(files, tmp_path), without_packets)
+    assert_same(got, tables_of(files, tmp_path))
     whole = dissect([write(tmp_path / "whole.pcap", packets)], FEW)
     columns = ["request_time_ns", "response_time_ns", "correlation_id", "status"]
     assert got["exchanges"].select(columns).sort_by("request_time_ns") == (
