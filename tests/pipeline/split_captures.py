@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,9 @@ from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.tcp_captures import STEP_NS, Packet, Wire, WireConnection, pieces, retimed
 
 TURN_NS = 200 * STEP_NS
+
+DEMO = Path(__file__).parents[2] / "captures" / "demo.pcap"
+HEADER_BYTES, RECORD_BYTES, PORTS_AT = 24, 16, 14 + 20
 
 
 def imperfect_packets(
@@ -88,3 +93,18 @@ def record_starts(path: Path) -> list[int]:
         starts.append(at)
         at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
     return starts
+
+
+def parts_of_demo(folder: Path, part_of: Callable[[int, int], int]) -> list[str]:
+    """Write a file for each part of the demo capture, by the two ports of packets."""
+    data = DEMO.read_bytes()
+    parts: dict[int, list[bytes]] = {}
+    at = HEADER_BYTES
+    while at < len(data):
+        end = at + RECORD_BYTES + struct.unpack_from("<I", data, at + 8)[0]
+        ports = struct.unpack_from(">HH", data, at + RECORD_BYTES + PORTS_AT)
+        parts.setdefault(part_of(*ports), []).append(data[at:end])
+        at = end
+    for number, packets in parts.items():
+        (folder / f"{number}.pcap").write_bytes(data[:HEADER_BYTES] + b"".join(packets))
+    return [str(folder / f"{number}.pcap") for number in sorted(parts)]

@@ -20,7 +20,7 @@ from pipeline.jobs.data_source import CaptureReader, KafkaCapture
 from pipeline.jobs.session import spark_errors
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.pipeline.split_captures import imperfect_packets
+from tests.pipeline.split_captures import imperfect_packets, parts_of_demo
 from tests.tcp_captures import write
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -54,6 +54,17 @@ def _of_a_job(table: str) -> list[str]:
 def test_rows_equal_those_of_a_job(table: str, range_bytes: int) -> None:
     rows = _rows(_reader(table, range_bytes))
     assert _unnumbered(rows) == _of_a_job(table)
+
+
+@pytest.mark.parametrize("table", sorted(SCHEMAS))
+def test_files_at_once_are_merged(table: str, tmp_path: Path) -> None:
+    files = parts_of_demo(tmp_path, lambda port, to_port: int(port < to_port))
+    options = TableOptions(tables=frozenset((table,)))
+    expected = local_job.dissect(files, options)[table].to_pylist()
+    assert len(expected) > 0 or table == "problems"
+    reader = CaptureReader(files, table, options, 4000)
+    assert len(reader.partitions()) > 5 or table == "events"
+    assert _unnumbered(_rows(reader)) == _unnumbered(expected)
 
 
 def test_connections_are_numbered_by_their_first_packets() -> None:

@@ -22,7 +22,7 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
 from tests.pipeline.command_tables import assert_same, tables_of
-from tests.pipeline.split_captures import imperfect_packets, record_starts
+from tests.pipeline.split_captures import imperfect_packets, parts_of_demo, record_starts
 from tests.tcp_captures import Wire, pcapng_file, write
 
 pytestmark = pytest.mark.spark
@@ -75,6 +75,13 @@ def test_lost_repeated_and_late_packets_over_files(
     parts = [packets[a:b] for a, b in pairwise([0, third, 2 * third, len(packets)])]
     files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
     got = job_tables(spark, files, tmp_path / "out", [3000, 8000, 1 << 20][seed], parts=1 + seed)
+    assert_same(got, tables_of(files, tmp_path))
+
+
+@pytest.mark.parametrize("range_bytes", [3000, 1 << 20])
+def test_directions_in_two_files(spark: SparkSession, range_bytes: int, tmp_path: Path) -> None:
+    files = parts_of_demo(tmp_path, lambda port, to_port: int(port < to_port))
+    got = job_tables(spark, files, tmp_path / "out", range_bytes)
     assert_same(got, tables_of(files, tmp_path))
 
 
