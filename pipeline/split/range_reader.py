@@ -154,6 +154,8 @@ class RangeReader:
                     int(starts[count]) if is_past_end else at + _records_bytes(window, record_bytes)
                 )
                 self.scan = replace(self.scan, end=at, damaged=self.scan.damaged or damaged)
+                if not damaged:
+                    window.break_position = None  # of a later range
                 if count or problems:
                     yield _first_packets(window, count, problems)
                 if is_past_end or at >= end or (damaged and byte_range.end is not None):

@@ -211,7 +211,7 @@ class ShardSource(FileNames):
     def file_of(self, packet: int) -> str:
         """Return the name of the file that holds a packet."""
         files = self.files_of(np.array([packet], np.int64))
-        return files.values[int(files.codes[0])]
+        return str(files.value(0))
 
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""

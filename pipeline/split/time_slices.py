@@ -12,12 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
 from pipeline.split.byte_ranges import BEYOND, Member, Range, RangeScan, TimeSlice
 from pipeline.split.time_marks import BEGINNING, POSITION, TIME, marks_of
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +171,9 @@ class _Places:
     """
 
     times: Int64s
-    bytes_before: Int64s
-    read_again: Int64s
-    is_allowed: np.ndarray
+    bytes_before: Floats
+    read_again: Floats
+    is_allowed: NDArray[np.bool_]
 
     @classmethod
     def of(cls, parts: Sequence[_Part]) -> _Places:
@@ -190,15 +194,17 @@ class _Places:
         )
 
     def next_cut(self, at: int, target: float) -> int | None:
-        """Return the next place for a cut, with about this many bytes before it; None without."""
-        done, total = self.bytes_before[at], self.bytes_before[-1]
-        first = int(np.searchsorted(self.bytes_before, done + target))
-        end = max(int(np.searchsorted(self.bytes_before, done + 2 * target, "right")), first + 1)
+        """Return the next place for a cut, about this many bytes further; None without."""
+        bytes_before, total = self.bytes_before, self.bytes_before[-1]
+        done = bytes_before[at]
+        first = max(int(np.searchsorted(bytes_before, done + target)), at + 1)
+        end = max(int(np.searchsorted(bytes_before, done + 2 * target, "right")), first + 1)
         while first < len(self.times):
-            made, again = self.bytes_before[first:end] - done, self.read_again[first:end]
-            is_good = self.is_allowed[first:end] & (again <= made) & (made + done < total)
+            before, again = bytes_before[first:end], self.read_again[first:end]
+            is_good = self.is_allowed[first:end] & (again <= before - done)
+            is_good &= before <= total - target / 2
             if is_good.any():
-                return first + int(np.argmin(np.where(is_good, again, np.iinfo(np.int64).max)))
+                return first + int(np.argmin(np.where(is_good, again, np.inf)))
             first, end = end, end + 2 * (end - first)
         return None
 
@@ -213,18 +219,29 @@ def _sizes(parts: Sequence[_Part]) -> Int64s:
     )
 
 
-def _bytes_before(times: Int64s, parts: Sequence[_Part]) -> Int64s:
-    """Return the bytes of files before times, rounded up to marks."""
-    none = np.zeros(0, np.int64)
-    begins = [none, *(each.marks[:-1, TIME] for each in parts)]
-    sizes = [none, *(np.diff(each.marks[:, POSITION]) for each in parts)]
-    return _sums_before(times, np.concatenate(begins), np.concatenate(sizes))
+def _bytes_before(times: Int64s, parts: Sequence[_Part]) -> Floats:
+    """Return the bytes of files before times, about as many in equal times between marks."""
+    if not parts:
+        return np.zeros(len(times))
+    begins = np.concatenate([each.marks[:-1, TIME] for each in parts])
+    ends = np.concatenate([each.marks[1:, TIME] for each in parts])
+    sizes = np.concatenate([np.diff(each.marks[:, POSITION]) for each in parts])
+    ends = np.maximum(ends, begins + 1)
+    rates: Floats = sizes / (ends - begins)
+    zero_ns = times[0]
+    found: Floats = np.zeros(len(times))
+    for at, sign in ((begins, 1), (ends, -1)):
+        offsets: Floats = rates * (at - zero_ns)
+        total: Floats = _sums_before(times, at, rates) * (times - zero_ns)
+        found += sign * (total - _sums_before(times, at, offsets))
+    # Wrong clocks give wrong sums, and so slices of unequal sizes.
+    return np.maximum.accumulate(found)
 
 
-def _sums_before(times: Int64s, at: Int64s, values: Int64s | None = None) -> Int64s:
+def _sums_before(times: Int64s, at: Int64s, values: Floats | None = None) -> Floats:
     """Return the sum of the values, by default ones, at times before each of the times."""
     order = np.argsort(at)
-    ordered = np.ones(len(at), np.int64) if values is None else values[order]
-    sums: Int64s = np.cumsum(np.concatenate([[0], ordered]))
-    found: Int64s = sums[np.searchsorted(at[order], times)]
+    ordered = np.ones(len(at)) if values is None else values[order]
+    sums: Floats = np.cumsum(np.concatenate([[0.0], ordered]))
+    found: Floats = sums[np.searchsorted(at[order], times)]
     return found
