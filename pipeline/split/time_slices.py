@@ -186,10 +186,12 @@ class _Places:
         damaged = [each for each in parts if each.damaged_ns is not None]
         damage = np.array([each.damaged_ns for each in damaged], np.int64)
         is_damaged = _sums_before(times, damage) - _sums_before(times, _ends(damaged))
+        begun = _bytes_before(times, whole)
+        ended = _sums_before(times, _ends(whole), _sizes(whole))
         return cls(
             times,
             _bytes_before(times, parts),
-            _bytes_before(times, whole) - _sums_before(times, _ends(whole), _sizes(whole)),
+            begun - ended,
             is_damaged == 0,
         )
 
@@ -213,10 +215,9 @@ def _ends(parts: Sequence[_Part]) -> Int64s:
     return np.array([each.end_ns for each in parts], np.int64)
 
 
-def _sizes(parts: Sequence[_Part]) -> Int64s:
-    return np.array(
-        [each.marks[-1, POSITION] - each.marks[0, POSITION] for each in parts], np.int64
-    )
+def _sizes(parts: Sequence[_Part]) -> Floats:
+    sizes = [each.marks[-1, POSITION] - each.marks[0, POSITION] for each in parts]
+    return np.array(sizes, np.float64)
 
 
 def _bytes_before(times: Int64s, parts: Sequence[_Part]) -> Floats:
