@@ -139,6 +139,7 @@ def _slices(parts: Sequence[_Part]) -> list[TimeSlice]:
     return [
         TimeSlice(tuple(mine), begin_ns, end_ns)
         for mine, begin_ns, end_ns in zip(members, begins, ends, strict=True)
+        if mine
     ]
 
 
@@ -227,12 +228,12 @@ def _bytes_before(times: Int64s, parts: Sequence[_Part]) -> Floats:
     begins = np.concatenate([each.marks[:-1, TIME] for each in parts])
     ends = np.concatenate([each.marks[1:, TIME] for each in parts])
     sizes = np.concatenate([np.diff(each.marks[:, POSITION]) for each in parts])
-    ends = np.maximum(ends, begins + 1)
-    rates: Floats = sizes / (ends - begins)
-    zero_ns = times[0]
-    found: Floats = np.zeros(len(times))
+    durations = ends.astype(np.float64) - begins
+    rates: Floats = sizes / np.maximum(durations, 1)
+    zero_ns = float(times[0])
+    offsets: Floats = rates * (begins - zero_ns)
+    found = _sums_before(times, ends, sizes.astype(np.float64))
     for at, sign in ((begins, 1), (ends, -1)):
-        offsets: Floats = rates * (at - zero_ns)
         total: Floats = _sums_before(times, at, rates) * (times - zero_ns)
         found += sign * (total - _sums_before(times, at, offsets))
     # Wrong clocks give wrong sums, and so slices of unequal sizes.

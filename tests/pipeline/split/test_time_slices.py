@@ -145,6 +145,22 @@ def test_one_long_compressed_file_among_short_ones_is_not_read_for_each() -> Non
     assert 30 <= len(slices) <= 101
 
 
+@pytest.mark.parametrize("wrong_ns", [2**63 - 1, 2**62, 0])
+def test_any_times_give_the_packets_in_order(wrong_ns: int, tmp_path: Path) -> None:
+    packets = imperfect_packets(1)
+    wrong = [replace(each, time_ns=wrong_ns) for each in packets[50:52]]
+    files = [
+        write(tmp_path / "a.pcapng", [*packets[:90:2], *wrong, *packets[90::2]]),
+        write(tmp_path / "b.pcap", packets[1::2]),
+    ]
+    plan = plan_of(files, 3000)
+    assert slices_among(plan.ranges)
+    got = []
+    for each in plan.ranges:
+        got += packet_rows(list(reader_of(each).windows()), each.paths)
+    assert got == packet_rows(list(read_packets(files)), files)
+
+
 def test_damage_is_reported_once(tmp_path: Path) -> None:
     files = two_files(tmp_path)
     path = Path(files[0])
