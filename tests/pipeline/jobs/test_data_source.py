@@ -56,13 +56,13 @@ def test_rows_equal_those_of_a_job(table: str, range_bytes: int) -> None:
     assert _unnumbered(rows) == _of_a_job(table)
 
 
-@pytest.mark.parametrize("table", sorted(SCHEMAS))
+@pytest.mark.parametrize("table", ["connections", "events", "exchanges"])
 def test_files_at_once_are_merged(table: str, tmp_path: Path) -> None:
     files = parts_of_demo(tmp_path, lambda port, to_port: int(port < to_port))
     options = TableOptions(tables=frozenset((table,)))
     expected = local_job.dissect(files, options)[table].to_pylist()
-    assert len(expected) > 0 or table == "problems"
-    reader = CaptureReader(files, table, options, 4000)
+    assert len(expected) > 0
+    reader = CaptureReader(files, table, options, 15_000)
     assert len(reader.partitions()) > 5 or table == "events"
     assert _unnumbered(_rows(reader)) == _unnumbered(expected)
 

@@ -28,20 +28,20 @@ def slice_count(files: list[str], range_bytes: int) -> int:
     return len(slices_among(plan_ranges(ranges_of(Collection.of(files), range_bytes)).ranges))
 
 
-@pytest.mark.parametrize("range_bytes", [2500, 20_000, 1 << 20])
-def test_directions_in_two_files(range_bytes: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("range_bytes", "slices"), [(12_000, 5), (1 << 20, 1)])
+def test_directions_in_two_files(range_bytes: int, slices: int, tmp_path: Path) -> None:
     files = parts_of_demo(tmp_path, lambda port, to_port: int(port < to_port))
     got = dissect(files, ALL, range_bytes=range_bytes, parts=3)
     assert got["exchanges"]["status"].to_pylist().count("answered") == 270
     assert_same(got, tables_of(files, tmp_path))
-    assert slice_count(files, range_bytes) >= min(39_000 // range_bytes, 10) or range_bytes > 39_000
+    assert slice_count(files, range_bytes) >= slices
 
 
-@pytest.mark.parametrize("range_bytes", [2500, 1 << 20])
-def test_three_hosts_at_once(range_bytes: int, tmp_path: Path) -> None:
+def test_three_hosts_at_once(tmp_path: Path) -> None:
     files = parts_of_demo(tmp_path, lambda port, to_port: (port + to_port) % 3)
     assert len(files) == 3
-    got = dissect(files, ALL, range_bytes=range_bytes, parts=2)
+    assert slice_count(files, 12_000) > 5
+    got = dissect(files, ALL, range_bytes=12_000, parts=2)
     assert_same(got, tables_of(files, tmp_path))
 
 
