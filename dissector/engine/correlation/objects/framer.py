@@ -239,7 +239,7 @@ class Framer:
     @property
     def unfinished_id(self) -> int | None:
         """The correlation id of the unfinished or damaged request; None without one."""
-        data = b""
+        data: bytes | bytearray = b""
         if self.damaged is not None:
             data = b"" if self.damaged.is_emitted else self.damaged.data[4:8]
         elif self.in_sync:
