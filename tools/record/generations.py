@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.record.large import SEED, SOURCE_AT, Packet
+from tools.record.large import SEED, SEQUENCE_AT, SOURCE_AT, SPREAD, Packet
 from tools.record.steady import (
     BEGIN_NS,
     FILE_HEADER,
@@ -125,6 +125,9 @@ class Generation(NamedTuple):
         data[self.starts[:-1, None] + np.arange(8)] = stamps.view(np.uint8)
         address = np.array([1 + (number >> 16), number >> 8 & 0xFF, number & 0xFF], np.uint8)
         data[self.clients_at[:, None] + np.arange(1, 4)] = address
+        numbers_at = self.starts[:-1, None] + (_RECORD_HEADER_BYTES + SEQUENCE_AT + np.arange(8))
+        numbers = data[numbers_at].view(">u4") + np.uint32(number * SPREAD & 0xFFFFFFFF)
+        data[numbers_at] = numbers.astype(">u4").view(np.uint8)
         return data[np.repeat(kept, np.diff(self.starts))]
 
 

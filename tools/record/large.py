@@ -5,7 +5,8 @@ Large captures for benchmarks, made from small ones.
 
 Copies of conversations in `captures/` run in parallel, each with its own addresses, in a few
 hundred connections at a time, until there are enough packets. All bytes above the addresses come
-from real clients and brokers. The result depends only on captures and options.
+from real clients and brokers, but for the sequence numbers. The result depends only on captures
+and options.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 ETHERNET = 1
 IPV4_AT = 14
 SOURCE_AT = IPV4_AT + 12
+SEQUENCE_AT = IPV4_AT + 20 + 4
+SPREAD = 0x9E3779B1
+"""Times a number: an offset of sequence numbers that is unlike others."""
+
+_PROTOCOL_AT, _NO_OPTIONS, _TCP = IPV4_AT + 9, 0x45, 6
 SIDE_BY_SIDE = 40
 """Number of parallel copies; each has about ten connections."""
 
@@ -68,10 +74,20 @@ def copies(sources: list[list[Packet]], lane: int, order: random.Random) -> Iter
     while True:
         source = sources[order.randrange(len(sources))]
         address = bytes((10, lane, number >> 8 & 0xFF, number & 0xFF))
+        shift = int.from_bytes(address, "big") * SPREAD
         for time_ns, data in source:
-            yield now_ns + time_ns, data[:SOURCE_AT] + address * 2 + data[SOURCE_AT + 8 :]
+            data = data[:SOURCE_AT] + address * 2 + data[SOURCE_AT + 8 :]
+            yield now_ns + time_ns, _renumbered(data, shift)
         now_ns += source[-1][0] + order.randrange(1_000_000)
         number += 1
+
+
+def _renumbered(data: bytes, shift: int) -> bytes:
+    """Return a packet with other sequence numbers: a copy is a connection of its own."""
+    if data[IPV4_AT] != _NO_OPTIONS or data[_PROTOCOL_AT] != _TCP:
+        return data
+    numbers = (each + shift & 0xFFFFFFFF for each in struct.unpack_from(">II", data, SEQUENCE_AT))
+    return data[:SEQUENCE_AT] + struct.pack(">II", *numbers) + data[SEQUENCE_AT + 8 :]
 
 
 def write(path: Path, packets: int, files: int) -> None:

@@ -24,9 +24,9 @@ def test_each_field_is_explained(row: type[NamedRow]) -> None:
 
 
 def test_all_fields_are_initialised() -> None:
-    stream = np.full((), 7, np.int64).repeat(12).view(dtype_of(tcp_rows.StreamRow)).reshape(())
+    stream = np.full(13, 7, np.int64).view(dtype_of(tcp_rows.StreamRow)).reshape(())
     tcp_rows.clear_stream(row_of(stream, tcp_rows.StreamRow))
-    unset = {"next", "first", "acked"}
+    unset = {"next", "first", "acked", "first_acked"}
     assert all(
         stream[name] == (tcp_rows.NONE if name in unset else 0) for name in stream.dtype.names or ()
     )

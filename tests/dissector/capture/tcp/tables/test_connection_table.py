@@ -136,5 +136,5 @@ def test_size_of_a_row() -> None:
             flows.put(each, 2 * number + owner)
     slots = np.asarray(flows.arrays.slots).nbytes
     used = register.rows[: len(register)].nbytes + 8 * flows.count
-    assert (used + slots) / len(register) < 360
+    assert (used + slots) / len(register) < 370
     assert not register.live
