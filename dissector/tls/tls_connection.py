@@ -11,6 +11,7 @@ from typing import Any
 
 from dissector.errors import Problem
 from dissector.tls import handshake_messages as messages
+from dissector.tls import record_run
 from dissector.tls.cipher_suites import suite_name
 from dissector.tls.handshake_messages import VERSIONS, BadMessage
 from dissector.tls.key_log import KeyLog
@@ -26,7 +27,6 @@ from dissector.tls.negotiation import (
     without_secrets,
 )
 from dissector.tls.record_finder import RecordFinder
-from dissector.tls.record_run import ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE_RECORD
 from dissector.tls.record_stream import BLOCKED, SEARCH, SYNC, RecordStream
 from dissector.tls.tls_summary import LINES_MAY_COME, Plaintext, Reason, TlsSummary
 
@@ -149,13 +149,13 @@ class TlsConnection:
 
     def take(self, stream: RecordStream, kind: int, content: bytes, is_protected: bool) -> bool:
         """Process the content of a record other than data; return False if it has to wait."""
-        if kind == HANDSHAKE_RECORD:
+        if kind == record_run.HANDSHAKE_RECORD:
             return self._take_handshake(stream, content, is_protected)
-        if kind == CHANGE_CIPHER_SPEC:
+        if kind == record_run.CHANGE_CIPHER_SPEC:
             return self._take_change_cipher_spec(stream, is_protected)
-        if kind == APPLICATION_DATA and stream.cipher is None:
+        if kind == record_run.APPLICATION_DATA and stream.cipher is None:
             return self._take_sealed(stream)
-        if kind != ALERT:
+        if kind != record_run.ALERT:
             self.report(stream, f"unexpected record of type {kind}", stream.offset)
         return True
 

@@ -14,17 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.facts.credential_kernel import may_hold_credential
-from dissector.engine.fields.field_display import (
-    BYTES,
-    COUNT,
-    FLOAT,
-    NUMBER,
-    OPAQUE,
-    SECRET,
-    TEXT,
-    UUID,
-    FieldDisplay,
-)
+from dissector.engine.fields import field_display
+from dissector.engine.fields.field_display import FieldDisplay
 from dissector.engine.fields.field_masking import credential_rows, secret_value_rows
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
@@ -189,7 +180,7 @@ def set_texts(column: Slices, rows: Ints, texts: list[str | None]) -> None:
 def _decode_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: int) -> str:
     """Return the text of a float or of non-ASCII bytes, which the kernel does not render."""
     content = table.bytes_at(int(tape.start[row]), int(tape.value[row]))
-    if kinds[tape.field[row]] == FLOAT:
+    if kinds[tape.field[row]] == field_display.FLOAT:
         return repr(float(np.frombuffer(content, ">f8")[0]))
     return content.decode("utf-8", "surrogateescape")
 
@@ -263,17 +254,17 @@ def _fill_columns(data: U8, carry_over: U8, rows: _RowArrays, found: _ColumnArra
         text_at = NONE
         text_length = 0
         found.offset[row] = at - rows.frame_start[rows.message[row]]
-        if kind == NUMBER:
+        if kind == field_display.NUMBER:
             length = rows.sizes[field]
             has_number = 1
-        elif kind == COUNT:
+        elif kind == field_display.COUNT:
             has_number = 1 if value >= 0 else 0
         elif value >= 0:
             length = value
-            if kind == SECRET:
+            if kind == field_display.SECRET:
                 text_at = arena_at
                 text_length = _MASK_CHARS
-            elif kind == TEXT:
+            elif kind == field_display.TEXT:
                 # ASCII bytes lack the highest bit; OR-ed in any order, they can be vectorised.
                 all_bits = 0
                 if at < data_end:
@@ -289,16 +280,16 @@ def _fill_columns(data: U8, carry_over: U8, rows: _RowArrays, found: _ColumnArra
                 else:
                     python_rows[python_count] = row
                     python_count += 1
-            elif kind == FLOAT:
+            elif kind == field_display.FLOAT:
                 python_rows[python_count] = row
                 python_count += 1
-            elif kind != OPAQUE:
+            elif kind != field_display.OPAQUE:
                 text_at = arena_at + filled
-                text_length = _UUID_CHARS if kind == UUID else 2 * value
+                text_length = _UUID_CHARS if kind == field_display.UUID else 2 * value
                 filled += text_length
                 hex_rows[hex_count] = row
                 hex_count += 1
-            if kind in (TEXT, BYTES) and len(suspects) > 0:
+            if kind in (field_display.TEXT, field_display.BYTES) and len(suspects) > 0:
                 may_hold = (
                     may_hold_credential(data, at, value, rows.signs)
                     if at < data_end

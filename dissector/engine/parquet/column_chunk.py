@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from dissector.engine.parquet.levels import ListPlaces, flat_levels, list_places, packed_runs
 from dissector.engine.parquet.page_kernels import (
-    DISTINCT,
     MANY,
-    PRESENT,
     Dictionary,
+    ValueCounts,
     index_int32s,
     index_int64s,
     index_texts,
@@ -35,6 +34,7 @@ from dissector.engine.tables.column_types import Slices
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.kernel.arrays import Buffers
+from dissector.kernel.named_rows import dtype_of
 
 Int32s: TypeAlias = NDArray[np.int32]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -153,7 +153,7 @@ def _numbers(column: Numbers, kind: ColumnType) -> _Encoded:
     found = _dictionary(len(values), most)
     index = index_int32s if narrow else index_int64s
     index(values, np.zeros(0, np.bool_) if is_set is None else is_set, found)
-    distinct, present = int(found.counts[DISTINCT]), int(found.counts[PRESENT])
+    distinct, present = _counts(found)
     if distinct == MANY:
         return _plain_numbers(column, is_set, kind)
     numbers = np.asarray(found.values)[:distinct]
@@ -192,7 +192,7 @@ def _names(column: Names) -> _Encoded:
     codes = np.ascontiguousarray(column.codes, np.int64)
     found = _dictionary(len(codes), len(codes))
     index_int64s(codes, np.zeros(0, np.bool_), found)
-    used = np.asarray(found.values)[: int(found.counts[DISTINCT])].tolist()
+    used = np.asarray(found.values)[: _counts(found)[0]].tolist()
     texts = [None if code == NONE else column.texts[code] for code in used]
     places: dict[str, int] = {}
     place_of = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
@@ -224,7 +224,7 @@ def _texts(slices: Slices) -> _Encoded:
     start, length = np.ascontiguousarray(slices.start), np.ascontiguousarray(slices.length)
     found = _dictionary(len(slices), min(present, _MAX_DISTINCT))
     index_texts(texts, start, length, NONE, found)
-    distinct = int(found.counts[DISTINCT])
+    distinct, _ = _counts(found)
     if distinct == MANY:
         return _Encoded(is_set, _plain_texts(texts, start, length))
     chosen = np.asarray(found.values)[:distinct]
@@ -260,9 +260,15 @@ def _dictionary(values: int, most: int) -> Dictionary:
             np.zeros(slots, np.int32),
             np.empty(most, np.int64),
             np.empty(values, np.int32),
-            np.zeros(2, np.int64),
+            np.zeros((), dtype_of(ValueCounts)),
         )
     )
+
+
+def _counts(found: Dictionary) -> tuple[int, int]:
+    """Return the numbers of distinct and of present values."""
+    counts: Any = found.counts
+    return int(counts["distinct"]), int(counts["present"])
 
 
 def _packed(indices: Int32s, repeats: Ints | None, distinct: int) -> bytes:

@@ -14,9 +14,7 @@ from typing import NamedTuple
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, AnyColumn, Buffers
 from dissector.kernel.memcpy import copy_bytes
-
-DISTINCT, PRESENT = 0, 1
-"""Places in `Dictionary.counts`."""
+from dissector.kernel.named_rows import NamedRow
 
 MANY = -1
 """The number of distinct values exceeds the dictionary."""
@@ -28,6 +26,19 @@ _HASH_FACTOR = 0x5E3779B1
 _HASH_MASK = 0xFFFFFFFF
 
 
+class ValueCounts(NamedRow):
+    """
+    What was found in a column.
+
+    Attributes:
+        distinct: Number of distinct values; MANY if they exceed the dictionary.
+        present: Number of values that are present.
+    """
+
+    distinct: int
+    present: int
+
+
 class Dictionary(NamedTuple):
     """
     The distinct values of a column in the order of their first occurrence.
@@ -36,13 +47,13 @@ class Dictionary(NamedTuple):
         slots: A hash table of places in `values` plus one, 0 for free; its size is a power of two.
         values: The values, or the rows of texts.
         indices: Receives the place of each value that is present.
-        counts: Receives the numbers of distinct and of present values.
+        counts: Receives the numbers of values.
     """
 
     slots: I32
     values: I64
     indices: I32
-    counts: I64
+    counts: ValueCounts
 
 
 @Kernel
@@ -79,7 +90,7 @@ def index_numbers(values: AnyColumn, is_set: U8, found: Dictionary) -> None:
             place = slots[at]
         if place == 0:
             if count == len(distinct):
-                found.counts[DISTINCT] = MANY
+                found.counts.distinct = MANY
                 return
             distinct[count] = value
             count += 1
@@ -87,8 +98,8 @@ def index_numbers(values: AnyColumn, is_set: U8, found: Dictionary) -> None:
             place = count
         indices[present] = place - 1
         present += 1
-    found.counts[DISTINCT] = count
-    found.counts[PRESENT] = present
+    found.counts.distinct = count
+    found.counts.present = present
 
 
 @Kernel
@@ -113,7 +124,7 @@ def index_texts(texts: Buffers, start: I64, length: I64, null: int, found: Dicti
             place = slots[at]
         if place == 0:
             if count == len(rows):
-                found.counts[DISTINCT] = MANY
+                found.counts.distinct = MANY
                 return
             rows[count] = row
             count += 1
@@ -121,8 +132,8 @@ def index_texts(texts: Buffers, start: I64, length: I64, null: int, found: Dicti
             place = count
         indices[present] = place - 1
         present += 1
-    found.counts[DISTINCT] = count
-    found.counts[PRESENT] = present
+    found.counts.distinct = count
+    found.counts.present = present
 
 
 @device_function

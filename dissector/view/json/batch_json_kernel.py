@@ -7,14 +7,7 @@ from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.primitive_kernels import int16_at, int32_at, number_at
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8, Buffers
-from dissector.protocol.records.layout import (
-    BATCH_CRC_FROM,
-    DELETE_HORIZON,
-    LENGTH_END,
-    MAGIC_AT,
-    MESSAGE_0,
-    TIMESTAMP_TYPE,
-)
+from dissector.protocol.records import layout
 from dissector.view.json.body_arrays import BodyArrays
 from dissector.view.json.json_constants import (
     ATTRIBUTES_PER_MAGIC,
@@ -37,8 +30,8 @@ from dissector.view.tables.text_kernel import write_fragment, write_hex
 _BATCH_OVERHEAD_BYTES = 1024
 """Output bytes of a batch, or message, without its records, at most."""
 
-_MESSAGE_TIMESTAMP_AT = MESSAGE_0.size
-_ATTRIBUTE_BITS = 2 * DELETE_HORIZON - 1
+_MESSAGE_TIMESTAMP_AT = layout.MESSAGE_0.size
+_ATTRIBUTE_BITS = 2 * layout.DELETE_HORIZON - 1
 _MAX_BASE = 1 << 62
 """Base offsets and timestamps above this are left to Python, because sums might overflow."""
 
@@ -123,9 +116,9 @@ def _write_batch(
         begin -= len(buffers.data)
         end -= len(buffers.data)
         payload = buffers.carry_over
-    magic = 0 | source[start + MAGIC_AT]
+    magic = 0 | source[start + layout.MAGIC_AT]
     if magic < 2:
-        attributes = 0 | source[start + MAGIC_AT + 1]
+        attributes = 0 | source[start + layout.MAGIC_AT + 1]
         first, until = BATCH_FIELDS_END, MESSAGE_FIELDS_END - 1 + magic
         meaning = (
             Fragment.MESSAGE_ATTRIBUTES
@@ -134,10 +127,10 @@ def _write_batch(
         )
         time_at = start + _MESSAGE_TIMESTAMP_AT
     else:
-        attributes = int16_at(source, start + BATCH_CRC_FROM)
+        attributes = int16_at(source, start + layout.BATCH_CRC_FROM)
         first, until = 0, BATCH_FIELDS_END
         meaning = Fragment.BATCH_ATTRIBUTES + (attributes & _ATTRIBUTE_BITS)
-        time_at = start + (35 if attributes & TIMESTAMP_TYPE else 27)
+        time_at = start + (35 if attributes & layout.TIMESTAMP_TYPE else 27)
     time = number_at(source, time_at, 8, 1)
     at = start
     for i in range(first, until):
@@ -148,7 +141,7 @@ def _write_batch(
     to = write_fragment(meaning, text, to)
     if magic < 2:
         append_time = NONE
-        if is_wrapper and attributes & TIMESTAMP_TYPE:
+        if is_wrapper and attributes & layout.TIMESTAMP_TYPE:
             append_time = time
             if time == NONE:
                 return SLOW_PATH, to
@@ -186,7 +179,7 @@ def _write_partial_batch(
             number = at + 8
         elif i == 2:
             size = 1
-            number = at + MAGIC_AT
+            number = at + layout.MAGIC_AT
         name = (
             Fragment.PARTIAL_OFFSET
             if i == 0
@@ -258,7 +251,7 @@ def write_records_field(
             result, to = _write_batch(source, at, base, batch, bodies, buffers, text, to)
             if result != WRITTEN:
                 return result, to
-            at += LENGTH_END + int32_at(source, at + 8)
+            at += layout.LENGTH_END + int32_at(source, at + 8)
         if at < end:
             if to + 2 > len(out):
                 return NO_ROOM, to

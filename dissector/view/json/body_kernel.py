@@ -26,7 +26,7 @@ from dissector.view.json.scalar_json_kernel import (
     write_uuid,
 )
 from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
-from dissector.view.tables.text_arrays import TextArrays
+from dissector.view.tables.text_arrays import TextArrays, TextUse
 from dissector.view.tables.text_kernel import write_fragment, write_json_string
 
 DEPTH = 24
@@ -256,7 +256,7 @@ def write_bodies(
     first: int,
     until: int,
     places: Rows[TextPlace],
-    used: I64,
+    used: TextUse,
 ) -> int:
     """
     Write the bodies of exchanges until all are written, or no more fit; return the next exchange.
@@ -269,7 +269,7 @@ def write_bodies(
         first: The first exchange.
         until: The exchange after the last.
         places: Set to the text of each message.
-        used: Its first item is set to the number of bytes written.
+        used: Receives the number of bytes written.
     """
     to = 0
     row = first
@@ -291,5 +291,5 @@ def write_bodies(
             to = begin
             break
         row += 1
-    used[0] = to
+    used.bytes = to
     return row

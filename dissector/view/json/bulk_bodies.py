@@ -43,7 +43,7 @@ from dissector.view.json.body_arrays import (
 )
 from dissector.view.json.json_constants import HEADER_FIELDS, HeaderField
 from dissector.view.json.json_program import BodyPrograms, Step, body_programs
-from dissector.view.tables.text_arrays import TextArrays
+from dissector.view.tables.text_arrays import TextArrays, TextUse
 from dissector.view.tables.text_kernel import UNSAFE
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -182,7 +182,7 @@ class BodyWriter:
     def write(self, until: int, arena: Bytes) -> dict[str, JsonTexts]:
         """Write as many bodies as fit; if none fit, the output buffer grows for the next call."""
         table, records, programs = self._table, self.records, self._programs
-        first, used = self.row, np.zeros(1, np.int64)
+        first, used = self.row, np.zeros((), dtype_of(TextUse))
         window = table.data, table.carry_over, arena
         bodies = (
             *(self._messages, records.first_field, records.fields, records.state),
@@ -207,9 +207,9 @@ class BodyWriter:
         if self.row == first:
             self._out = np.empty(2 * len(self._out), np.uint8)
         texts = self._texts[2 * first : 2 * self.row]
-        slow_path_texts = self._write_slow_path(first, texts, int(used[0]))
+        slow_path_texts = self._write_slow_path(first, texts, int(used["bytes"]))
         start = np.where(texts["length"] == loop.NO_BODY, NONE, texts["start"])
-        buffers = SliceBuffers(self._out[: int(used[0])], slow_path_texts, _NO_BYTES)
+        buffers = SliceBuffers(self._out[: int(used["bytes"])], slow_path_texts, _NO_BYTES)
         return {
             kind: JsonTexts(start[side::2].copy(), texts["length"][side::2].copy(), buffers)
             for side, kind in enumerate(KINDS)

@@ -25,10 +25,17 @@ from dissector.engine.tables.column_types import (
     Slices,
 )
 from dissector.kernel.arrays import Buffers
+from dissector.kernel.named_rows import dtype_of, table_of
 from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.cell_layout import FragmentPool, ItemCells, RowItem, lay_out
 from dissector.view.tables.row_formats import COLUMN_GAP, Table, csv_cell
-from dissector.view.tables.text_arrays import RowArrays, TextArrays
+from dissector.view.tables.text_arrays import (
+    HeaderSlices,
+    ItemLayout,
+    RowArrays,
+    TextArrays,
+    TextUse,
+)
 from dissector.view.tables.text_kernel import UNSAFE
 from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
@@ -181,26 +188,23 @@ class _RowWriter:
         self._headers = _headers(items)
         places = np.cumsum([0, *(len(each.cells) for each in self._items)])
         self._width = int(places[-1])
-        self._constants = [
-            np.array(values, np.int64)
-            for values in (
-                [each.kind for each in self._items],
-                places[:-1],
-                [each.prefix for each in self._items],
-                [each.width for each in self._items],
-            )
+        layouts = [
+            ItemLayout(each.kind, place, each.prefix, each.width)
+            for each, place in zip(self._items, places[:-1].tolist(), strict=True)
         ]
+        self._layout = table_of(layouts, ItemLayout)
         self._out = np.empty(OUT_BYTES, np.uint8)
 
     def texts(self, rows: slice) -> Iterator[Text]:
         """Yield the text of some rows."""
         cells = _cell_block(self._items, self._width, rows)
-        used = np.zeros(1, np.int64)
+        used = np.zeros((), dtype_of(TextUse))
         row = 0
         while row < len(cells):
             text = *self._fragments, UNSAFE, self._out
             next_row = loop.write_rows(
-                RowArrays._make((*self._constants, cells, self._headers)),
+                RowArrays._make((self._layout, cells)),
+                self._headers,
                 self._buffers,
                 TextArrays._make(text),
                 self._row_end,
@@ -211,7 +215,7 @@ class _RowWriter:
             if next_row == row:
                 self._out = np.empty(2 * len(self._out), np.uint8)
             else:
-                yield self._out.data[: int(used[0])]
+                yield self._out.data[: int(used["bytes"])]
             row = next_row
 
 
@@ -237,10 +241,11 @@ def _buffers(items: Sequence[RowItem]) -> SliceBuffers:
     return SliceBuffers(no_bytes, no_bytes, no_bytes)
 
 
-def _headers(items: Sequence[RowItem]) -> Any:
-    """Return start and length of key and value of each header."""
+def _headers(items: Sequence[RowItem]) -> HeaderSlices:
+    """Return the headers of records, common to all columns."""
+    slices = [np.zeros(0, np.int64)] * 4
     for item in items:
         if isinstance(item.column, Headers):
             keys, values = item.column.keys, item.column.values
-            return np.stack([keys.start, keys.length, values.start, values.length], axis=1)
-    return np.zeros((0, 4), np.int64)
+            slices = [keys.start, keys.length, values.start, values.length]
+    return HeaderSlices._make(map(np.ascontiguousarray, slices))

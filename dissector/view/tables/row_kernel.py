@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, Buffers
+from dissector.kernel.arrays import U8, Buffers
 from dissector.kernel.memcpy import copy_bytes
-from dissector.view.tables.text_arrays import RowArrays, TextArrays
+from dissector.view.tables.text_arrays import HeaderSlices, RowArrays, TextArrays, TextUse
 from dissector.view.tables.text_kernel import (
     write_csv_cell,
     write_digits,
@@ -58,54 +58,55 @@ MAX_ESCAPE_BYTES = 6
 @Kernel
 def write_rows(
     rows: RowArrays,
+    headers: HeaderSlices,
     buffers: Buffers,
     text: TextArrays,
     row_end: int,
     strip_spaces: int,
     first: int,
-    used: I64,
+    used: TextUse,
 ) -> int:
     """
     Write rows until all are written, or no more fit; return the number of the next row.
 
     Args:
         rows: The rows.
+        headers: The headers that they refer to.
         buffers: The bytes that slices refer to.
         text: The output.
         row_end: The fragment at the end of each row.
         strip_spaces: Whether spaces at the end of a row are stripped.
         first: The first row to write.
-        used: Its first item is set to the number of bytes written.
+        used: Receives the number of bytes written.
     """
-    kinds, places, cells, headers = rows.kinds, rows.places, rows.cells, rows.headers
+    items, cells = rows.items, rows.cells
     out, offsets = text.out, text.offsets
     at = 0
-    used[0] = 0
+    used.bytes = 0
     for row in range(first, len(cells)):
         begin = at
-        for item in range(len(kinds)):
-            cell = cells[row, places[item]]
+        for i in range(len(items)):
+            item = items[i]
+            cell = cells[row, item.place]
             if cell < _FIRST_VALUE:
                 number = cell - FIRST_FRAGMENT
                 if at + offsets[number + 1] - offsets[number] > len(out):
                     return row
                 at = write_fragment(number, text, at)
                 continue
-            prefix = rows.prefixes[item]
-            kind = kinds[item]
-            needed_bytes = offsets[prefix + 1] - offsets[prefix] + _NUMBER_BYTES + rows.widths[item]
+            kind, prefix = item.kind, item.prefix
+            needed_bytes = offsets[prefix + 1] - offsets[prefix] + _NUMBER_BYTES + item.width
             extra = 0
             if kind >= JSON_TEXT:
-                extra = cells[row, places[item] + 1]
+                extra = cells[row, item.place + 1]
             if kind in (JSON_TEXT, CSV_TEXT):
                 needed_bytes += MAX_ESCAPE_BYTES * extra
             elif kind == JSON_BYTES:
                 needed_bytes += extra
             elif kind == JSON_HEADERS:
                 for header in range(cell, cell + extra):
-                    needed_bytes += (
-                        MAX_ESCAPE_BYTES * (headers[header, 1] + headers[header, 3]) + _QUOTES_BYTES
-                    )
+                    size = headers.key_length[header] + headers.value_length[header]
+                    needed_bytes += MAX_ESCAPE_BYTES * size + _QUOTES_BYTES
             if at + needed_bytes > len(out):
                 return row
             at = write_fragment(prefix, text, at)
@@ -122,12 +123,10 @@ def write_rows(
                         out[at + 1] = 32
                         at += 2
                     at = write_fragment(KEY, text, at)
-                    start = headers[header, 0]
-                    length = headers[header, 1]
+                    start, length = headers.key[header], headers.key_length[header]
                     at = _write_bytes(HEADER_KEY, buffers, start, length, text, at)
                     at = write_fragment(VALUE, text, at)
-                    start = headers[header, 2]
-                    length = headers[header, 3]
+                    start, length = headers.value[header], headers.value_length[header]
                     at = _write_bytes(JSON_TEXT, buffers, start, length, text, at)
                     out[at] = 125
                     at += 1
@@ -137,14 +136,14 @@ def write_rows(
                 at = _write_time(cell, out, at)
             else:
                 end = _write_number(kind, cell, out, at)
-                at = _right_align(out, at, end, rows.widths[item])
+                at = _right_align(out, at, end, item.width)
         if strip_spaces:
             while at > begin and out[at - 1] == 32:
                 at -= 1
         if at + offsets[row_end + 1] - offsets[row_end] > len(out):
             return row
         at = write_fragment(row_end, text, at)
-        used[0] = at
+        used.bytes = at
     return len(cells)
 
 

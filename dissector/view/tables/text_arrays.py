@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.named_rows import NamedRow, Rows
 
 
 class TextArrays(NamedTuple):
@@ -24,22 +26,52 @@ class TextArrays(NamedTuple):
     out: U8
 
 
+class TextUse(NamedRow):
+    """
+    How much of the output buffer is used.
+
+    Attributes:
+        bytes: Number of bytes written.
+    """
+
+    bytes: int
+
+
+@dataclass(slots=True)
+class ItemLayout(NamedRow):
+    """
+    An item of every row; see `row_kernel`.
+
+    Attributes:
+        kind: Its kind.
+        place: Column of its cell.
+        prefix: Fragment with its constant bytes; not written before a fragment.
+        width: Minimal width if it is a number; it is right-aligned.
+    """
+
+    kind: int
+    place: int
+    prefix: int
+    width: int
+
+
+class HeaderSlices(NamedTuple):
+    """Addresses and lengths of keys and values of the headers of records."""
+
+    key: I64
+    key_length: I64
+    value: I64
+    value_length: I64
+
+
 class RowArrays(NamedTuple):
     """
     The rows to write, as items; see `row_kernel`.
 
     Attributes:
-        kinds: Kind of each item.
-        places: Column of each item's cell.
-        prefixes: Fragment with the constant bytes of each item; not written before a fragment.
-        widths: Minimal width of each item that is a number; it is right-aligned.
+        items: The items of every row.
         cells: [rows, columns].
-        headers: [n, 4]: start and length of key and value of each header.
     """
 
-    kinds: I64
-    places: I64
-    prefixes: I64
-    widths: I64
+    items: Rows[ItemLayout]
     cells: I64Table
-    headers: I64Table
