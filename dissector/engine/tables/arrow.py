@@ -188,17 +188,30 @@ def exported_count() -> int:
     return len(_exported)
 
 
-def _free_schema(address: int) -> None:
-    _Schema.from_address(address).release = _Release()
+_RELEASED = _Release()
+
+# A series may be the last to go at the end of the interpreter, after the names of this module: so
+# these functions use no names, and what polars calls is never freed.
 
 
-def _free_array(address: int) -> None:
-    array = _Array.from_address(address)
-    _exported.pop(array.private_data or 0, None)
-    array.release = _Release()
+def _free_schema(address: int, at: Any = _Schema.from_address, released: Any = _RELEASED) -> None:
+    at(address).release = released
+
+
+def _free_array(
+    address: int,
+    at: Any = _Array.from_address,
+    released: Any = _RELEASED,
+    free: Any = _exported.pop,
+) -> None:
+    array = at(address)
+    free(array.private_data or 0, None)
+    array.release = released
 
 
 _release_schema, _release_array = _Release(_free_schema), _Release(_free_array)
+for _function in (_release_schema, _release_array):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_function))
 
 
 def _pointers(kind: Any, structs: list[Any]) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import polars
@@ -74,3 +76,24 @@ def test_memory_is_released_with_the_series() -> None:
     del series, lists
     gc.collect()
     assert arrow.exported_count() == before
+
+
+OUTLIVES_US = """
+import gc, sys
+import numpy as np
+from dissector.engine.tables import arrow
+kept = arrow.integers_series(np.arange(5), None)
+vars(arrow).clear()
+del arrow
+for name in [name for name in sys.modules if name.startswith("dissector")]:
+    del sys.modules[name]
+gc.collect()
+del kept
+print("ended")
+"""
+
+
+def test_a_series_may_outlive_our_modules() -> None:
+    """As at the end of the interpreter, which destroys modules first."""
+    ended = subprocess.run([sys.executable, "-c", OUTLIVES_US], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "ended\n"), ended.stderr
