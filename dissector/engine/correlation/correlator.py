@@ -25,6 +25,7 @@ from dissector.engine.correlation.both_paths.correlator_rows import (
     ON_SLOW_PATH,
     OTHER,
     TLS,
+    UNRECOGNISED,
     ChunkColumns,
 )
 from dissector.engine.correlation.both_paths.frame_checks_kernel import load_api, new_api_limits
@@ -190,7 +191,8 @@ class Correlator:
         new_numbers[numbers] = np.arange(len(numbers))
         rows = with_capacity(tables.connections, len(new_numbers))
         removed = rows[np.flatnonzero(new_numbers == NONE)]
-        for first in removed["sides"]["first_fragment"][removed["mode"] == KAFKA].ravel().tolist():
+        is_held = np.isin(removed["mode"], (UNRECOGNISED, KAFKA))
+        for first in removed["sides"]["first_fragment"][is_held].ravel().tolist():
             tables.free_list(first)
         tables.connections = rows[numbers]
         started = new_numbers[self._started[: self._started_count]]

@@ -81,6 +81,11 @@ def promote(tables: StateTables, number: int, correlator: ConnectionCorrelator) 
     """Move the state of a connection to a new object; the row keeps what outlives the object."""
     tables.set_barriers(number, (NEVER, NEVER))
     row = tables.connection_rows[number]
+    if row.mode == UNRECOGNISED:
+        correlator.lost_before = row.lost_before
+        for stream in correlator.streams:
+            _restore_stream(tables, stream, row.sides[stream.side])
+        correlator.continue_unrecognised(row.newest_time_ns)
     if row.mode == KAFKA:
         frames = _frames(tables, row.client, row.oldest_request)
         open_requests = OpenRequests()
@@ -146,9 +151,17 @@ def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -
             _store_stream(stream, side)
         return True
     if correlator.speaks == "":
-        if correlator.needs_slow_path or any(stream.end for stream in correlator.streams):
+        held = sum(len(stream.buffer) for stream in correlator.streams)
+        if correlator.needs_slow_path or held > MAX_DEMOTED_BYTES:
             return False
         row.mode, row.newest_time_ns = UNRECOGNISED, correlator.now_ns
+        row.lost_before = correlator.lost_before
+        for stream in correlator.streams:
+            side, fragments = row.sides[stream.side], _fragments(tables, stream)
+            _empty_lists(side)
+            _store_stream(stream, side)
+            side.fragment_count = len(fragments)
+            side.first_fragment, side.last_fragment = tables.link_entries(fragments)
         tables.set_barriers(number, correlator.barriers)
         return True
     if correlator.client is None or not _fits_tables(correlator):

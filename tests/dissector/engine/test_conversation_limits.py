@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dissector.engine.correlation.both_paths import correlation_limits
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_EARLY_RESPONSE_NS
-from dissector.engine.correlation.objects import recognition
 from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
 from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
 from dissector.engine.tables.exchange_table import STATUS
@@ -83,8 +83,8 @@ def test_a_response_with_a_past_id_does_not_wait() -> None:
 def test_an_unrecognised_stream_is_not_kept(
     whole: bool, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 5000)
-    monkeypatch.setattr(recognition, "MAX_FIRST_REQUEST_OFFSET", 1 << 30)
+    monkeypatch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 5000)
+    monkeypatch.setattr(correlation_limits, "MAX_FIRST_REQUEST_OFFSET", 1 << 30)
     correlator = ConnectionCorrelator(0, whole, lambda row: None)
     for packet in range(100):
         correlator.add_data(side, b"\x80" * 1000, packet, 0)
@@ -95,7 +95,7 @@ def test_an_unrecognised_stream_is_not_kept(
 
 
 def test_unsolicited_responses_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 5000)
+    monkeypatch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 5000)
     correlator = ConnectionCorrelator(0, False, lambda row: None)
     correlator.add_data(0, beat(1), 0, 0)
     correlator.add_data(1, response_frame(1), 1, 1)
@@ -109,7 +109,7 @@ def test_unsolicited_responses_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> 
 def test_responses_without_requests_are_recognised_before_being_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 200)
+    monkeypatch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 200)
     rows: list[ExchangeRow] = []
     correlator = ConnectionCorrelator(0, False, rows.append)
     for n in range(100):

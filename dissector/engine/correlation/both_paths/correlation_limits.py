@@ -23,3 +23,9 @@ MAX_EARLY_RESPONSE_NS = 2 * WAIT_NS
 How long before its request a response may be captured: as long as a hole among the requests may
 wait to become a gap.
 """
+
+MAX_FIRST_REQUEST_OFFSET = 1 << 16
+"""Offset limit for the first request of a connection captured from its beginning."""
+
+MIN_RETAINED_BYTES = 1 << 20
+"""Bytes of a stream without a plausible frame that are retained at least, for a second search."""

@@ -27,13 +27,15 @@ from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     API_NOT_LOADED,
     FAST_PATH,
     SLOW_PATH,
+    check_first_request,
 )
 from dissector.engine.correlation.fast_path.framer_kernel import frame_chunk
 from dissector.engine.correlation.fast_path.gap_kernel import add_gap
 from dissector.engine.correlation.fast_path.match_kernel import end_connection
 from dissector.engine.correlation.fast_path.ready_kernel import match_ready, set_barriers
+from dissector.engine.correlation.fast_path.recognition_kernel import end_unrecognised, hold_chunk
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64
+from dissector.kernel.arrays import I64, U8
 from dissector.kernel.named_rows import Rows
 
 DONE, NEEDS_SLOW_PATH, TABLE_FULL, NEEDS_API = range(4)
@@ -103,6 +105,10 @@ def process_chunk(
     number, kind, time_ns = chunks.connection[i], chunks.kind[i], chunks.time_ns[i]
     connection = state.connections[number]
     if kind == END:
+        if connection.mode == UNRECOGNISED:
+            outcome = end_unrecognised(state, connection)
+            if outcome != FAST_PATH:
+                return outcome
         if is_unfinished(connection):
             return SLOW_PATH
         set_barriers(state, connection, NEVER, NEVER)
@@ -114,9 +120,9 @@ def process_chunk(
     set_barriers(state, connection, chunks.barrier[i, 0], chunks.barrier[i, 1])
     if kind == DATA and chunks.length[i] > 0:
         if chunks.origin[i] == IN_WINDOW:
-            return frame_chunk(state, chunks, i, state.data, chunks.start[i], 0)
+            return add_data(state, chunks, i, state.data, chunks.start[i], 0)
         start = carry_over_start + chunks.start[i]
-        return frame_chunk(state, chunks, i, state.carry_over, start, CARRY_OVER_BASE)
+        return add_data(state, chunks, i, state.carry_over, start, CARRY_OVER_BASE)
     if is_unrecognised:
         connection.newest_time_ns = max(connection.newest_time_ns, time_ns)
         return FAST_PATH
@@ -128,6 +134,32 @@ def process_chunk(
             if outcome != FAST_PATH:
                 state.counts.framed_bytes = chunks.length[i]
     return outcome
+
+
+@device_function
+def add_data(
+    state: CorrelatorState, chunks: ChunkColumns, i: int, source: U8, start: int, address_base: int
+) -> int:
+    """Frame a chunk of data, or hold it back while the protocol is open."""
+    connection, side = state.connections[chunks.connection[i]], chunks.side[i]
+    if connection.mode != UNRECOGNISED:
+        return frame_chunk(state, chunks, i, source, start, address_base)
+    if side == 0 and connection.start_captured and is_untouched(connection):
+        length = chunks.length[i]
+        outcome = check_first_request(source, start, length, state.counts, state.api_limits)
+        if outcome == API_NOT_LOADED:
+            return outcome
+        if outcome == FAST_PATH:
+            return frame_chunk(state, chunks, i, source, start, address_base)
+    return hold_chunk(state, chunks, i, source, start, address_base)
+
+
+@device_function
+def is_untouched(connection: ConnectionRow) -> bool:
+    """Return whether a connection has no bytes so far."""
+    first, second = connection.sides[0], connection.sides[1]
+    is_begin = first.base == 0 and second.base == 0
+    return is_begin and first.buffered_bytes == 0 and second.buffered_bytes == 0
 
 
 @device_function

@@ -17,7 +17,6 @@ from dissector.engine.correlation.both_paths.frame_checks_kernel import DUE as R
 from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     FAST_PATH,
     SLOW_PATH,
-    check_first_request,
     check_frame,
     response_due,
     signed32,
@@ -59,16 +58,21 @@ def frame_chunk(
     start: int,
     address_base: int,
 ) -> int:
-    """Frame a chunk of data, which is in `source` from `start` on; return FAST_PATH if possible."""
+    """
+    Frame a chunk of data, which is in `source` from `start` on; return FAST_PATH if possible.
+
+    On a connection that is not recognised yet it is the first one, and begins with a request.
+    """
     number, side, length = chunks.connection[i], chunks.side[i], chunks.length[i]
     packet, time_ns = chunks.packet[i], chunks.time_ns[i]
     connection = state.connections[number]
     stream = connection.sides[side]
     buffered = stream.buffered_bytes
-    outcome = check_state(state, chunks, i, source, start)
-    if outcome != FAST_PATH:
-        return outcome
     is_unrecognised = connection.mode == UNRECOGNISED
+    if not is_unrecognised and not stream.in_sync:
+        outcome = check_resync(state, chunks, i, source, start)
+        if outcome != FAST_PATH:
+            return outcome
     is_request = is_unrecognised or side == connection.client
     skipped = min(stream.bytes_left, length) if stream.skips_damaged else 0
     start += skipped
@@ -107,22 +111,6 @@ def frame_chunk(
     if outcome != FAST_PATH:
         state.counts.framed_bytes = chunks.length[i]
     return outcome
-
-
-@device_function
-def check_state(
-    state: CorrelatorState, chunks: ChunkColumns, i: int, source: U8, start: int
-) -> int:
-    """Return FAST_PATH if the kernel handles the beginning of a chunk."""
-    connection, side = state.connections[chunks.connection[i]], chunks.side[i]
-    if connection.mode == UNRECOGNISED:
-        if side == 0 and connection.start_captured:
-            length = chunks.length[i]
-            return check_first_request(source, start, length, state.counts, state.api_limits)
-        return SLOW_PATH
-    if connection.sides[side].in_sync:
-        return FAST_PATH
-    return check_resync(state, chunks, i, source, start)
 
 
 @device_function

@@ -24,9 +24,8 @@ from dissector.engine.correlation.fast_path.linked_lists import (
     LIST_HEAD,
     NOT_FOUND,
     TOO_FAR,
-    clear_fragments,
+    drop_fragments,
     find_request,
-    free_entry,
     join_fragments,
     new_entry,
     read_head,
@@ -111,20 +110,6 @@ def begin_damaged(state: CorrelatorState, stream: SideRow, is_request: bool, due
     stream.buffered_bytes = 0
     stream.frame_size = 0
     stream.bytes_left = 4 + size - buffered
-
-
-@device_function
-def drop_fragments(state: CorrelatorState, stream: SideRow) -> None:
-    """Skip the first bytes of a frame, too few to know its size."""
-    stream.skipped += stream.buffered_bytes
-    stream.base += stream.buffered_bytes
-    stream.buffered_bytes = 0
-    fragment = stream.first_fragment
-    while fragment >= 0:
-        after = state.entries[fragment].next
-        free_entry(state, fragment)
-        fragment = after
-    clear_fragments(stream)
 
 
 @device_function

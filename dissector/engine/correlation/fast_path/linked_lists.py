@@ -181,3 +181,17 @@ def fragment_byte(state: CorrelatorState, fragment: int, at: int) -> int:
     if address < CARRY_OVER_BASE:
         return state.data[address]
     return state.carry_over[address - CARRY_OVER_BASE]
+
+
+@device_function
+def drop_fragments(state: CorrelatorState, stream: SideRow) -> None:
+    """Skip the bytes of an unfinished frame, or of no frame."""
+    stream.skipped += stream.buffered_bytes
+    stream.base += stream.buffered_bytes
+    stream.buffered_bytes = 0
+    fragment = stream.first_fragment
+    while fragment >= 0:
+        after = state.entries[fragment].next
+        free_entry(state, fragment)
+        fragment = after
+    clear_fragments(stream)

@@ -151,6 +151,10 @@ class ConnectionCorrelator:
         responses = self.streams[1 - client]
         self._expects_first_response &= responses.base == 0 and len(responses.buffer) < _HEAD_BYTES
 
+    def continue_unrecognised(self, now_ns: int) -> None:
+        """Continue a connection that is not recognised yet; the caller restores the streams."""
+        self._now_ns = now_ns
+
     @property
     def highest_id(self) -> int:
         """The highest correlation id of a request so far."""

@@ -243,7 +243,7 @@ class Framer:
         if self.damaged is not None:
             data = b"" if self.damaged.is_emitted else self.damaged.data[4:8]
         elif self.in_sync:
-            data = self.buffer[8:12]
+            data = bytes(self.buffer[8:12])
         return int.from_bytes(data, "big", signed=True) if len(data) == 4 else None
 
     def finish(self) -> Frame | None:

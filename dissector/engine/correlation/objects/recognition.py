@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dissector.engine.correlation.both_paths import correlation_limits as limits
 from dissector.engine.correlation.both_paths import frame_checks
 from dissector.engine.correlation.objects import resync
 from dissector.engine.correlation.objects.framer import Framer
 from dissector.engine.correlation.objects.login_phase import is_kerberos
-
-MAX_FIRST_REQUEST_OFFSET = 1 << 16
-"""Offset limit for the first request of a connection captured from its beginning."""
-
-MIN_RETAINED_BYTES = 1 << 20
-"""Bytes of a stream without a plausible frame that are retained at least, for a second search."""
-
 
 DOUBTFUL = "doubtful"
 """The protocol of a connection that can only be identified at the end of the capture."""
@@ -68,7 +62,10 @@ def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None)
         if resync.sync_at_request(stream, correlator.validate_request, stream_break):
             correlator.set_kafka(stream.side)
             return
-    if correlator.start_captured and correlator.streams[0].scanned > MAX_FIRST_REQUEST_OFFSET:
+    if (
+        correlator.start_captured
+        and correlator.streams[0].scanned > limits.MAX_FIRST_REQUEST_OFFSET
+    ):
         correlator.set_not_kafka("other")
         return
     for stream in correlator.streams:
@@ -102,7 +99,7 @@ def discard_scanned(correlator: Unrecognised, stream: Framer, searched: bool) ->
         searched: Whether it is searched for frames; else its bytes are counted.
     """
     discardable = stream.scanned - stream.base if searched else len(stream.buffer)
-    if discardable <= 2 * MIN_RETAINED_BYTES:
+    if discardable <= 2 * limits.MIN_RETAINED_BYTES:
         return
     may_lack_requests = (
         not correlator.start_captured
@@ -113,4 +110,4 @@ def discard_scanned(correlator: Unrecognised, stream: Framer, searched: bool) ->
         if correlator.client is None:
             correlator.set_kafka(1 - stream.side)
         return
-    stream.skip(discardable - MIN_RETAINED_BYTES)
+    stream.skip(discardable - limits.MIN_RETAINED_BYTES)

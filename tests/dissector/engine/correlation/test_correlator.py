@@ -206,6 +206,37 @@ def test_a_produce_begun_by_objects_is_damaged_on_the_fast_path() -> None:
     check(numbered(said), [True], [])
 
 
+GET = b"GET /items?page=1 HTTP/1.1\r\nHost: shop.example\r\nAccept: */*\r\n\r\n"
+PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + bytes(range(32, 122)) * 10
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("turns", [1, 3, 1200])
+def test_other_protocols_stay_in_the_kernel(whole: bool, turns: int) -> None:
+    said = [
+        Chunk(0, side, data=each) for _ in range(turns) for side, each in enumerate((GET, PAGE))
+    ]
+    chunks = [*said, Chunk(0, 0, END)]
+    assert chunks_for_objects(chunks, whole) == 0
+    check(numbered(chunks), [whole], [2, 5])
+    _, (state,), _ = correlate(numbered(chunks), [whole])
+    assert state.speaks == "other"
+
+
+@pytest.mark.parametrize("cut", [None, 3, 20])
+def test_kafka_behind_another_protocol_is_found(cut: int | None) -> None:
+    """The header of the request may be cut between packets."""
+    kafka = GET + heartbeat_request(1)
+    parts = [kafka] if cut is None else [kafka[: len(GET) + cut], kafka[len(GET) + cut :]]
+    said = [Chunk(0, 0, data=GET), Chunk(0, 1, data=PAGE)]
+    said += [Chunk(0, 0, data=each) for each in parts]
+    said += [Chunk(0, 1, data=heartbeat_response(1)), Chunk(0, 0, END)]
+    check(numbered(said), [True], [1, 2, 3, 4])
+    rows, (state,), _ = correlate(numbered(said), [True])
+    assert [(row[7], row[1]) for row in rows] == [(1, ANSWERED)]
+    assert state.skipped == (2 * len(GET), len(PAGE))
+
+
 def test_frames_wait_behind_a_barrier_on_the_fast_path() -> None:
     """A response behind a barrier, and one before its request."""
     said = [
