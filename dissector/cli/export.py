@@ -28,7 +28,7 @@ from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
     from dissector.capture.formats.byte_source import StopSignal
-    from dissector.capture.tcp.tables.connection_table import ConnectionTable
+    from dissector.capture.tcp.connection_table import ConnectionTable
     from dissector.engine.export.flow_filter import Hashes
     from dissector.engine.reading.reader import Reading
     from dissector.redaction.messages.field_role import Role

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.packet_files import FileNames
 from pipeline.split.segment_sources import ShardSource

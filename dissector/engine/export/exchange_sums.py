@@ -6,7 +6,7 @@ import secrets
 
 import numpy as np
 
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.export.flow_filter import Bools, Hashes, connection_hashes
 from dissector.engine.tables.exchange_table import Exchanges, Frames, Ints
 

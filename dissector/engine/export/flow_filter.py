@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import Segments
-from dissector.capture.tcp.both_paths.tcp_header import FIN, RST, SYN
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.tcp_header import FIN, RST, SYN
 from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.engine.tables.exchange_table import Ints
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import DATA, Chunks, Int64s, UInt64s
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
 
 _SAME_TIME_NS = 60_000_000_000
 """Copies begin within this time; a tap may have another clock."""

@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from dissector.capture.columns import END, GAP, Chunks, Int8s, Int64s
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.connections import END_REASONS
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
 
 FIN, RST = END_REASONS.index("fin"), END_REASONS.index("rst")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.column_catalogue import CONNECTIONS, names
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.spoken import spoken_by

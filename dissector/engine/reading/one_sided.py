@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.tables.exchange_table import ONE_SIDED, ORPHAN, UNANSWERED, Exchanges
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dissector.capture.columns import DATA, END, GAP, NEVER, NO_BARRIER, Chunks
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.reading.tls_recognition import TlsRecognition, bytes_of
 from dissector.engine.tables.exchange_table import Ints
 from dissector.tls.key_log import KeyLog

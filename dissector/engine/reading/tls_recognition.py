@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import DATA, IN_CARRY_OVER, IN_WINDOW, Chunks
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, Ints
 

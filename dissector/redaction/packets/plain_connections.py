@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.iana_numbers import IPV4, IPV6, TCP
-from dissector.capture.tcp.both_paths.tcp_header import ACK, FIN, RST, SYN
+from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SYN
 from dissector.redaction.packets.checksums import internet_checksum, tcp_checksum
 
 _SEGMENT_BYTES = 1400

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dissector.capture.columns import Segments
-from dissector.capture.tcp.both_paths.tcp_header import SYN
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.tcp_header import SYN
 
 _SEQ_BITS = 32
 _SEQ_HALF, _SEQ_MASK = 1 << _SEQ_BITS - 1, (1 << _SEQ_BITS) - 1

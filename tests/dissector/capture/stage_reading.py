@@ -6,12 +6,13 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from dissector.capture.columns import DATA, END, IN_WINDOW, Chunks
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets.layers import Layers
 from dissector.capture.tcp.reassembly import Streams
+from tests.reference.tcp.reference_streams import ReferenceStreams
 
 Piece: TypeAlias = bytes | int
 """Bytes of a stream, or how many are missing."""
@@ -30,13 +31,6 @@ class Row:
     horizon: tuple[int, int]
 
 
-class DemotedConnections(Streams):
-    """Processes each segment by objects, demoted to rows after each."""
-
-    def _next_deadline(self) -> int:
-        return 0
-
-
 class Reading:
     """The result of reading one capture."""
 
@@ -45,11 +39,10 @@ class Reading:
         source: Path | bytes,
         window_bytes: int = 1 << 20,
         *,
-        streams: Streams | None = None,
         one_by_one: bool = False,
     ) -> None:
         self.layers = Layers()
-        self.tcp = streams or Streams(use_fast_path=not one_by_one)
+        self.tcp = cast("Streams", ReferenceStreams()) if one_by_one else Streams()
         self.rows: list[Row] = []
         stdin = io.BytesIO(source) if isinstance(source, bytes) else None
         path = source if isinstance(source, Path) else "-"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +9,14 @@ import numpy as np
 import pytest
 
 from dissector import open_capture
+from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.hashing import SECRET, hash_endpoints, hash_key
+from dissector.capture.packets.layers import Layers
 from dissector.capture.packets.networks import Networks, TaggedNetwork, find_slot
-from dissector.capture.tcp.objects.connection_state import FlowKey
-from dissector.capture.tcp.tables.connection_table import ConnectionTable
-from dissector.capture.tcp.tables.flow_table import FlowTable
+from dissector.capture.tcp.reassembly import Streams
 from dissector.kernel.named_rows import rows_of
+from tests.reference.tcp.connection_state import FlowKey
+from tests.tcp_captures import Wire, pcap_file
 
 SLOTS = 1 << 12
 CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"
@@ -67,16 +70,20 @@ def test_rows_do_not_depend_on_the_secret() -> None:
 
 
 def test_tables_from_another_process_are_rehashed() -> None:
-    known, networks = ConnectionTable(), Networks()
-    flows = FlowTable(known)
-    for number, key in enumerate(KEYS["ports"][:100]):
-        known.begin(key, 0, 0)
-        flows.put(key, 2 * number)
+    wire, networks = Wire(), Networks()
+    for number in range(100):
+        wire.connect(1 + number).syn()
         networks.add_tags(number + 1)
-    restored_secret = pickle.dumps((flows, networks))
+    layers, streams = Layers(), Streams()
+    stdin = io.BytesIO(pcap_file(wire.packets))
+    windows = [layers.segments(each) for each in read_packets(["-"], stdin=stdin)]
+    streams.feed(windows[0])
+    restored_secret = pickle.dumps((streams, networks))
     other_secret()
-    flows, networks = pickle.loads(restored_secret)
-    assert [flows.owner(key) for key in KEYS["ports"][:101]] == [*range(0, 200, 2), -1]
+    streams, networks = pickle.loads(restored_secret)
+    streams.feed(windows[0])
+    assert len(streams.connections) == 100
+    assert all(each.sides[0].packets == 4 for each in streams.connections)
     for number in range(100):
         place = find_slot(rows_of(networks.by_tags, TaggedNetwork), SECRET.data, number + 1)
         assert networks.by_tags[place].tolist() == (number + 1, number + 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from dissector.capture.tcp.both_paths.tcp_rows import GAPS_REMEMBERED
 from dissector.capture.tcp.connections import Side
+from dissector.capture.tcp.tcp_rows import GAPS_REMEMBERED
 
 
 class LossCounters:

@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.both_paths.reassembly_limits import (
+from dissector.capture.tcp.reassembly_limits import (
     MAX_STEPS,
     REPLY_WINDOW_BYTES,
     RESET_WINDOW_BYTES,
     START_WAIT_BYTES,
 )
-from dissector.capture.tcp.both_paths.tcp_header import (
+from dissector.capture.tcp.tcp_header import (
     ACK,
     RST,
     SEQ_MASK,
     SYN,
 )
-from dissector.capture.tcp.objects.chunk_builder import ReorderState
-from dissector.capture.tcp.objects.stream_reassembler import Stream, is_near
+from tests.reference.tcp.chunk_builder import ReorderState
+from tests.reference.tcp.stream_reassembler import Stream, is_near
 
 FlowKey: TypeAlias = tuple[int, int, int, int, int, int, int]
 """A direction: network, and source and destination as address (high, low; signed) and port."""

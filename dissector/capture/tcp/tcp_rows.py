@@ -15,11 +15,8 @@ NONE = -(1 << 62)
 CARRY_OVER_BASE = 1 << 40
 """A waiting segment's `start` of at least this is in `carried`, else in the window."""
 
-RELEASED = 0
-"""The row of the waiting segment that is being released; it waits no more."""
-
-MAX_ROWS_PER_SEGMENT = 2
-"""The most rows of `Chunks` that one in-order segment yields."""
+IN_HAND = 0
+"""The row of waiting segments for bytes that are released at once."""
 
 GAPS_REMEMBERED = 64
 """How many gaps a stream remembers."""
@@ -40,6 +37,37 @@ class EndRow(NamedRow):
     port: int
 
 
+class SegmentRow(NamedRow):
+    """
+    The segment that is being processed: a row of `Segments`.
+
+    Attributes:
+        ends: Its source and its target.
+        network: As in `Segments`, and so on.
+        packet: Its packet.
+        time_ns: Capture time of that packet.
+        clock_ns: The highest time of all packets so far.
+        seq: Its sequence number.
+        ack: Its acknowledgement number.
+        flags: FIN, SYN, RST and ACK.
+        start: Offset of its payload in the window.
+        length: Length of its payload.
+        captured: Number of captured bytes of it.
+    """
+
+    ends: Two[EndRow]
+    network: int
+    packet: int
+    time_ns: int
+    clock_ns: int
+    seq: int
+    ack: int
+    flags: int
+    start: int
+    length: int
+    captured: int
+
+
 class StreamRow(NamedRow):
     """
     The data that one side of a connection sends; sequence numbers are unwrapped beyond 2^32.
@@ -56,7 +84,10 @@ class StreamRow(NamedRow):
         data_ns: The time of the newest released data.
         resent: Number of retransmitted segments since that acknowledgement.
         has_isn: Whether its initial sequence number is known.
-        finished: Whether its FIN, the number before `next`, has been passed.
+        fin: The sequence number of its FIN; `NONE` if that was not captured.
+        fin_packet: The packet of the FIN.
+        fin_ns: The time of that packet.
+        finished: Whether all bytes before the FIN were released.
         losses: The row of its loss counters, which few streams need; 0: none.
     """
 
@@ -71,6 +102,9 @@ class StreamRow(NamedRow):
     data_ns: int
     resent: int
     has_isn: bool
+    fin: int
+    fin_packet: int
+    fin_ns: int
     finished: bool
     losses: int
 
@@ -79,9 +113,6 @@ class ConnectionRow(NamedRow):
     """
     A connection.
 
-    It exists only as its row, and the segments that wait behind its holes as rows of a pool. It is
-    *live*, materialised as a Python object, while it has state that these can't hold.
-
     Attributes:
         ends: The endpoints of sides 0 and 1.
         network: Index into `Layers.networks`.
@@ -89,10 +120,9 @@ class ConnectionRow(NamedRow):
         first_ns: The time of that packet.
         last_ns: The highest time of its packets.
         ended: How it ended, an index into `END_REASONS`.
-        is_live: Whether an object represents it; the row is out of date.
         oriented: Whether a handshake showed its opener.
         syn_seen: Whether its SYN or SYN/ACK was seen.
-        waits: The row of the data waiting behind its holes; 0 without any.
+        waits: The row of what waits in it: data, a FIN, or a barrier; 0 if nothing does.
         streams: What the two sides send.
     """
 
@@ -102,7 +132,6 @@ class ConnectionRow(NamedRow):
     first_ns: int
     last_ns: int
     ended: int
-    is_live: bool
     oriented: bool
     syn_seen: bool
     waits: int
@@ -152,33 +181,32 @@ class GapRow(NamedRow):
 
 class WaitingSide(NamedRow):
     """
-    The waiting segments of one side: a list by sequence number, and one by arrival.
+    The waiting segments of one side, in runs without a hole, and in a list by arrival.
 
     Attributes:
-        first: The first by sequence number; -1 without any.
-        last: The last by sequence number; -1 without any.
-        oldest: The first by arrival; -1 without any.
-        newest: The last by arrival; -1 without any.
-        bytes: Number of their bytes.
-        segments: Number of them.
-        unacked: The first by sequence number that begins behind the newest acknowledgement; -1
-            without any.
+        first: The first run by position; 0 without any.
+        root: The run on top of the tree; see `run_tree`.
+        oldest: The segment that has waited longest; 0 without any.
+        newest: The segment that came last; 0 without any.
+        bytes: Number of bytes that wait.
+        segments: Number of segments.
+        runs: Number of runs.
         barrier: The barrier in the newest row of `Chunks`.
     """
 
     first: int
-    last: int
+    root: int
     oldest: int
     newest: int
     bytes: int
     segments: int
-    unacked: int
+    runs: int
     barrier: int
 
 
 class WaitRow(NamedRow):
     """
-    The waiting segments of a connection.
+    What waits in a connection.
 
     Attributes:
         sides: Of each side.
@@ -189,27 +217,53 @@ class WaitRow(NamedRow):
     next_free: int
 
 
+class RunRow(NamedRow):
+    """
+    Waiting bytes of a side without a hole in between.
+
+    Attributes:
+        start: The first sequence number.
+        end: The sequence number after the last byte.
+        first: The segment with the first bytes.
+        last: The segment with the last bytes.
+        covered_ns: The time of the acknowledgement that first covered all before them; `NEVER`:
+            none has.
+        before: The previous run; 0: none.
+        after: The next run; 0: none. Of a free row, the next free one.
+        lower: The top of the tree of lower runs below this one; 0: none.
+        higher: The top of the tree of higher runs below this one; 0: none.
+        rank: A random number: no run below this one has a higher one.
+    """
+
+    start: int
+    end: int
+    first: int
+    last: int
+    covered_ns: int
+    before: int
+    after: int
+    lower: int
+    higher: int
+    rank: int
+
+
 class WaitingSegment(NamedRow):
     """
     Bytes of a segment that wait, which no earlier one carried.
 
     Attributes:
-        after: The next one by sequence number; -1: none. Of a free row, the next free one.
-        before: The previous one by sequence number; -1: none.
-        later: The next one by arrival; -1: none.
-        earlier: The previous one by arrival; -1: none.
+        after: The next one of the run; 0: none. Of a free row, the next free one.
+        later: The next one by arrival; 0: none.
+        earlier: The previous one by arrival; 0: none.
         seq: The first sequence number.
         end: The sequence number after them.
         captured: Number of captured bytes; 0 of a free row.
         packet: The packet that carried them.
         time_ns: Its capture time.
         start: The place of the bytes, see `CARRY_OVER_BASE`.
-        covered_ns: The time of the acknowledgement that first covered all before them; `NEVER`:
-            none has.
     """
 
     after: int
-    before: int
     later: int
     earlier: int
     seq: int
@@ -218,27 +272,45 @@ class WaitingSegment(NamedRow):
     packet: int
     time_ns: int
     start: int
-    covered_ns: int
+
+
+class DeadlineRow(NamedRow):
+    """
+    A time at which something that waits in a connection may be given up.
+
+    Attributes:
+        time_ns: The time.
+        connection: The number of the connection.
+        side: The side that caused it.
+    """
+
+    time_ns: int
+    connection: int
+    side: int
 
 
 class Counts(NamedRow):
     """
-    Counters and limits that kernels and objects share.
+    Counters and limits.
 
-    The first rows of waits, gaps and loss counters are never used, so that 0 means none.
+    The first rows of waits, runs, waiting segments, gaps and loss counters are never used, so that
+    0 means none.
 
     Attributes:
+        packet: The packet that is being processed.
         rows: Rows of `Chunks` that are written.
+        needed_rows: Rows of `Chunks` that the kernel needs to go on.
+        needed_segments: Rows of waiting segments that it needs.
         connections: Number of connections.
         flows: Number of flows.
-        owner: The owner of the flow of the segment that stopped the kernel; -1 without one.
-        needed_rows: Rows of `Chunks` that the kernel lacked; 0 if it did not stop for lack of room.
         carried_bytes: Bytes in the carry-over buffer of `Chunks`.
         waiting_carried_bytes: Bytes of waiting segments of earlier windows; that buffer has room
             for all of them besides.
         free_wait: The first free row of waits; 0: none.
         waits_used: Rows of waits that are, or have been, used.
-        free_segment: The first free row of waiting segments; -1: none.
+        free_run: The first free row of runs; 0: none.
+        runs_used: Rows of runs that are, or have been, used.
+        free_segment: The first free row of waiting segments; 0: none.
         segments_used: Rows of waiting segments that are, or have been, used.
         segments_live: Number of waiting segments.
         total_bytes: Bytes that wait on all connections together.
@@ -247,17 +319,22 @@ class Counts(NamedRow):
         free_gap: The first free row of gaps; 0: none.
         gap_rows: Rows of gaps that are, or have been, used.
         max_total_bytes: The limit of `total_bytes`.
+        first_deadline: The row of the first deadline; the others follow in a ring.
+        deadlines: Number of deadlines.
     """
 
+    packet: int
     rows: int
+    needed_rows: int
+    needed_segments: int
     connections: int
     flows: int
-    owner: int
-    needed_rows: int
     carried_bytes: int
     waiting_carried_bytes: int
     free_wait: int
     waits_used: int
+    free_run: int
+    runs_used: int
     free_segment: int
     segments_used: int
     segments_live: int
@@ -267,6 +344,8 @@ class Counts(NamedRow):
     free_gap: int
     gap_rows: int
     max_total_bytes: int
+    first_deadline: int
+    deadlines: int
 
 
 class SegmentArrays(NamedTuple):
@@ -279,6 +358,7 @@ class SegmentArrays(NamedTuple):
     target_port: I32
     packet: I64
     time_ns: I64
+    clock_ns: I64
     seq: I64
     ack: I64
     flags: I32
@@ -312,9 +392,13 @@ class StateArrays(NamedTuple):
         connections: All, by number.
         losses: Loss counters of streams.
         gaps: Recent gaps of streams.
-        waits: Waiting data of connections.
+        waits: What waits in connections.
+        runs: The runs of waiting segments.
         waiting: The waiting segments.
+        deadlines: A ring of deadlines, by time.
         carried: Bytes of segments of earlier windows.
+        secret: The secret of hashes.
+        segment: The segment that is being processed.
         counts: The counters of all.
     """
 
@@ -322,8 +406,12 @@ class StateArrays(NamedTuple):
     losses: Rows[LossRow]
     gaps: Rows[GapRow]
     waits: Rows[WaitRow]
+    runs: Rows[RunRow]
     waiting: Rows[WaitingSegment]
+    deadlines: Rows[DeadlineRow]
     carried: U8
+    secret: I64
+    segment: SegmentRow
     counts: Counts
 
 
@@ -346,8 +434,9 @@ class ChunkArrays(NamedTuple):
 @device_function
 def clear_stream(stream: StreamRow) -> None:
     """Initialise the row of a stream."""
-    stream.next = stream.first = stream.acked = stream.first_acked = NONE
+    stream.next = stream.first = stream.acked = stream.first_acked = stream.fin = NONE
     stream.acked_ns = stream.acked_packet = stream.packets = stream.bytes = 0
+    stream.fin_ns = stream.fin_packet = 0
     stream.data_ns = stream.resent = stream.losses = 0
     stream.has_isn = stream.finished = False
 
@@ -355,6 +444,6 @@ def clear_stream(stream: StreamRow) -> None:
 @device_function
 def clear_waiting_side(side: WaitingSide) -> None:
     """Initialise a side without waiting segments."""
-    side.first = side.last = side.oldest = side.newest = side.unacked = -1
-    side.bytes = side.segments = 0
+    side.first = side.root = side.oldest = side.newest = 0
+    side.bytes = side.segments = side.runs = 0
     side.barrier = NEVER

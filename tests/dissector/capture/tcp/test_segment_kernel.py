@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.tcp import reassembly
-from dissector.capture.tcp.fast_path.in_order_kernel import process_segments
+from dissector.capture.tcp.segment_kernel import process_segments
 from tests.corpus import each_capture
-from tests.dissector.capture.stage_reading import DemotedConnections, Reading
+from tests.dissector.capture.stage_reading import Reading
 from tests.example_counts import examples
 from tests.kernel_modes import MODES, running
 from tests.tcp_captures import HEADERS_BYTES, Wire, WireConnection, pcap_file
@@ -22,7 +22,7 @@ MS = 1_000_000
 
 @pytest.fixture(params=MODES)
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Run the kernel in one mode; collect its stops."""
+    """Run the kernel in one mode; collect where it stops for lack of room."""
     stops: list[int] = []
 
     def counted(*arguments: Any) -> int:
@@ -42,7 +42,7 @@ def _read(wire: Wire) -> Reading:
     return Reading(pcap_file(wire.packets))
 
 
-def test_connections_from_syn_to_fin_never_leave_the_kernel(run: list[int]) -> None:
+def test_connections_from_syn_to_fin_take_one_call(run: list[int]) -> None:
     wire = Wire()
     for port in (1, 2, 3):
         _whole(wire.connect(port))
@@ -50,7 +50,8 @@ def test_connections_from_syn_to_fin_never_leave_the_kernel(run: list[int]) -> N
     _whole(wire.connect(4, vlan=5))
     _whole(wire.connect(1, isn=(7, 8)))  # ports reused after a close
     reading = _read(wire)
-    assert run == [len(wire.packets)]
+    assert run[-1] == len(wire.packets)
+    assert len(run) <= 3
     assert [each.ended for each in reading.tcp.connections] == ["fin"] * 6
     for number in range(6):
         assert reading.streams[(number, 0)] == [b"abch"]
@@ -58,29 +59,30 @@ def test_connections_from_syn_to_fin_never_leave_the_kernel(run: list[int]) -> N
     assert [side.packets for side in reading.tcp.connections[0].sides] == [9, 5]
 
 
-def test_refused_and_reset_connections_never_leave_the_kernel(run: list[int]) -> None:
+def test_refused_and_reset_connections_take_one_call(run: list[int]) -> None:
     wire = Wire()
     refused = wire.connect(1)
     refused.send_segment(0, 2, before=True).rst(1)
     wire.connect(2).syn().client(b"ab").rst(1)
     reading = _read(wire)
-    assert run == [len(wire.packets)]
+    assert run[-1] == len(wire.packets)
+    assert len(run) <= 3
     assert [each.ended for each in reading.tcp.connections] == ["rst", "rst"]
     assert reading.ends == [(0, 1), (1, 1)]
 
 
-def test_the_kernel_continues_after_segments_left_to_objects(run: list[int]) -> None:
+def test_repeated_segments_take_one_call(run: list[int]) -> None:
     wire = Wire()
     connection = wire.connect().syn().client(b"ab")
-    at = len(wire.packets)
     connection.retransmit(0, 0, 2).client(b"cd")
     reading = _read(wire)
-    assert run == [at, len(wire.packets)]
+    assert run[-1] == len(wire.packets)
+    assert len(run) <= 2
     assert reading.streams == {(0, 0): [b"abcd"]}
     assert reading.tcp.connections[0].sides[0].retransmitted_bytes == 2
 
 
-def test_truncated_packets_never_leave_the_kernel(run: list[int]) -> None:
+def test_truncated_packets_take_few_calls(run: list[int]) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(100):
@@ -99,7 +101,7 @@ def test_truncated_packets_never_leave_the_kernel(run: list[int]) -> None:
     assert side == Reading(data, one_by_one=True).tcp.connections[0].sides[0]
 
 
-def test_only_handshakes_captured_twice_leave_the_kernel(run: list[int]) -> None:
+def test_packets_captured_twice_take_few_calls(run: list[int]) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(50):
@@ -114,7 +116,7 @@ def test_only_handshakes_captured_twice_leave_the_kernel(run: list[int]) -> None
     assert [side.retransmitted_segments for side in sides] == [25, 25]
 
 
-def test_holes_never_leave_the_kernel(run: list[int]) -> None:
+def test_holes_take_few_calls(run: list[int]) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(400):
@@ -182,12 +184,9 @@ def mixed_captures(draw: st.DrawFn) -> bytes:
 
 @given(mixed_captures(), st.integers(1, 2000))
 @settings(max_examples=examples(150))
-def test_the_kernel_equals_the_objects(data: bytes, window_bytes: int) -> None:
+def test_kernels_equal_the_reference(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
-    moving = Reading(data, window_bytes, streams=DemotedConnections())
-    assert moving.rows == one_by_one.rows
-    assert list(moving.tcp.connections) == known
     for mode in MODES:
         with running(mode, process_segments):
             for reading in (Reading(data), Reading(data, window_bytes)):
@@ -196,7 +195,7 @@ def test_the_kernel_equals_the_objects(data: bytes, window_bytes: int) -> None:
 
 
 @each_capture("objects of tcp")
-def test_recorded_traffic_gives_the_same_rows_through_objects(path: Path) -> None:
+def test_recorded_traffic_gives_the_same_rows_as_the_reference(path: Path) -> None:
     reading, one_by_one = Reading(path), Reading(path, one_by_one=True)
     assert reading.rows == one_by_one.rows
     assert list(reading.tcp.connections) == list(one_by_one.tcp.connections)

@@ -1,17 +1,14 @@
-"""Device functions that count the gaps and repetitions of a stream, as `LossCounters`."""
+"""Device functions that count the gaps and repetitions of a stream."""
 
 from __future__ import annotations
 
-from dissector.capture.tcp.both_paths.tcp_rows import (
+from dissector.capture.tcp.tcp_rows import (
     GAPS_REMEMBERED,
-    Counts,
-    GapRow,
     LossRow,
     StateArrays,
     StreamRow,
 )
 from dissector.kernel import device_function
-from dissector.kernel.named_rows import Rows
 
 
 @device_function
@@ -29,14 +26,8 @@ def losses_of(state: StateArrays, stream: StreamRow) -> LossRow:
 
 @device_function
 def remember_gap(state: StateArrays, losses: LossRow, start: int, end: int) -> None:
-    """Record a gap of a stream."""
-    add_gap(state.gaps, state.counts, losses, start, end)
-
-
-@device_function
-def add_gap(gaps: Rows[GapRow], counts: Counts, losses: LossRow, start: int, end: int) -> None:
-    """Add a gap to those that a stream remembers; if they are too many, it replaces the oldest."""
-    newest = losses.newest_gap
+    """Record a gap of a stream; if there are too many, it replaces the oldest."""
+    gaps, counts, newest = state.gaps, state.counts, losses.newest_gap
     if losses.remembered == GAPS_REMEMBERED:
         row = gaps[newest].following
     else:
@@ -69,7 +60,14 @@ def count_old(state: StateArrays, stream: StreamRow, start: int, end: int) -> No
         late += max(min(end, gap.end) - max(start, gap.start), 0)
         row = gap.following
     losses.late_bytes += late
-    if end - start > late:
+    count_repeated(state, stream, end - start - late)
+
+
+@device_function
+def count_repeated(state: StateArrays, stream: StreamRow, number: int) -> None:
+    """Count the bytes of a segment that wait already."""
+    if number > 0:
+        losses = losses_of(state, stream)
         losses.retransmitted_segments += 1
-        losses.retransmitted_bytes += end - start - late
+        losses.retransmitted_bytes += number
         stream.resent += 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.both_paths import tcp_rows
+from dissector.capture.tcp import tcp_rows
 from dissector.capture.tcp.connections import Side
 from dissector.kernel.named_rows import NamedRow, dtype_of, row_of
 
@@ -24,12 +24,12 @@ def test_each_field_is_explained(row: type[NamedRow]) -> None:
 
 
 def test_all_fields_are_initialised() -> None:
-    stream = np.full(13, 7, np.int64).view(dtype_of(tcp_rows.StreamRow)).reshape(())
+    stream = np.full(16, 7, np.int64).view(dtype_of(tcp_rows.StreamRow)).reshape(())
     tcp_rows.clear_stream(row_of(stream, tcp_rows.StreamRow))
-    unset = {"next", "first", "acked", "first_acked"}
+    unset = {"next", "first", "acked", "first_acked", "fin"}
     assert all(
         stream[name] == (tcp_rows.NONE if name in unset else 0) for name in stream.dtype.names or ()
     )
     side = np.full((), 7, np.int64).repeat(8).view(dtype_of(tcp_rows.WaitingSide)).reshape(())
     tcp_rows.clear_waiting_side(row_of(side, tcp_rows.WaitingSide))
-    assert side.tolist() == (-1, -1, -1, -1, 0, 0, -1, NEVER)
+    assert side.tolist() == (0, 0, 0, 0, 0, 0, 0, NEVER)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.both_paths.reassembly_limits import (
+from dissector.capture.tcp.connections import Side
+from dissector.capture.tcp.reassembly_limits import (
     FAR_BYTES,
     MAX_WAITING_BYTES,
     MAX_WAITING_SEGMENTS,
@@ -11,10 +12,9 @@ from dissector.capture.tcp.both_paths.reassembly_limits import (
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
-from dissector.capture.tcp.connections import Side
-from dissector.capture.tcp.objects.chunk_builder import ChunkBuilder, ReorderState
-from dissector.capture.tcp.objects.loss_counters import LossCounters
-from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentBytes
+from tests.reference.tcp.chunk_builder import ChunkBuilder, ReorderState
+from tests.reference.tcp.loss_counters import LossCounters
+from tests.reference.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 
 _HALF, _FULL = 1 << 31, 1 << 32
 

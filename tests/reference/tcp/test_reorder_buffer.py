@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentBytes
+from tests.reference.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), min_size=1, max_size=30))

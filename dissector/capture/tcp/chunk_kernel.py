@@ -1,0 +1,117 @@
+"""Device functions that write rows of `Chunks`."""
+
+from __future__ import annotations
+
+from dissector.capture.columns import DATA, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER
+from dissector.capture.tcp.loss_kernel import losses_of, remember_gap
+from dissector.capture.tcp.tcp_rows import (
+    CARRY_OVER_BASE,
+    ChunkArrays,
+    StateArrays,
+    WaitingSegment,
+    WaitingSide,
+)
+from dissector.kernel import device_function
+from dissector.kernel.memcpy import copy_bytes
+
+
+@device_function
+def emit_row(
+    state: StateArrays,
+    out: ChunkArrays,
+    number: int,
+    side: int,
+    kind: int,
+    packet: int,
+    time_ns: int,
+) -> int:
+    """Write a row without bytes, and the barriers of its connection; return it."""
+    row = state.counts.rows
+    state.counts.rows = row + 1
+    out.connection[row] = number
+    out.start[row] = 0
+    out.length[row] = 0
+    out.packet[row] = packet
+    out.time_ns[row] = time_ns
+    out.release[row] = state.counts.packet
+    out.side[row] = side
+    out.kind[row] = kind
+    out.origin[row] = IN_WINDOW
+    wait = state.connections[number].waits
+    for each in range(2):
+        barrier = NEVER
+        if wait != 0:
+            waiting = state.waits[wait].sides[each]
+            barrier = waiting.barrier = oldest_packet(state, waiting)
+        out.barrier[row, each] = barrier
+    return row
+
+
+@device_function
+def oldest_packet(state: StateArrays, waiting: WaitingSide) -> int:
+    """Return the lowest packet with waiting bytes of a side."""
+    return NEVER if waiting.oldest == 0 else state.waiting[waiting.oldest].packet
+
+
+@device_function
+def emit_barriers(state: StateArrays, out: ChunkArrays, number: int, time_ns: int) -> None:
+    """Write a row without bytes for each barrier that has risen since the newest row."""
+    wait, packet = state.waits[state.connections[number].waits], state.counts.packet
+    for side in range(2):
+        if oldest_packet(state, wait.sides[side]) > wait.sides[side].barrier:
+            emit_row(state, out, number, side, DATA, packet, time_ns)
+
+
+@device_function
+def emit_segment(
+    state: StateArrays, out: ChunkArrays, number: int, side: int, segment: WaitingSegment
+) -> None:
+    """Write bytes of a segment that are next in a stream, and those that the capture cut off."""
+    stream, start = state.connections[number].streams[side], segment.start
+    packet, time_ns, captured = segment.packet, segment.time_ns, segment.captured
+    cut = segment.end - stream.next - captured
+    stream.next = segment.end
+    stream.bytes += captured
+    stream.data_ns = time_ns
+    if captured != 0:
+        row = emit_row(state, out, number, side, DATA, packet, time_ns)
+        if start >= CARRY_OVER_BASE:
+            at = state.counts.carried_bytes
+            copy_bytes(out.carry_over, at, state.carried, start - CARRY_OVER_BASE, captured)
+            state.counts.carried_bytes += captured
+            out.origin[row] = IN_CARRY_OVER
+            start = at
+        out.start[row] = start
+        out.length[row] = captured
+    if cut != 0:
+        losses = losses_of(state, stream)
+        losses.cut_bytes += cut
+        remember_gap(state, losses, segment.end - cut, segment.end)
+        row = emit_row(state, out, number, side, GAP, packet, time_ns)
+        out.start[row] = time_ns
+        out.length[row] = cut
+
+
+@device_function
+def emit_gap(
+    state: StateArrays,
+    out: ChunkArrays,
+    number: int,
+    side: int,
+    end: int,
+    packet: int,
+    time_ns: int,
+) -> None:
+    """Write the bytes of a side up to `end` as missing, if there are any."""
+    stream = state.connections[number].streams[side]
+    start = stream.next
+    if start >= end:
+        return
+    losses = losses_of(state, stream)
+    losses.gaps += 1
+    losses.gap_bytes += end - start
+    remember_gap(state, losses, start, end)
+    stream.next = end
+    row = emit_row(state, out, number, side, GAP, packet, time_ns)
+    out.start[row] = stream.data_ns
+    out.length[row] = end - start

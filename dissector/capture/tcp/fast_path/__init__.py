@@ -1,1 +1,0 @@
-"""The fast path: kernels that process segments on rows of connections."""

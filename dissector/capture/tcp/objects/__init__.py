@@ -1,1 +1,0 @@
-"""The slow path: a connection and its streams as objects."""

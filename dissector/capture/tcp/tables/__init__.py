@@ -1,1 +1,0 @@
-"""The state of all connections: tables for kernels, and their objects."""

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+
+from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Side
+from tests.dissector.capture.stage_reading import Reading
+from tests.tcp_captures import Wire, pcap_file
+
+
+def _as_object(columns: ConnectionColumns, row: int) -> Connection:
+    """Return a row as an object."""
+    (a_high, a_low), (b_high, b_low) = columns.address[row].tolist()
+    a, b = columns.port[row].tolist()
+    first, second = (Side(*side) for side in columns.sides[row].tolist())
+    return Connection(
+        id=int(columns.number[row]),
+        network=int(columns.network[row]),
+        a=(a_high, a_low, a),
+        b=(b_high, b_low, b),
+        first_ns=int(columns.first_ns[row]),
+        last_ns=int(columns.last_ns[row]),
+        sides=(first, second),
+        syn_seen=bool(columns.syn_seen[row]),
+        ended=END_REASONS[columns.ended[row]],
+    )
+
+
+def _many() -> Reading:
+    """Return connections with different endpoints, ends and losses."""
+    wire = Wire()
+    for number in range(50):
+        vlan = number if number % 3 else None
+        connection = wire.connect(1 + number, vlan=vlan, isn=(number, 5))
+        if number % 5:
+            connection.syn()
+        connection.client(b"ab")
+        if number % 2:
+            connection.retransmit(0, 0, 2)
+        if number % 7 == 0:
+            connection.fin()
+        elif number % 7 == 1:
+            connection.rst(0)
+    wire.connect(hosts=("fd00::1", "ffff::2")).syn()
+    return Reading(pcap_file(wire.packets))
+
+
+def test_columns_equal_objects() -> None:
+    reading = _many()
+    known = reading.tcp.connections
+    columns = known.columns()
+    assert [_as_object(columns, row) for row in range(51)] == list(known)
+    some = np.array([40, 2], dtype=np.int64)
+    assert [_as_object(known.columns(some), row) for row in (0, 1)] == [known[40], known[2]]
+    firsts = known.first_packets(np.arange(51, dtype=np.int64))
+    assert firsts.tolist() == sorted(set(firsts.tolist()))
+    assert known.first_packets(some).tolist() == firsts[some].tolist()
+    assert known[-1].a_text == "[fd00::1]:50000"
+    assert [each.id for each in known[48:]] == [48, 49, 50]
+    assert {each.ended for each in known} == {"", "fin", "rst"}
+    assert known[1].sides[0].retransmitted_bytes == 2
+
+
+def test_starts_of_streams_follow_from_both_syns() -> None:
+    known = _many().tcp.connections
+    assert [known.has_both_syns(number) for number in (0, 1, 5, 6)] == [False, True, False, True]
+    assert known.first_sequences(np.array([6])).tolist() == [[7, 6]]
+
+
+def test_state_survives_pickling_and_renumbering() -> None:
+    reading = _many()
+    before = list(reading.tcp.connections)
+    streams = pickle.loads(pickle.dumps(reading.tcp))
+    assert list(streams.connections) == before
+    kept = np.array([3, 4, 9, 50])
+    streams.retain(kept)
+    after = list(streams.connections)
+    assert [each.id for each in after] == [0, 1, 2, 3]
+    assert [(each.a, each.sides) for each in after] == [
+        (before[number].a, before[number].sides) for number in kept.tolist()
+    ]
+
+
+def test_size_of_a_row() -> None:
+    rows = _many().tcp.connections.rows
+    assert rows.itemsize <= 370

@@ -1,0 +1,1 @@
+"""Older and slower implementations: the reference of differential tests."""

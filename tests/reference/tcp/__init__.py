@@ -1,0 +1,1 @@
+"""TCP reassembly with an object for each connection and stream."""
