@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dissector.capture.columns import END, NEVER
+from dissector.capture.columns import END
 from dissector.capture.tcp.chunk_kernel import emit_barriers, emit_row
 from dissector.capture.tcp.reassembly_limits import (
+    CHECK_NS,
     REPLY_WINDOW_BYTES,
     RESET_WINDOW_BYTES,
     START_WAIT_BYTES,
@@ -37,7 +38,9 @@ from dissector.capture.tcp.tcp_rows import (
     StreamRow,
     clear_stream,
 )
+from dissector.capture.tcp.waiting_rows import DeadlineRow, Ring
 from dissector.kernel import device_function
+from dissector.kernel.named_rows import Rows
 
 ENDED_BY_FIN, ENDED_BY_RST, ENDED_BY_REUSE = 1, 2, 3
 """Indexes into `END_REASONS`."""
@@ -53,7 +56,7 @@ def start_connection(connection: ConnectionRow, segment: SegmentRow, side: int) 
     connection.first_ns = connection.last_ns = segment.time_ns
     connection.ended = connection.waits = 0
     connection.oriented = segment.flags & SYN != 0
-    connection.syn_seen = False
+    connection.syn_seen = connection.is_checked = False
     clear_stream(connection.streams[0])
     clear_stream(connection.streams[1])
 
@@ -215,8 +218,7 @@ def receive(state: StateArrays, out: ChunkArrays, number: int, side: int) -> Non
     if connection.waits != 0:
         emit_barriers(state, out, number, time_ns)
     finish_if_closed(state, out, number, side, time_ns)
-    if is_closing(state, connection):
-        add_deadline(state, segment.clock_ns + WAIT_NS, number, side)
+    add_deadlines(state, number)
 
 
 @device_function
@@ -255,45 +257,77 @@ def end_connection(
 
 
 @device_function
-def is_closing(state: StateArrays, connection: ConnectionRow) -> bool:
-    """Return whether both sides have closed a connection and some data is not yet released."""
-    if connection.streams[0].fin == NONE or connection.streams[1].fin == NONE:
-        return False
+def is_waiting(state: StateArrays, connection: ConnectionRow) -> bool:
+    """Return whether the passage of time alone may release something in a connection."""
     return is_pending(state, connection, 0) or is_pending(state, connection, 1)
 
 
 @device_function
-def add_deadline(state: StateArrays, time_ns: int, number: int, side: int) -> None:
+def is_unacked(state: StateArrays, connection: ConnectionRow) -> bool:
+    """Return whether a hole waits whose loss no captured acknowledgement confirms."""
+    for side in range(2):
+        if connection.streams[side].acked == NONE and is_pending(state, connection, side):
+            return True
+    return False
+
+
+@device_function
+def add_deadlines(state: StateArrays, number: int) -> None:
+    """Set the deadlines of what waits in a connection after a segment."""
+    connection, rings = state.connections[number], state.counts.rings
+    clock_ns = state.segment.clock_ns
+    if connection.waits == 0 or not is_waiting(state, connection):
+        return
+    add_deadline(state.deadlines, rings[0], clock_ns + WAIT_NS, number)
+    if not connection.is_checked and is_unacked(state, connection):
+        connection.is_checked = True
+        add_deadline(state.checks, rings[1], clock_ns + CHECK_NS, number)
+
+
+@device_function
+def add_deadline(deadlines: Rows[DeadlineRow], ring: Ring, time_ns: int, number: int) -> None:
     """Add a deadline, which must not be before the others."""
-    counts = state.counts
-    at = (counts.first_deadline + counts.deadlines) % len(state.deadlines)
-    row = state.deadlines[at]
-    row.time_ns, row.connection, row.side = time_ns, number, side
-    counts.deadlines += 1
+    row = deadlines[(ring.first + ring.count) % len(deadlines)]
+    row.time_ns, row.connection = time_ns, number
+    ring.count += 1
 
 
 @device_function
-def next_deadline(state: StateArrays) -> int:
-    """Return the time of the first deadline; `NEVER` without one."""
-    if state.counts.deadlines == 0:
-        return NEVER
-    return state.deadlines[state.counts.first_deadline].time_ns
+def due(deadlines: Rows[DeadlineRow], ring: Ring, clock_ns: int) -> int:
+    """Return the connection of the first deadline if the clock has reached it; else -1."""
+    if ring.count == 0 or deadlines[ring.first].time_ns > clock_ns:
+        return -1
+    return deadlines[ring.first].connection
 
 
 @device_function
-def meet_deadline(state: StateArrays, out: ChunkArrays) -> None:
+def meet_deadline(
+    state: StateArrays, out: ChunkArrays, deadlines: Rows[DeadlineRow], ring: Ring
+) -> None:
     """
     Give up holes in the connection of the first deadline, which may receive no more packets.
 
     The result depends on the clock, not on the connection of the segment that advanced it.
     """
-    counts, deadline = state.counts, state.deadlines[state.counts.first_deadline]
-    counts.first_deadline = (counts.first_deadline + 1) % len(state.deadlines)
-    counts.deadlines -= 1
-    number, side, now_ns = deadline.connection, deadline.side, deadline.time_ns
+    deadline = deadlines[ring.first]
+    number, now_ns = deadline.connection, deadline.time_ns
+    ring.first = (ring.first + 1) % len(deadlines)
+    ring.count -= 1
     connection = state.connections[number]
-    if is_pending(state, connection, 0) or is_pending(state, connection, 1):
+    if connection.waits != 0 and is_waiting(state, connection):
         advance(state, out, number, 0, now_ns)
         advance(state, out, number, 1, now_ns)
-        finish_if_closed(state, out, number, side, now_ns)
+        first, second = connection.streams[0], connection.streams[1]
+        closer = 1 if second.fin_packet > first.fin_packet else 0
+        finish_if_closed(state, out, number, closer, now_ns)
         settle(state, connection)
+
+
+@device_function
+def check_again(state: StateArrays, number: int) -> None:
+    """Set the next check of a connection if a hole still waits without acknowledgements."""
+    connection = state.connections[number]
+    connection.is_checked = is_unacked(state, connection)
+    if connection.is_checked:
+        time_ns = state.segment.clock_ns + CHECK_NS
+        add_deadline(state.checks, state.counts.rings[1], time_ns, number)

@@ -78,9 +78,11 @@ class ConnectionTable(Sequence[Connection]):
     def arrays(self) -> StateArrays:
         """The current arrays of the kernels."""
         waiting = self.waiting
-        pools = waiting.waits, waiting.runs, waiting.waiting, waiting.deadlines, waiting.carried
-        arrays: Sequence[Any] = (self.rows, self.losses, self.gaps, *pools)
-        return StateArrays._make((*arrays, SECRET, self._segment, self.counts))
+        pools = waiting.waits, waiting.runs, waiting.waiting
+        rings = waiting.deadlines, waiting.checks
+        arrays: Sequence[Any] = (self.rows, self.losses, self.gaps, *pools, *rings)
+        rest = waiting.carried, SECRET, self._segment, self.counts
+        return StateArrays._make((*arrays, *rest))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "rows": self.rows[: self.size + 1]}

@@ -8,6 +8,9 @@ WAIT_NS = 50_000_000
 UNACKED_WAIT_NS = 10_000_000_000
 """Maximum age of a hole that no captured acknowledgement could confirm."""
 
+CHECK_NS = 1_000_000_000
+"""Interval in which holes are checked for that age: how late one may become a gap."""
+
 START_WAIT_BYTES = 64 << 10
 """Limit of waiting data at the start of a stream without a captured SYN."""
 
@@ -23,6 +26,3 @@ RESET_WINDOW_BYTES = 1 << 20
 
 REPLY_WINDOW_BYTES = 1 << 20
 """Maximum distance of a segment from the acknowledgements of the other direction."""
-
-MAX_STEPS = 64
-"""Number of segments passed in the search for a place; an object handles longer searches."""

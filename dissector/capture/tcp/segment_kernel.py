@@ -7,11 +7,12 @@ from dissector.capture.hashing import hash_endpoints
 from dissector.capture.tcp.chunk_kernel import emit_row
 from dissector.capture.tcp.connection_kernel import (
     ENDED_BY_REUSE,
+    check_again,
+    due,
     end_connection,
     finish_if_closed,
     matches_silent_side,
     meet_deadline,
-    next_deadline,
     receive,
     start_connection,
     starts_new_connection,
@@ -50,11 +51,8 @@ def process_segments(
     while at < len(segments.packet):
         load_segment(segments, at, segment)
         counts.packet = segment.packet
-        while segment.clock_ns >= next_deadline(state):
-            number = state.deadlines[counts.first_deadline].connection
-            if not has_room(flows, state, out, number, number):
-                return at
-            meet_deadline(state, out)
+        if not meet_deadlines(flows, state, out):
+            return at
         if counts.rows == len(out.barrier):
             counts.needed_rows = 1
             return at
@@ -109,6 +107,26 @@ def rehash(connections: Rows[ConnectionRow], flows: FlowArrays, count: int) -> i
             slot = (slot + 1) & last
         flows.slots[slot] = flow + 1
     return count
+
+
+@device_function
+def meet_deadlines(flows: FlowArrays, state: StateArrays, out: ChunkArrays) -> bool:
+    """Meet the deadlines that the clock has reached; return whether there is room for that."""
+    clock_ns, rings = state.segment.clock_ns, state.counts.rings
+    number = due(state.deadlines, rings[0], clock_ns)
+    while number >= 0:
+        if not has_room(flows, state, out, number, number):
+            return False
+        meet_deadline(state, out, state.deadlines, rings[0])
+        number = due(state.deadlines, rings[0], clock_ns)
+    number = due(state.checks, rings[1], clock_ns)
+    while number >= 0:
+        if not has_room(flows, state, out, number, number):
+            return False
+        meet_deadline(state, out, state.checks, rings[1])
+        check_again(state, number)
+        number = due(state.checks, rings[1], clock_ns)
+    return True
 
 
 @device_function
@@ -227,7 +245,8 @@ def has_room(
         and counts.waits_used < len(state.waits)
         and counts.loss_rows + 4 <= len(state.losses)
         and counts.gap_rows + 4 * GAPS_REMEMBERED <= len(state.gaps)
-        and counts.deadlines < len(state.deadlines)
+        and counts.rings[0].count < len(state.deadlines)
+        and counts.rings[1].count < len(state.checks)
         and counts.connections < len(state.connections)
         and counts.flows + NEW_FLOWS <= len(flows.owner)
     )

@@ -12,8 +12,7 @@ it and `WAIT_NS` have passed, or when too much waits, or when the connection end
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.chunk_kernel import emit_gap, emit_segment
-from dissector.capture.tcp.loss_kernel import count_old, count_repeated
+from dissector.capture.tcp.chunk_kernel import count_old, count_repeated, emit_gap, emit_segment
 from dissector.capture.tcp.reassembly_limits import (
     FAR_BYTES,
     MAX_WAITING_BYTES,
@@ -22,19 +21,22 @@ from dissector.capture.tcp.reassembly_limits import (
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
-from dissector.capture.tcp.run_tree import add_run, find_run, remove_run
 from dissector.capture.tcp.tcp_header import SEQ_MASK
 from dissector.capture.tcp.tcp_rows import (
-    IN_HAND,
     NONE,
     ChunkArrays,
     ConnectionRow,
     SegmentRow,
     StateArrays,
     StreamRow,
-    WaitingSegment,
-    WaitingSide,
-    clear_waiting_side,
+)
+from dissector.capture.tcp.waiting_rows import IN_HAND, WaitingSide, clear_waiting_side
+from dissector.capture.tcp.waiting_runs import (
+    add_bytes,
+    end_wait,
+    fill_segment,
+    find_run,
+    remove_run,
 )
 from dissector.kernel import device_function
 
@@ -220,108 +222,6 @@ def anchor_by_ack(
 
 
 @device_function
-def fill_segment(
-    state: StateArrays, at: int, segment: SegmentRow, skipped: int, seq: int, end: int
-) -> None:
-    """Fill a row of waiting segments from a segment, without its first bytes."""
-    row = state.waiting[at]
-    row.seq, row.end = seq, end
-    row.captured = min(max(segment.captured - skipped, 0), end - seq)
-    row.packet = segment.packet
-    row.time_ns = segment.time_ns
-    row.start = segment.start + skipped
-
-
-@device_function
-def add_bytes(
-    state: StateArrays,
-    stream: StreamRow,
-    waiting: WaitingSide,
-    seq: int,
-    end: int,
-    segment: SegmentRow,
-    old: int,
-) -> int:
-    """
-    Add those bytes of a segment that do not wait yet; return their number.
-
-    The segment fills the holes between runs, and joins them.
-
-    Args:
-        state: Of all connections.
-        stream: The stream.
-        waiting: What waits of it.
-        seq: The sequence number of the first byte to add.
-        end: The sequence number after the last one.
-        segment: The segment.
-        old: Number of its bytes before `seq`.
-    """
-    runs, before, bytes_before = state.runs, find_run(state, waiting, seq), waiting.bytes
-    skipped = old - seq
-    into, at = before, seq
-    if before == 0 or runs[before].end < seq:
-        into = runs[before].after if before != 0 else waiting.first
-        if into == 0 or runs[into].start > end:
-            into = add_run(state, waiting, before, seq, seq)
-        else:
-            stop = runs[into].start
-            part = new_segment(state, waiting, segment, skipped + seq, seq, stop)
-            state.waiting[part].after = runs[into].first
-            runs[into].first, runs[into].start = part, seq
-        is_covered = stream.acked != NONE and seq <= stream.acked
-        runs[into].covered_ns = stream.acked_ns if is_covered else NEVER
-    run, at = runs[into], max(at, runs[into].end)
-    while run.after != 0 and runs[run.after].start <= end:
-        number = run.after
-        if at < runs[number].start:
-            part = new_segment(state, waiting, segment, skipped + at, at, runs[number].start)
-            append_part(state, into, part)
-        state.waiting[run.last].after = runs[number].first
-        run.last, run.end, at = runs[number].last, runs[number].end, runs[number].end
-        remove_run(state, waiting, number)
-    if at < end:
-        append_part(state, into, new_segment(state, waiting, segment, skipped + at, at, end))
-    return waiting.bytes - bytes_before
-
-
-@device_function
-def append_part(state: StateArrays, into: int, part: int) -> None:
-    """Append a segment to a run."""
-    run = state.runs[into]
-    if run.last != 0:
-        state.waiting[run.last].after = part
-    else:
-        run.first = part
-    run.last, run.end = part, state.waiting[part].end
-
-
-@device_function
-def new_segment(
-    state: StateArrays, waiting: WaitingSide, segment: SegmentRow, skipped: int, seq: int, end: int
-) -> int:
-    """Add bytes of a segment as the newest that wait; return their row."""
-    segments, counts, number = state.waiting, state.counts, state.counts.free_segment
-    if number != 0:
-        counts.free_segment = segments[number].after
-    else:
-        number = counts.segments_used
-        counts.segments_used = number + 1
-    fill_segment(state, number, segment, skipped, seq, end)
-    row = segments[number]
-    row.after, row.later, row.earlier = 0, 0, waiting.newest
-    if waiting.newest != 0:
-        segments[waiting.newest].later = number
-    else:
-        waiting.oldest = number
-    waiting.newest = number
-    waiting.segments += 1
-    waiting.bytes += end - seq
-    counts.segments_live += 1
-    counts.total_bytes += end - seq
-    return number
-
-
-@device_function
 def close_stream(
     state: StateArrays, connection: ConnectionRow, side: int, fin: int, segment: SegmentRow
 ) -> None:
@@ -432,24 +332,6 @@ def release_run(state: StateArrays, out: ChunkArrays, number: int, side: int) ->
         segment.captured = 0
         segment.after = state.counts.free_segment
         state.counts.free_segment = this
-
-
-@device_function
-def end_wait(state: StateArrays, waiting: WaitingSide, segment: WaitingSegment) -> None:
-    """Remove a segment from those that wait."""
-    segments, counts = state.waiting, state.counts
-    if segment.earlier != 0:
-        segments[segment.earlier].later = segment.later
-    else:
-        waiting.oldest = segment.later
-    if segment.later != 0:
-        segments[segment.later].earlier = segment.earlier
-    else:
-        waiting.newest = segment.earlier
-    waiting.segments -= 1
-    waiting.bytes -= segment.end - segment.seq
-    counts.total_bytes -= segment.end - segment.seq
-    counts.segments_live -= 1
 
 
 @device_function

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dissector.capture.columns import NEVER
+from dissector.capture.tcp.waiting_rows import DeadlineRow, Ring, RunRow, WaitingSegment, WaitRow
 from dissector.kernel import device_function
 from dissector.kernel.arrays import I8, I32, I64, U8, I64Table
 from dissector.kernel.named_rows import NamedRow, Rows, Two
 
 NONE = -(1 << 62)
 """Instead of a sequence number: there is none."""
-
-CARRY_OVER_BASE = 1 << 40
-"""A waiting segment's `start` of at least this is in `carried`, else in the window."""
-
-IN_HAND = 0
-"""The row of waiting segments for bytes that are released at once."""
 
 GAPS_REMEMBERED = 64
 """How many gaps a stream remembers."""
@@ -122,6 +116,7 @@ class ConnectionRow(NamedRow):
         ended: How it ended, an index into `END_REASONS`.
         oriented: Whether a handshake showed its opener.
         syn_seen: Whether its SYN or SYN/ACK was seen.
+        is_checked: Whether `StateArrays.checks` has it.
         waits: The row of what waits in it: data, a FIN, or a barrier; 0 if nothing does.
         streams: What the two sides send.
     """
@@ -134,6 +129,7 @@ class ConnectionRow(NamedRow):
     ended: int
     oriented: bool
     syn_seen: bool
+    is_checked: bool
     waits: int
     streams: Two[StreamRow]
 
@@ -179,116 +175,6 @@ class GapRow(NamedRow):
     following: int
 
 
-class WaitingSide(NamedRow):
-    """
-    The waiting segments of one side, in runs without a hole, and in a list by arrival.
-
-    Attributes:
-        first: The first run by position; 0 without any.
-        root: The run on top of the tree; see `run_tree`.
-        oldest: The segment that has waited longest; 0 without any.
-        newest: The segment that came last; 0 without any.
-        bytes: Number of bytes that wait.
-        segments: Number of segments.
-        runs: Number of runs.
-        barrier: The barrier in the newest row of `Chunks`.
-    """
-
-    first: int
-    root: int
-    oldest: int
-    newest: int
-    bytes: int
-    segments: int
-    runs: int
-    barrier: int
-
-
-class WaitRow(NamedRow):
-    """
-    What waits in a connection.
-
-    Attributes:
-        sides: Of each side.
-        next_free: Of a free row, the next free one; 0: none.
-    """
-
-    sides: Two[WaitingSide]
-    next_free: int
-
-
-class RunRow(NamedRow):
-    """
-    Waiting bytes of a side without a hole in between.
-
-    Attributes:
-        start: The first sequence number.
-        end: The sequence number after the last byte.
-        first: The segment with the first bytes.
-        last: The segment with the last bytes.
-        covered_ns: The time of the acknowledgement that first covered all before them; `NEVER`:
-            none has.
-        before: The previous run; 0: none.
-        after: The next run; 0: none. Of a free row, the next free one.
-        lower: The top of the tree of lower runs below this one; 0: none.
-        higher: The top of the tree of higher runs below this one; 0: none.
-        rank: A random number: no run below this one has a higher one.
-    """
-
-    start: int
-    end: int
-    first: int
-    last: int
-    covered_ns: int
-    before: int
-    after: int
-    lower: int
-    higher: int
-    rank: int
-
-
-class WaitingSegment(NamedRow):
-    """
-    Bytes of a segment that wait, which no earlier one carried.
-
-    Attributes:
-        after: The next one of the run; 0: none. Of a free row, the next free one.
-        later: The next one by arrival; 0: none.
-        earlier: The previous one by arrival; 0: none.
-        seq: The first sequence number.
-        end: The sequence number after them.
-        captured: Number of captured bytes; 0 of a free row.
-        packet: The packet that carried them.
-        time_ns: Its capture time.
-        start: The place of the bytes, see `CARRY_OVER_BASE`.
-    """
-
-    after: int
-    later: int
-    earlier: int
-    seq: int
-    end: int
-    captured: int
-    packet: int
-    time_ns: int
-    start: int
-
-
-class DeadlineRow(NamedRow):
-    """
-    A time at which something that waits in a connection may be given up.
-
-    Attributes:
-        time_ns: The time.
-        connection: The number of the connection.
-        side: The side that caused it.
-    """
-
-    time_ns: int
-    connection: int
-    side: int
-
-
 class Counts(NamedRow):
     """
     Counters and limits.
@@ -319,8 +205,7 @@ class Counts(NamedRow):
         free_gap: The first free row of gaps; 0: none.
         gap_rows: Rows of gaps that are, or have been, used.
         max_total_bytes: The limit of `total_bytes`.
-        first_deadline: The row of the first deadline; the others follow in a ring.
-        deadlines: Number of deadlines.
+        rings: The use of `StateArrays.deadlines`, and of `StateArrays.checks`.
     """
 
     packet: int
@@ -344,8 +229,7 @@ class Counts(NamedRow):
     free_gap: int
     gap_rows: int
     max_total_bytes: int
-    first_deadline: int
-    deadlines: int
+    rings: Two[Ring]
 
 
 class SegmentArrays(NamedTuple):
@@ -395,7 +279,9 @@ class StateArrays(NamedTuple):
         waits: What waits in connections.
         runs: The runs of waiting segments.
         waiting: The waiting segments.
-        deadlines: A ring of deadlines, by time.
+        deadlines: `WAIT_NS` after each segment of a connection in which something waits, by time.
+        checks: The next checks of connections without acknowledgements in which something waits,
+            by time: one for each.
         carried: Bytes of segments of earlier windows.
         secret: The secret of hashes.
         segment: The segment that is being processed.
@@ -409,6 +295,7 @@ class StateArrays(NamedTuple):
     runs: Rows[RunRow]
     waiting: Rows[WaitingSegment]
     deadlines: Rows[DeadlineRow]
+    checks: Rows[DeadlineRow]
     carried: U8
     secret: I64
     segment: SegmentRow
@@ -439,11 +326,3 @@ def clear_stream(stream: StreamRow) -> None:
     stream.fin_ns = stream.fin_packet = 0
     stream.data_ns = stream.resent = stream.losses = 0
     stream.has_isn = stream.finished = False
-
-
-@device_function
-def clear_waiting_side(side: WaitingSide) -> None:
-    """Initialise a side without waiting segments."""
-    side.first = side.root = side.oldest = side.newest = 0
-    side.bytes = side.segments = side.runs = 0
-    side.barrier = NEVER

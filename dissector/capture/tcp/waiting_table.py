@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Bytes, Int64s
-from dissector.capture.tcp.tcp_rows import (
+from dissector.capture.tcp.tcp_rows import Counts
+from dissector.capture.tcp.waiting_rows import (
     CARRY_OVER_BASE,
-    Counts,
     DeadlineRow,
+    Ring,
     RunRow,
     WaitingSegment,
     WaitRow,
@@ -60,7 +61,8 @@ class WaitingTable:
         waits: A `WaitRow` for each connection in which something waits.
         runs: A `RunRow` for each run of waiting segments.
         waiting: A `WaitingSegment` for each waiting segment.
-        deadlines: A ring of `DeadlineRow`. There is room for more in all of them.
+        deadlines: A ring of `DeadlineRow`, see `StateArrays`.
+        checks: Another one. There is room for more in all of them.
         carried: Bytes of segments of earlier windows.
     """
 
@@ -70,6 +72,7 @@ class WaitingTable:
         self.runs: RowArray = np.zeros(_FIRST_ROWS, dtype_of(RunRow))
         self.waiting: RowArray = np.zeros(_FIRST_ROWS, dtype_of(WaitingSegment))
         self.deadlines: RowArray = np.zeros(_FIRST_ROWS, dtype_of(DeadlineRow))
+        self.checks: RowArray = np.zeros(_FIRST_ROWS, dtype_of(DeadlineRow))
         self.carried: Bytes = _NO_BYTES
         counts["waits_used"] = counts["runs_used"] = counts["segments_used"] = 1
 
@@ -90,19 +93,14 @@ class WaitingTable:
         self.waits = with_room(self.waits, counts.waits_used + 1)
         self.runs = with_room(self.runs, segments)
         self.waiting = with_room(self.waiting, segments)
-        if counts.deadlines == len(self.deadlines):
-            self.deadlines = np.roll(self.deadlines, -counts.first_deadline)
-            self.deadlines = with_room(self.deadlines, 2 * counts.deadlines)
-            counts.first_deadline = 0
+        self.deadlines = _with_more(self.deadlines, counts.rings[0])
+        self.checks = _with_more(self.checks, counts.rings[1])
 
     def retain(self, new_numbers: Int64s) -> None:
         """Drop the deadlines of connections without a new number."""
-        counts = row_of(self._counts, Counts)
-        kept = np.roll(self.deadlines, -counts.first_deadline)[: counts.deadlines]
-        kept["connection"] = new_numbers[kept["connection"]]
-        kept = kept[kept["connection"] >= 0]
-        counts.first_deadline, counts.deadlines = 0, len(kept)
-        self.deadlines = with_room(kept, len(kept) + 1)
+        rings = row_of(self._counts, Counts).rings
+        self.deadlines = _renumbered(self.deadlines, rings[0], new_numbers)
+        self.checks = _renumbered(self.checks, rings[1], new_numbers)
 
     def carry(self, data: Bytes) -> None:
         """Keep the bytes of the waiting segments, as their window ends."""
@@ -127,6 +125,23 @@ class WaitingTable:
         counts.waiting_carried_bytes = move_segments(
             self.waiting, new, data, self.carried, self.carried, at
         )
+
+
+def _with_more(deadlines: RowArray, ring: Ring) -> RowArray:
+    """Return a ring with room for one more deadline."""
+    if ring.count < len(deadlines):
+        return deadlines
+    deadlines, ring.first = np.roll(deadlines, -ring.first), 0
+    return with_room(deadlines, ring.count + 1)
+
+
+def _renumbered(deadlines: RowArray, ring: Ring, new_numbers: Int64s) -> RowArray:
+    """Return the deadlines of connections with a new number."""
+    kept = np.roll(deadlines, -ring.first)[: ring.count]
+    kept["connection"] = new_numbers[kept["connection"]]
+    kept = kept[kept["connection"] >= 0]
+    ring.first, ring.count = 0, len(kept)
+    return with_room(kept, len(kept) + 1)
 
 
 def with_room(table: RowArray, rows: int) -> RowArray:

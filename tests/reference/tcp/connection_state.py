@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dissector.capture.columns import NEVER
 from dissector.capture.tcp.reassembly_limits import (
-    MAX_STEPS,
     REPLY_WINDOW_BYTES,
     RESET_WINDOW_BYTES,
     START_WAIT_BYTES,
@@ -96,16 +94,6 @@ class LiveConnection:
         """Whether both sides have closed it and some data is not yet released."""
         first, second = self.streams
         return self.is_pending and first.fin is not None and second.fin is not None
-
-    @property
-    def fits_row(self) -> bool:
-        """Whether its row, with a few waiting segments, can represent it completely."""
-        if not all(each.fin is None or (each.finished and each.has_data) for each in self.streams):
-            return False
-        waiting = [each for each in self.streams if each.buffer is not None]
-        if not waiting:
-            return self.reorder.emitted == (NEVER, NEVER)
-        return all(each.next is not None and each.waiting <= MAX_STEPS for each in waiting)
 
     def swap_sides(self) -> None:
         """Exchange the sides; before anything was released or waits."""

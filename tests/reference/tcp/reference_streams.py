@@ -10,7 +10,7 @@ import numpy as np
 from dissector.capture.columns import NEVER, Chunks, Segments
 from dissector.capture.tcp import reassembly
 from dissector.capture.tcp.connections import Connection, Endpoint, Side
-from dissector.capture.tcp.reassembly_limits import WAIT_NS
+from dissector.capture.tcp.reassembly_limits import CHECK_NS, WAIT_NS
 from dissector.capture.tcp.segment_kernel import ANY_NETWORK
 from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
 from tests.reference.tcp.chunk_builder import ChunkBuilder, ReorderState
@@ -30,7 +30,9 @@ class ReferenceStreams:
         self._first_ns: list[int] = []
         self._owners: dict[FlowKey, int] = {}
         self._out = ChunkBuilder()
-        self._closing: deque[tuple[int, int, int]] = deque()
+        self._deadlines: deque[tuple[int, int]] = deque()
+        self._checks: deque[tuple[int, int]] = deque()
+        self._checked: set[int] = set()
         self._total_bytes = 0
         self.forced_gaps = 0
 
@@ -87,7 +89,7 @@ class ReferenceStreams:
 
     def _process(self, key: FlowKey, segment: Segment) -> None:
         self._out.packet = segment.packet
-        self._advance_closing(segment.clock_ns)
+        self._meet_deadlines(segment.clock_ns)
         owner = self._owner(key)
         if owner < 0:
             live, side = self._find_or_open(key, segment)
@@ -118,8 +120,11 @@ class ReferenceStreams:
         if live.reorder.emitted != (NEVER, NEVER):
             self._out.emit_barriers(live.reorder, segment.time_ns)
         self._update_state(live, side, segment.time_ns)
-        if live.is_closing:
-            self._closing.append((segment.clock_ns + WAIT_NS, live.number, side))
+        if live.is_pending:
+            self._deadlines.append((segment.clock_ns + WAIT_NS, live.number))
+            if live.number not in self._checked and _is_unacked(live):
+                self._checked.add(live.number)
+                self._checks.append((segment.clock_ns + CHECK_NS, live.number))
 
     def _update_state(self, live: LiveConnection, side: int, now_ns: int) -> None:
         """End the connection if both sides are finished; update whether it still waits."""
@@ -128,15 +133,25 @@ class ReferenceStreams:
             self._end_connection(live, side, "fin", now_ns)
         live.is_pending = first.is_pending or second.is_pending
 
-    def _advance_closing(self, clock_ns: int) -> None:
-        """Advance closed connections with holes, which may receive no more packets."""
-        while self._closing and clock_ns >= self._closing[0][0]:
-            now_ns, number, side = self._closing.popleft()
-            live = self._live[number]
-            if live.is_pending:
-                for stream in live.streams:
-                    self._advance(stream, now_ns)
-                self._update_state(live, side, now_ns)
+    def _meet_deadlines(self, clock_ns: int) -> None:
+        """Advance connections with holes, which may receive no more packets."""
+        while self._deadlines and clock_ns >= self._deadlines[0][0]:
+            self._meet_deadline(*self._deadlines.popleft())
+        while self._checks and clock_ns >= self._checks[0][0]:
+            now_ns, number = self._checks.popleft()
+            self._meet_deadline(now_ns, number)
+            self._checked.discard(number)
+            if _is_unacked(self._live[number]):
+                self._checked.add(number)
+                self._checks.append((clock_ns + CHECK_NS, number))
+
+    def _meet_deadline(self, now_ns: int, number: int) -> None:
+        live = self._live[number]
+        if live.is_pending:
+            for stream in live.streams:
+                self._advance(stream, now_ns)
+            first, second = (each._fin_packet for each in live.streams)
+            self._update_state(live, int(second > first), now_ns)
 
     def _find_or_open(self, key: FlowKey, segment: Segment) -> tuple[LiveConnection, int]:
         """Open a connection with its first segment, or find the one with this silent side."""
@@ -220,6 +235,10 @@ class ReferenceStreams:
         if not live.ended:
             live.ended = how
             self._out.emit_end(live.reorder, side, time_ns)
+
+
+def _is_unacked(live: LiveConnection) -> bool:
+    return any(each.is_pending and each.acked is None for each in live.streams)
 
 
 def _endpoint(end: tuple[int, ...]) -> Endpoint:

@@ -445,11 +445,45 @@ def test_holes_of_a_closed_connection_become_gaps_by_time_of_others() -> None:
     other = [Sent(0, b"x", ms=55, port=1), Sent(0, b"y", 2, ms=56, port=1)]
     reading = read([*packets, *other])
     assert [(row.connection, row.side, row.what, row.release) for row in reading.rows[:3]] == [
-        (0, 1, 2, 8),
-        (0, 1, b"cd", 8),
-        (0, 1, None, 8),
+        (0, 1, 2, 7),
+        (0, 1, b"cd", 7),
+        (0, 1, None, 7),
     ]
     assert reading.tcp.connections[0].ended == "fin"
+
+
+def _releases_of_the_silent(packets: list[Sent], *clock_ms: int) -> list[tuple[int, Piece]]:
+    """Return the releasing packet and content of rows, while another connection continues."""
+    others = [Sent(0, seq=0, flags=SYN, ms=ms, port=7) for ms in clock_ms]
+    reading = read([*packets, *others])
+    return [(row.release, row.what) for row in reading.rows if row.connection == 0 and row.what]
+
+
+def test_a_hole_in_a_silent_connection_becomes_a_gap_by_the_clock_of_the_capture() -> None:
+    packets = [*HELLO, Sent(0, b"cd", 3), Sent(1, ack=5, ms=100)]
+    assert _releases_of_the_silent(packets, 149, 150) == [(6, 2), (6, b"cd")]
+    one_more = [*packets, Sent(0, b"gh", 7, ms=120), Sent(1, ack=9, ms=130)]
+    assert _releases_of_the_silent(one_more, 150, 179, 180) == [
+        (7, 2),
+        (7, b"cd"),
+        (9, 2),
+        (9, b"gh"),
+    ]
+
+
+def test_a_silent_start_without_syn_is_released_by_the_clock_of_the_capture() -> None:
+    assert _releases_of_the_silent([Sent(0, b"cd", 3, ms=0)], 49, 50) == [(2, b"cd")]
+
+
+def test_a_silent_hole_without_acknowledgements_becomes_a_gap_within_11_s() -> None:
+    packets = [HELLO[0], Sent(0, b"cd", 3, ms=100)]
+    assert _releases_of_the_silent(packets, 10_099, 11_100) == [(3, 2), (3, b"cd")]
+    assert _releases_of_the_silent(packets, 9_000, 10_099, 11_099) == [(4, 2), (4, b"cd")]
+
+
+def test_a_clock_that_jumps_costs_one_check() -> None:
+    packets = [HELLO[0], Sent(0, b"cd", 3, ms=100)]
+    assert _releases_of_the_silent(packets, 4_000_000_000) == [(2, 2), (2, b"cd")]
 
 
 def test_the_reordering_barrier_holds_back_the_other_side() -> None:

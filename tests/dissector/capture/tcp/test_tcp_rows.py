@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp import tcp_rows
+from dissector.capture.tcp import tcp_rows, waiting_rows
 from dissector.capture.tcp.connections import Side
 from dissector.kernel.named_rows import NamedRow, dtype_of, row_of
 
@@ -20,7 +20,8 @@ def test_loss_counters_have_the_names_of_sides() -> None:
 @pytest.mark.parametrize("row", NamedRow.__subclasses__(), ids=lambda row: str(row.__name__))
 def test_each_field_is_explained(row: type[NamedRow]) -> None:
     explained = [line.split(":")[0].strip() for line in (row.__doc__ or "").splitlines()]
-    assert row.__module__ != tcp_rows.__name__ or set(get_type_hints(row)) <= set(explained)
+    ours = {tcp_rows.__name__, waiting_rows.__name__}
+    assert row.__module__ not in ours or set(get_type_hints(row)) <= set(explained)
 
 
 def test_all_fields_are_initialised() -> None:
@@ -30,6 +31,6 @@ def test_all_fields_are_initialised() -> None:
     assert all(
         stream[name] == (tcp_rows.NONE if name in unset else 0) for name in stream.dtype.names or ()
     )
-    side = np.full((), 7, np.int64).repeat(8).view(dtype_of(tcp_rows.WaitingSide)).reshape(())
-    tcp_rows.clear_waiting_side(row_of(side, tcp_rows.WaitingSide))
+    side = np.full((), 7, np.int64).repeat(8).view(dtype_of(waiting_rows.WaitingSide)).reshape(())
+    waiting_rows.clear_waiting_side(row_of(side, waiting_rows.WaitingSide))
     assert side.tolist() == (0, 0, 0, 0, 0, 0, 0, NEVER)

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.capture.tcp.run_tree import add_run, find_run, remove_run
 from dissector.capture.tcp.segment_kernel import process_segments
-from dissector.capture.tcp.tcp_rows import StateArrays, WaitingSide
+from dissector.capture.tcp.tcp_rows import StateArrays
+from dissector.capture.tcp.waiting_rows import WaitingSide
+from dissector.capture.tcp.waiting_runs import add_run, find_run, remove_run
 from dissector.kernel.named_rows import in_memory, row_of
 from tests.dissector.capture.stage_reading import Reading
 from tests.example_counts import examples
