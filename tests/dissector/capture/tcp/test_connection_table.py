@@ -84,4 +84,4 @@ def test_state_survives_pickling_and_renumbering() -> None:
 
 def test_size_of_a_row() -> None:
     rows = _many().tcp.connections.rows
-    assert rows.itemsize <= 370
+    assert rows.itemsize <= 376
