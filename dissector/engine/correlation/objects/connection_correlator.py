@@ -26,41 +26,32 @@ Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-
 
 from __future__ import annotations
 
-import struct
 from collections import deque
-from collections.abc import Callable
 from typing import NamedTuple
 
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.both_paths import frame_checks
 from dissector.engine.correlation.both_paths.correlation_limits import (
-    MAX_EARLY_RESPONSE_NS,
     MAX_FRAME_BYTES,
-    MAX_SUPPRESSED,
 )
-from dissector.engine.correlation.both_paths.frame_checks_kernel import is_response_due
 from dissector.engine.correlation.objects import resync
-from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
-from dissector.engine.correlation.objects.framer import Frame, Framer, PacketEnd
-from dissector.engine.correlation.objects.login_phase import LoginPhase, is_kerberos
-from dissector.engine.correlation.objects.open_requests import OpenRequest, OpenRequests
+from dissector.engine.correlation.objects.first_response import (
+    HEAD_BYTES,
+    KnownIds,
+    awaits_first_response,
+)
+from dissector.engine.correlation.objects.frame_pairing import Emit, FramePairing
+from dissector.engine.correlation.objects.framer import Frame, Framer
+from dissector.engine.correlation.objects.login_phase import is_kerberos
+from dissector.engine.correlation.objects.open_requests import OpenRequests
 from dissector.engine.correlation.objects.recognition import (
     discard_scanned,
     recognise,
     recognise_by_responses,
 )
-from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
+from dissector.engine.tables.exchange_table import UNANSWERED
 
 MAX_TOKEN_BYTES = 1 << 20
-
-MAX_EARLY_IDS = 100
-"""How far above all requests the id of a first response may be, if it was captured before them."""
-
-_TWO_NUMBERS = struct.Struct(">ii")
-_HEAD_BYTES = 8
-"""Size and correlation id of a response."""
-
-Emit = Callable[[ExchangeRow], None]
 
 
 class _Piece(NamedTuple):
@@ -72,40 +63,23 @@ class _Piece(NamedTuple):
     time_ns: int
 
 
-class ConnectionCorrelator:
+class ConnectionCorrelator(FramePairing):
     """
-    The state of one connection.
+    The state of one connection; see `FramePairing` too.
 
     Attributes:
         speaks: `kafka`, `tls`, `other`, or empty while that is open.
-        client: The side that sends requests; None while that is open.
         doubtful_side: After the end, the side with too few responses to prove a broker: Kafka only
             if its endpoint is a broker on other connections; else None.
         start_captured: Whether the beginning of the connection was captured.
-        streams: The two directions.
-        barriers: Read limit of each side, as `Chunks.barrier`; set before bytes are added.
-        lost_before: Responses to requests before this packet may be in a gap.
-        login: The phase of the login by raw SASL tokens.
-        ready_frames: The complete frames of each side that wait for their turn.
     """
 
     __slots__ = (
         "_delayed",
-        "_emit",
         "_expects_first_response",
-        "_highest_id",
-        "_now_ns",
-        "_requests",
-        "barriers",
-        "client",
-        "connection",
         "doubtful_side",
-        "login",
-        "lost_before",
-        "ready_frames",
         "speaks",
         "start_captured",
-        "streams",
     )
 
     def __init__(
@@ -124,22 +98,11 @@ class ConnectionCorrelator:
             emit: Called with each exchange as it ends.
             max_frame_bytes: Larger frames are skipped as a problem.
         """
-        self.connection = connection
+        super().__init__(connection, start_captured, emit, max_frame_bytes)
         self.start_captured = start_captured
         self.speaks = ""
-        self.client: int | None = None
         self.doubtful_side: int | None = None
-        self.streams = (Framer(0, max_frame_bytes), Framer(1, max_frame_bytes))
-        self._emit = emit
-        self.barriers = (NEVER, NEVER)
-        self.lost_before = 0
-        self._requests = OpenRequests()
-        self.ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
         self._delayed: deque[_Piece] = deque()
-        self.login = LoginPhase()
-        # Without the beginning no response counts as early before the first request.
-        self._highest_id = -1 if start_captured else NEVER
-        self._now_ns = 0
         self._expects_first_response = start_captured
 
     def restore(self, client: int, highest_id: int, now_ns: int, requests: OpenRequests) -> None:
@@ -149,7 +112,7 @@ class ConnectionCorrelator:
         self.streams[client].validate = self.validate_request
         self.streams[1 - client].validate = self.validate_response
         responses = self.streams[1 - client]
-        self._expects_first_response &= responses.base == 0 and len(responses.buffer) < _HEAD_BYTES
+        self._expects_first_response &= responses.base == 0 and len(responses.buffer) < HEAD_BYTES
 
     def continue_unrecognised(self, now_ns: int) -> None:
         """Continue a connection that is not recognised yet; the caller restores the streams."""
@@ -320,7 +283,10 @@ class ConnectionCorrelator:
     def _collect_frames(self, stream: Framer) -> None:
         """Queue the complete frames of a stream."""
         if self._expects_first_response and stream.side != self.client:
-            self._check_first_response(stream)
+            queued = self.ready_frames[1 - stream.side]
+            has_tokens = self.login.is_open or self._requests.tokens_seen
+            known = KnownIds(self._requests, queued, self._highest_id, self._now_ns)
+            self._expects_first_response = not has_tokens and awaits_first_response(stream, known)
             if self._is_open_first:
                 return
         while (frame := stream.next_frame()) is not None:
@@ -332,37 +298,7 @@ class ConnectionCorrelator:
         if self.client is None or not self._expects_first_response:
             return False
         responses = self.streams[1 - self.client]
-        return responses.in_sync and len(responses.buffer) >= _HEAD_BYTES
-
-    def _check_first_response(self, stream: Framer) -> None:
-        """Decide whether the stream of the broker begins with a response; see rule 4."""
-        if not stream.in_sync or stream.base or self.login.is_open or self._requests.tokens_seen:
-            self._expects_first_response = False
-            return
-        if len(stream.buffer) < _HEAD_BYTES:
-            return
-        correlation_id = int.from_bytes(stream.buffer[4:8], "big", signed=True)
-        asked = self._is_asked(correlation_id)
-        may_be_early = self._highest_id < correlation_id <= self._highest_id + MAX_EARLY_IDS
-        if may_be_early and not asked:
-            if self._now_ns - stream.first_time_ns < MAX_EARLY_RESPONSE_NS:
-                return
-            asked = self._highest_id < 0  # without any request it can't be told
-        self._expects_first_response = False
-        if not asked:
-            stream.in_sync = False
-            stream.scanned = stream.base
-
-    def _is_asked(self, correlation_id: int) -> bool:
-        """Return whether a request so far has a correlation id."""
-        suppressed = self._requests.suppressed
-        if correlation_id in self._requests or correlation_id in suppressed:
-            return True
-        if suppressed.count > MAX_SUPPRESSED and 0 <= correlation_id <= self._highest_id:
-            return True  # it may be forgotten
-        queued = self.ready_frames[self.client or 0]
-        head = correlation_id.to_bytes(4, "big", signed=True)
-        return any(frame.data[4:8] == head for frame in queued)
+        return responses.in_sync and len(responses.buffer) >= HEAD_BYTES
 
     def _queue_frame(self, frame: Frame) -> None:
         if frame.side == self.client:
@@ -403,90 +339,3 @@ class ConnectionCorrelator:
                 len(buffer) < 8 or int.from_bytes(buffer[4:8], "big", signed=True) in self._requests
             )
         return size >= (0 if self._requests.tokens_seen else 4)
-
-    def _match_frames(self) -> None:
-        """Process the ready frames of both sides in the order of the capture."""
-        if self.client is None:
-            return
-        ready = self.ready_frames
-        while ready[0] or ready[1]:
-            side = (
-                0 if not ready[1] or (ready[0] and ready[0][0].packet < ready[1][0].packet) else 1
-            )
-            if side != self.client and self._is_early(ready[side][0]):
-                side = self.client
-                if not ready[side]:
-                    return
-            if ready[side][0].packet >= self.barriers[1 - side]:
-                return
-            frame = ready[side].popleft()
-            if side == self.client:
-                self._handle_request(frame)
-            else:
-                self._handle_response(frame)
-
-    def _is_early(self, frame: Frame) -> bool:
-        """Return whether a response may have been captured before its request."""
-        if len(frame.data) < 4 or self._now_ns - frame.time_ns >= MAX_EARLY_RESPONSE_NS:
-            return False
-        correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
-        return self._highest_id < correlation_id and not self._requests.has_tokens
-
-    def _handle_request(self, frame: Frame) -> None:
-        if not frame.token and len(frame.data) >= 8:
-            newest = int.from_bytes(frame.data[4:8], "big", signed=True)
-            self._highest_id = (
-                newest if self._highest_id == NEVER else max(self._highest_id, newest)
-            )
-        if not frame.token and not is_response_due(frame.data):
-            self._requests.suppress(frame)
-            is_token = self.login.may_be_token(frame)
-            self._emit(ExchangeRow(self.connection, NO_RESPONSE, frame.side, frame, None, is_token))
-            return
-        for dropped in self._requests.add(frame):
-            self._emit_request(UNANSWERED, dropped)
-
-    def _prove_unfinished(self, correlation_id: int, proof: PacketEnd) -> None:
-        """Take the unfinished request for arrived, if it has the id of a response."""
-        requests = self.streams[self.client or 0]
-        if requests.unfinished_id != correlation_id or correlation_id in self._requests:
-            return
-        frame = requests.finish()
-        if frame is not None:
-            if frame.packet > proof.packet:
-                frame = frame._replace(packet=proof.packet, time_ns=proof.time_ns)
-            self._handle_request(self.login.marked(frame._replace(broken_off=False)))
-
-    def _search_proof(self, stream: Framer) -> None:
-        """Look for a response to the unfinished request where the search for frames is."""
-        at, barrier = stream.scanned - stream.base, self.barriers[self.client or 0]
-        if len(stream.buffer) - at < _HEAD_BYTES or not stream.starts_packet(at):
-            return
-        first = stream.packet_end_at(at + _HEAD_BYTES)
-        size, correlation_id = _TWO_NUMBERS.unpack_from(stream.buffer, at)
-        if size >= 4 and stream.ends_packet(at + 4 + size) and first.packet < barrier:
-            self._prove_unfinished(correlation_id, first)
-
-    def _handle_response(self, frame: Frame) -> None:
-        if len(frame.data) >= 4:
-            correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
-            self._prove_unfinished(correlation_id, PacketEnd(0, frame.packet, frame.time_ns))
-        request = self._requests.pop_match(frame)
-        if request is None:
-            row = ExchangeRow(self.connection, ORPHAN, 1 - frame.side, None, frame)
-            self._emit(row._replace(answers_acks_0=self._requests.is_suppressed(frame)))
-        else:
-            for lost in self._requests.pop_lost(request, self.lost_before):
-                is_last_token = lost.frame.token and lost.frame.packet >= self.lost_before
-                self._emit_request(NO_RESPONSE if is_last_token else UNANSWERED, lost)
-            self._emit_request(ANSWERED, request, frame)
-
-    def _emit_request(
-        self, status: int, request: OpenRequest, response: Frame | None = None
-    ) -> None:
-        frame = request.frame
-        if response is not None and frame.packet > response.packet and len(frame.data) < frame.size:
-            frame = frame._replace(packet=response.packet, time_ns=response.time_ns)
-        self.login.answer(frame, response)
-        is_token = self.login.may_be_token(frame)
-        self._emit(ExchangeRow(self.connection, status, frame.side, frame, response, is_token))

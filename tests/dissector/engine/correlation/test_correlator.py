@@ -223,6 +223,32 @@ def test_other_protocols_stay_in_the_kernel(whole: bool, turns: int) -> None:
     assert state.speaks == "other"
 
 
+LIKE_KAFKA = b"\0\0\1\0\0\3\0\1\0\0\0\5\0\3ab", b"\0\0\0\x08\0\0\0\1....", b"\x16\3\1\0\x20"
+PARTS = GET, PAGE, bytes(15), b"\xff" * 9, heartbeat_request(1), heartbeat_response(1), *LIKE_KAFKA
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Chunk]:
+    """Draw a connection of another protocol, with bytes like Kafka's, cut anywhere."""
+    chunks: list[Chunk] = []
+    for _ in range(draw(st.integers(1, 6))):
+        side = draw(st.integers(0, 1))
+        data = b"".join(draw(st.lists(st.sampled_from(PARTS), min_size=1, max_size=3)))
+        cuts = draw(st.lists(st.integers(1, 60), max_size=3))
+        chunks += [Chunk(0, side, data=part) for part in pieces(data, cuts) if part]
+        if draw(st.integers(0, 5)) == 0:
+            chunks.append(Chunk(0, draw(st.integers(0, 1)), GAP, missing=draw(st.integers(1, 50))))
+    return [*chunks, Chunk(0, 0, END)] if draw(st.booleans()) else chunks
+
+
+@given(conversations(), st.booleans(), WINDOWS)
+@MANY
+def test_rows_of_other_protocols_equal_those_of_objects(
+    said: list[Chunk], whole: bool, windows: list[int]
+) -> None:
+    check(numbered(said), [whole], windows)
+
+
 @pytest.mark.parametrize("cut", [None, 3, 20])
 def test_kafka_behind_another_protocol_is_found(cut: int | None) -> None:
     """The header of the request may be cut between packets."""
