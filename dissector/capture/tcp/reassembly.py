@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,15 @@ __all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 
 MAX_BUFFERED_BYTES = 256 << 20
 """Limit of waiting bytes on all connections; beyond it holes become gaps immediately."""
+
+
+STEP_ROWS, STEP_BYTES = 1 << 16, 16 << 20
+"""Rows, and waiting bytes, after which a step at the end of a capture is complete."""
+
+_CARRY_BYTES = 1 << 16
+"""Room for waiting bytes in each window."""
+
+_NO_BYTES: Bytes = np.zeros(0, np.uint8)
 
 
 class Streams:
@@ -69,22 +79,26 @@ class Streams:
         """Process the segments of the next window; return the released data."""
         columns, at = _columns(segments), 0
         counts = self._counts
-        counts.max_total_bytes, counts.needed_rows = MAX_BUFFERED_BYTES, 0
+        counts.max_total_bytes = MAX_BUFFERED_BYTES
+        counts.needed_rows = counts.needed_segments = counts.needed_bytes = 0
         while at < len(segments):
             at = process_segments(columns, *self._make_room(len(segments) - at), at)
         self.connections.waiting.carry(segments.data)
         return self._build(segments.data)
 
-    def finish(self, numbers: Int64s | None = None) -> Chunks:
-        """Return the remaining data, at the end of the capture or of these connections."""
-        incomplete = self.connections.incomplete()
+    def finish(self, numbers: Int64s | None = None) -> Iterator[Chunks]:
+        """Yield the remaining data in steps, at the end of the capture or of these connections."""
+        incomplete, counts, at = self.connections.incomplete(), self._counts, 0
         if numbers is not None:
             incomplete &= set(numbers.tolist())
         chosen = [each for each in self._flows.first_sides() if each in incomplete]
-        flushed, at = np.array(chosen, np.int64), 0
+        flushed = np.array(chosen, np.int64)
+        counts.needed_rows, counts.needed_bytes = STEP_ROWS, STEP_BYTES
         while at < len(flushed):
             at = flush_connections(flushed, *self._make_room(0), at)
-        return self._build(np.zeros(0, dtype=np.uint8))
+            if at < len(flushed) and counts.rows:
+                yield self._build(_NO_BYTES)
+        yield self._build(_NO_BYTES)
 
     def _build(self, data: Bytes) -> Chunks:
         chunks = self._out.build(data)
@@ -107,7 +121,8 @@ class Streams:
         """Make the room that the kernel lacked; return its arrays."""
         counts, out = self._counts, self._out
         out.reserve(max(counts.needed_rows, 1), more)
-        out.reserve_carry_over(counts.waiting_carried_bytes)
+        carried = min(counts.waiting_carried_bytes, STEP_BYTES)
+        out.reserve_carry_over(max(counts.needed_bytes, carried, _CARRY_BYTES))
         self.connections.reserve()
         self._flows.reserve()
         return self._flows.arrays, self.connections.arrays, out.arrays

@@ -229,17 +229,21 @@ def has_room(
         number: A connection that the segment may change.
         other: Another one.
     """
-    counts, segments, parts = state.counts, 0, 4
+    counts, segments, parts, waiting_bytes = state.counts, 0, 4, 0
     for each in (number, other):
         waits = state.connections[each].waits
         if waits != 0:
             wait = state.waits[waits]
             segments += wait.sides[0].segments + wait.sides[1].segments
             parts += wait.sides[0].runs + wait.sides[1].runs
+            waiting_bytes += wait.sides[0].bytes + wait.sides[1].bytes
     rows = 3 * (segments + parts) + 8
-    counts.needed_rows, counts.needed_segments = 2 * rows, parts  # the next segments need more
+    # The next segments need more.
+    counts.needed_rows, counts.needed_segments = 2 * rows, parts
+    counts.needed_bytes = 2 * waiting_bytes
     return bool(
         counts.rows + rows <= len(out.barrier)
+        and counts.carried_bytes + waiting_bytes <= len(out.carry_over)
         and counts.segments_live + parts < len(state.waiting)
         and counts.segments_live + parts < len(state.runs)
         and counts.waits_used < len(state.waits)

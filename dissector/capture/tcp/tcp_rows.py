@@ -187,11 +187,11 @@ class Counts(NamedRow):
         rows: Rows of `Chunks` that are written.
         needed_rows: Rows of `Chunks` that the kernel needs to go on.
         needed_segments: Rows of waiting segments that it needs.
+        needed_bytes: Bytes of the carry-over buffer that it needs.
         connections: Number of connections.
         flows: Number of flows.
         carried_bytes: Bytes in the carry-over buffer of `Chunks`.
-        waiting_carried_bytes: Bytes of waiting segments of earlier windows; that buffer has room
-            for all of them besides.
+        waiting_carried_bytes: Bytes of waiting segments of earlier windows.
         free_wait: The first free row of waits; 0: none.
         waits_used: Rows of waits that are, or have been, used.
         free_run: The first free row of runs; 0: none.
@@ -212,6 +212,7 @@ class Counts(NamedRow):
     rows: int
     needed_rows: int
     needed_segments: int
+    needed_bytes: int
     connections: int
     flows: int
     carried_bytes: int

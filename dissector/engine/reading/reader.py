@@ -245,7 +245,8 @@ class Reading:
 
     def end_connections(self, numbers: Ints | None = None) -> Iterator[Window]:
         """Yield the exchanges that end with these connections, all but the last may be empty."""
-        yield self._window(self._correlate(self.streams.finish(numbers)))
+        for chunks in self.streams.finish(numbers):
+            yield self._window(self._correlate(chunks))
         if len(self.decryption):
             yield self._window(self._correlate_plain(self.decryption.finish(numbers)))
         ended = self.correlator.finish(numbers)

@@ -50,7 +50,10 @@ class Reading:
             segments = self.layers.segments(packets)
             self.rows += _rows(self.tcp.feed(segments))
         self.layers.finish()
-        self.rows += _rows(self.tcp.finish())
+        self.steps: list[int] = []
+        for chunks in self.tcp.finish():
+            self.steps.append(len(chunks))
+            self.rows += _rows(chunks)
 
     @property
     def streams(self) -> dict[tuple[int, int], list[Piece]]:

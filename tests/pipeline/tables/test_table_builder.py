@@ -95,7 +95,7 @@ def _two_with_holes(tmp_path: Path) -> list[str]:
     wire = Wire()
     for port in (50000, 50001):
         connection = wire.connect(port).syn()
-        for number in range(20):
+        for number in range(10):  # within the 50 ms after which a hole is given up
             connection.client(heartbeat(number))
     packets = [[each for each in wire.packets if each.connection == number] for number in (0, 1)]
     lost = [mine.pop(next(n for n, each in enumerate(mine) if each.payload)) for mine in packets]
@@ -110,7 +110,7 @@ def test_reached_limits_are_reported_and_lower_loads_equal_one_process(
     files = _two_with_holes(tmp_path)
     expected = tables_of(files, tmp_path)
     assert sum(row["gaps_a"] + row["gaps_b"] for row in expected["connections"]) == 0
-    waiting = 19 * len(heartbeat(1))
+    waiting = 9 * len(heartbeat(1))
     monkeypatch.setattr("dissector.capture.tcp.reassembly.MAX_BUFFERED_BYTES", 3 * waiting // 2)
     assert tables_of(files, tmp_path)["connections"] != expected["connections"]
     got = dissect(files, ALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -66,14 +67,14 @@ class ReferenceStreams:
             self._process(key, Segment(*values))
         return self._out.build(segments.data)
 
-    def finish(self) -> Chunks:
-        """Return the remaining data, at the end of the capture."""
+    def finish(self) -> Iterator[Chunks]:
+        """Yield the remaining data, at the end of the capture."""
         for key, owner in self._owners.items():
             if key[0] != ANY_NETWORK and owner & 1 == 0:
                 live = self._live[owner >> 1]
                 self._flush(live)
                 self._update_state(live, 0, live.last_ns)
-        return self._out.build(np.zeros(0, np.uint8))
+        yield self._out.build(np.zeros(0, np.uint8))
 
     def _owner(self, key: FlowKey) -> int:
         """Return the owner of a flow; negative without one."""

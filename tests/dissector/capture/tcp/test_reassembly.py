@@ -486,6 +486,23 @@ def test_a_clock_that_jumps_costs_one_check() -> None:
     assert _releases_of_the_silent(packets, 4_000_000_000) == [(2, 2), (2, b"cd")]
 
 
+def test_the_end_of_a_capture_is_flushed_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp_module, "STEP_ROWS", 300)
+    monkeypatch.setattr(tcp_module, "STEP_BYTES", 1000)
+    packets = [
+        each
+        for port in range(1, 101)
+        for each in (
+            Sent(0, seq=0, flags=SYN, port=port, ms=port),
+            Sent(0, b"%09d" % port, 3, port=port, ms=port),
+        )
+    ]
+    reading = read(packets)
+    assert len(reading.steps) > 5
+    assert max(reading.steps) <= 300
+    assert reading.streams == {(port - 1, 0): [2, b"%09d" % port] for port in range(1, 101)}
+
+
 def test_the_reordering_barrier_holds_back_the_other_side() -> None:
     packets = [
         *HELLO,
