@@ -54,6 +54,9 @@ CHECKPOINT, WORK = "_checkpoint", "_work"
 SETTINGS_FILE = "kafkashark.json"
 """The file in the checkpoint with the settings that can't change."""
 
+STATE_FORM = 2
+"""Number of the form of saved states; a change of what they hold increases it."""
+
 MAX_FILES = 64
 """Maximum number of files processed together."""
 
@@ -116,8 +119,8 @@ class Watch:
             once: Stop when all present files have been processed.
 
         Raises:
-            UsageError: The folder does not exist, the earlier watch had another number of parts, or
-                Spark can't read the folder of the files or of the tables.
+            UsageError: The folder does not exist, the earlier watch was of another release or had
+                another number of parts, or Spark can't read the folder of files or of tables.
         """
         for path in (self.folder, self.out):
             if not has_reader(spark, path):
@@ -148,13 +151,19 @@ class Watch:
         path = self._settings_file
         if has_files(join_path(self.out, CHECKPOINT)):
             with open_file(path) as file:
-                stored = int(json.loads(file.read())["parts"])
+                settings = json.loads(file.read())
+            if settings.get("state_form") != STATE_FORM:
+                raise UsageError(
+                    f"{self.out} was begun by another release of kafkashark, whose state this one "
+                    "can't continue: watch into a new folder"
+                )
+            stored = int(settings["parts"])
             if self.parts not in (0, stored):
                 raise UsageError(f"{self.out} was started with {stored} parts, not {self.parts}")
             return stored
         parts = self.parts or cores
         with atomic_write(path) as file:
-            file.write(json.dumps({"parts": parts}).encode())
+            file.write(json.dumps({"parts": parts, "state_form": STATE_FORM}).encode())
         return parts
 
     def _outputs(self, spark: SparkSession) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_index import index_range
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, Watch
+from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, SETTINGS_FILE, Watch
 from tests.dissector.cli.cli_traffic import ORDERS_ID, shop
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
@@ -122,6 +123,10 @@ def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_p
     assert not (out / "_work").exists()
     with pytest.raises(UsageError, match="was started with 2 parts, not 3"):
         replace(watch, parts=3).start(spark)
+    settings = out / CHECKPOINT / SETTINGS_FILE
+    settings.write_text(json.dumps({"parts": 2}))  # as before the states had a number
+    with pytest.raises(UsageError, match="was begun by another release of kafkashark"):
+        watch.start(spark)
 
 
 def test_a_spark_without_file_system_support_is_an_error(
