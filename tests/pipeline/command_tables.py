@@ -39,7 +39,8 @@ def tables_of(
         more: Further arguments of the commands.
         late: Files that keep their place among the others, whatever their times.
     """
-    names = [*(str(file) for file in files), *more]
+    # The pipeline counts copies, whose originals may be in other parts.
+    names = [*(str(file) for file in files), "--keep-copies", *more]
     out = {}
 
     def run(*words: str) -> None:
