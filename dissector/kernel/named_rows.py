@@ -20,11 +20,12 @@ import ctypes
 from collections.abc import Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 _Item = TypeVar("_Item")
+_Read = TypeVar("_Read", covariant=True)
 _Named = TypeVar("_Named", bound="NamedRow")
 
 RowArray: TypeAlias = "np.ndarray[Any, np.dtype[np.void]]"
@@ -35,22 +36,19 @@ class NamedRow:
     """A row of a table; its subclasses annotate each field with `int`, `bool` or `Two`."""
 
 
-class Rows(Generic[_Item]):
+class Rows(Protocol[_Read]):
     """A table of rows, in kernels and for single rows in Python; see `rows_of`."""
 
-    def __getitem__(self, number: int) -> _Item:
+    def __getitem__(self, number: int, /) -> _Read:
         """Return a row, not a copy."""
-        raise NotImplementedError
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    def __len__(self) -> int: ...
 
 
-class Two(Rows[_Item]):
+class Two(Rows[_Item], Protocol[_Item]):
     """Two rows, or two integers, inside a row: of both directions, for example."""
 
-    def __setitem__(self, number: int, value: _Item) -> None:
-        raise NotImplementedError
+    def __setitem__(self, number: int, value: _Item, /) -> None: ...
 
 
 def dtype_of(row: type[NamedRow]) -> np.dtype[np.void]:

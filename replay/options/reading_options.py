@@ -19,11 +19,6 @@ def _use_schemas(sources: list[str] | None) -> list[str] | None:
     return sources
 
 
-def _keep_copies(is_wanted: bool) -> bool:
-    keep_copies(is_wanted)
-    return is_wanted
-
-
 Ports: TypeAlias = Annotated[
     list[int] | None,
     typer.Option(
@@ -53,7 +48,7 @@ KeepCopies: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--keep-copies",
-        callback=_keep_copies,
+        callback=keep_copies,
         help="Take connections twice that the capture holds twice, as for the other commands.",
     ),
 ]

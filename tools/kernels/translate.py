@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tools.kernels.kernel_sources import Function, Module
+from tools.kernels.syntax import assigned_values, call, literal, stored_names
 from tools.kernels.types import (
     ANY_COLUMN,
     Array,
@@ -26,8 +27,6 @@ from tools.kernels.types import (
     c_type,
     of_annotation,
 )
-
-INT64_MIN = -(2**63)
 
 INTRINSICS = {
     "dissector.kernel.memcpy.copy_bytes": (
@@ -141,10 +140,10 @@ class _Translation(ast.NodeTransformer):
     def write(self) -> None:
         """Translate the function into its unit."""
         target, tree = self._target, self._target.function.tree
-        for name in _stored_names(tree):
+        for name in stored_names(tree):
             if name not in self._types:
                 self._types[name] = self._locals[name] = 1
-        for name, value in _assigned_values(tree):
+        for name, value in assigned_values(tree):
             self._infer_array(name, value)
         parameters = ", ".join(
             f"{c_type(kind)} v_{each.arg}"
@@ -234,7 +233,7 @@ class _Translation(ast.NodeTransformer):
         value = self._module.lookup(node.id)
         if isinstance(value, Function):
             raise TypeError(f"{self._target.function.place} uses {node.id} as a value")
-        return _literal(value)
+        return literal(value)
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         """Loop over a range, or a tuple of numbers."""
@@ -244,10 +243,10 @@ class _Translation(ast.NodeTransformer):
             counter = ast.Name(f"k_{node.lineno}", ast.Store())
             value = self.visit(values.elts[-1])
             for i, each in reversed(list(enumerate(values.elts[:-1]))):
-                test = ast.Compare(counter, [ast.Eq()], [_literal(i)])
+                test = ast.Compare(counter, [ast.Eq()], [literal(i)])
                 value = ast.IfExp(test, self.visit(each), value)
             body.insert(0, ast.Assign([target], value, lineno=node.lineno))
-            target, values = counter, _call("range", [_literal(len(values.elts))])
+            target, values = counter, call("range", [literal(len(values.elts))])
             self._counters.append(counter.id)
         else:
             values = self.visit(values)
@@ -255,7 +254,7 @@ class _Translation(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         """Write numbers with 64 bits."""
-        return _literal(node.value)
+        return literal(node.value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         """Drop the annotation of a local name."""
@@ -282,7 +281,7 @@ class _Translation(ast.NodeTransformer):
         for dimension, index in enumerate(indices):
             size = ast.Attribute(array, f"n{dimension}", ast.Load())
             line = ast.Constant(node.lineno)
-            checked = _call("kk_at", [self.visit(index), size, line])
+            checked = call("kk_at", [self.visit(index), size, line])
             at = (
                 checked
                 if at is None
@@ -290,15 +289,15 @@ class _Translation(ast.NodeTransformer):
             )
         assert at is not None
         item = ast.Subscript(ast.Attribute(array, "p", ast.Load()), at, node.ctx)
-        return _call("LL", [item]) if isinstance(node.ctx, ast.Load) else item
+        return call("LL", [item]) if isinstance(node.ctx, ast.Load) else item
 
     def _row_at(self, node: ast.Subscript, kind: Rows | Two) -> ast.expr:
         """Return the address of a row of a table or inside a row, or one of two integers."""
         table, line = self.visit(node.value), ast.Constant(node.lineno)
         is_table = isinstance(kind, Rows)
-        size = ast.Attribute(table, "n0", ast.Load()) if is_table else _literal(2)
+        size = ast.Attribute(table, "n0", ast.Load()) if is_table else literal(2)
         first = ast.Attribute(table, "p", ast.Load()) if is_table else table
-        at = _call("kk_at", [self.visit(node.slice), size, line])
+        at = call("kk_at", [self.visit(node.slice), size, line])
         if isinstance(kind, Two) and kind.item == 1:
             if not isinstance(node.ctx, ast.Load):
                 self._mark_written(node.value)
@@ -310,11 +309,9 @@ class _Translation(ast.NodeTransformer):
     def _choice(self, values: Any, index: ast.expr) -> ast.expr:
         """Return an item of a constant tuple."""
         at = self.visit(index)
-        found = _literal(values[-1])
+        found = literal(values[-1])
         for i in reversed(range(len(values) - 1)):
-            found = ast.IfExp(
-                ast.Compare(at, [ast.Eq()], [_literal(i)]), _literal(values[i]), found
-            )
+            found = ast.IfExp(ast.Compare(at, [ast.Eq()], [literal(i)]), literal(values[i]), found)
         return found
 
     def _mark_written(self, array: ast.expr) -> None:
@@ -323,7 +320,7 @@ class _Translation(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """Name an array of a struct, or a constant; read or write a field of a row."""
         if self._is_constant(node):
-            return _literal(self._module.lookup(ast.unparse(node)))
+            return literal(self._module.lookup(ast.unparse(node)))
         self._type(node)
         owner = self._type(node.value)
         if not isinstance(owner, Row):
@@ -336,11 +333,11 @@ class _Translation(ast.NodeTransformer):
         """Call a function of the unit, or its equivalent of a Python function."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "len" and isinstance(self._type(node.args[0]), Two):
-            return _literal(2)
+            return literal(2)
         if name == "len":
             return ast.Attribute(self.visit(node.args[0]), "n0", ast.Load())
         if name == "range":
-            return _call("range", map(self.visit, node.args))
+            return call("range", map(self.visit, node.args))
         if name == "int":
             return self.visit(node.args[0])
         if name == "bool":
@@ -348,7 +345,7 @@ class _Translation(ast.NodeTransformer):
         if name in ("min", "max"):
             first, *others = map(self.visit, node.args)
             for each in others:
-                first = _call(f"kk_{name}", [first, each])
+                first = call(f"kk_{name}", [first, each])
             return first
         function = self._module.lookup(name)
         if not isinstance(function, Function) or node.keywords:
@@ -366,27 +363,27 @@ class _Translation(ast.NodeTransformer):
         missing = len(parameters) - len(given)
         own = _Translation(self._unit, called)
         given += [own.visit(copy.deepcopy(each)) for each in defaults[len(defaults) - missing :]]
-        return _call(called.name, given)
+        return call(called.name, given)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """Divide as Python does; shift numbers of 64 bits."""
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.FloorDiv):
-            return _call("kk_div", [left, right])
+            return call("kk_div", [left, right])
         if isinstance(node.op, ast.Mod):
-            return _call("kk_mod", [left, right])
+            return call("kk_mod", [left, right])
         if isinstance(node.op, ast.LShift):
-            left = _call("LL", [left])
+            left = call("LL", [left])
         return ast.BinOp(left, node.op, right)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """Give all operands one type."""
-        return ast.BoolOp(node.op, [_call("LL", [self.visit(each)]) for each in node.values])
+        return ast.BoolOp(node.op, [call("LL", [self.visit(each)]) for each in node.values])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """Negate, including the number without a representable opposite."""
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            return _literal(-node.operand.value)
+            return literal(-node.operand.value)
         return ast.UnaryOp(node.op, self.visit(node.operand))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
@@ -397,37 +394,3 @@ class _Translation(ast.NodeTransformer):
 
     def _place(self, node: ast.expr | ast.stmt) -> str:
         return f"{self._module.path}:{node.lineno}"
-
-
-def _assigned_values(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """Yield assigned names with their values, in the order of lines."""
-    found = (each for each in ast.walk(tree) if isinstance(each, ast.Assign | ast.AnnAssign))
-    for each in sorted(found, key=lambda each: each.lineno):
-        if each.value is None:
-            continue
-        for target in each.targets if isinstance(each, ast.Assign) else [each.target]:
-            pairs = [(target, each.value)]
-            if isinstance(target, ast.Tuple) and isinstance(each.value, ast.Tuple):
-                pairs = list(zip(target.elts, each.value.elts, strict=True))
-            yield from ((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
-
-
-def _stored_names(tree: ast.FunctionDef) -> set[str]:
-    return {
-        each.id
-        for each in ast.walk(tree)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-    }
-
-
-def _literal(value: int | tuple[int, ...]) -> ast.expr:
-    if value == INT64_MIN:
-        return ast.Name("KK_MIN", ast.Load())
-    if isinstance(value, int):
-        number: ast.expr = ast.Name(f"{abs(int(value))}LL", ast.Load())
-        return number if value >= 0 else ast.UnaryOp(ast.USub(), number)
-    return ast.Tuple([_literal(each) for each in value], ast.Load())
-
-
-def _call(name: str, arguments: Iterable[ast.expr]) -> ast.Call:
-    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])

@@ -32,9 +32,10 @@ _PRIME, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _are_kept: ContextVar[bool] = ContextVar("keep_copies", default=False)
 
 
-def keep_copies(is_wanted: bool) -> None:
-    """Count connections twice that a capture holds twice, until the end of the context."""
+def keep_copies(is_wanted: bool) -> bool:
+    """Count connections twice that a capture holds twice, or not, until the context ends."""
     _are_kept.set(is_wanted)
+    return is_wanted
 
 
 def are_copies_kept() -> bool:
@@ -80,25 +81,25 @@ class ConnectionCopies:
     def __init__(self, connections: ConnectionTable) -> None:
         self._connections = connections
         self._pending: Int64s = np.zeros(0, np.int64)
-        self._size = 0
         no_numbers: Int64s = np.zeros(0, np.int64)
         self._known = _Keys(no_numbers, no_numbers, np.zeros(0, np.uint64))
         self.found: dict[int, int] = {}
-        self._copies: Int64s = no_numbers
+        self._is_copy: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def without(self, chunks: Chunks) -> Chunks:
         """Take the next chunks of all connections; return them without those of copies."""
         self._decide(chunks)
-        if not len(self._copies) or not len(chunks):
+        if not self.found or not len(chunks):
             return chunks
-        is_kept = ~np.isin(chunks.connection, self._copies)
+        is_kept = ~self._is_copy[chunks.connection]
         return chunks if is_kept.all() else _rows(chunks, is_kept)
 
     def _decide(self, chunks: Chunks) -> None:
         """Decide about the connections that began lately."""
         size = len(self._connections)
-        pending = np.concatenate((self._pending, np.arange(self._size, size)))
-        self._size = size
+        begun = len(self._is_copy)
+        pending = np.concatenate((self._pending, np.arange(begun, size)))
+        self._is_copy = np.concatenate((self._is_copy, np.zeros(size - begun, np.bool_)))
         if not len(pending):
             return
         columns = self._connections.columns(pending)
@@ -121,11 +122,11 @@ class ConnectionCopies:
 
     def _compare(self, number: int, original: int) -> None:
         """Record a connection as a copy if the evidence holds."""
-        if self._is_copy(number, original):
+        if self._are_one(number, original):
             self.found[number] = self.found.get(original, original)
-            self._copies = np.append(self._copies, number)
+            self._is_copy[number] = True
 
-    def _is_copy(self, number: int, original: int) -> bool:
+    def _are_one(self, number: int, original: int) -> bool:
         pair = np.array([original, number])
         columns, firsts = self._connections.columns(pair), self._connections.first_sequences(pair)
         if abs(int(columns.first_ns[1] - columns.first_ns[0])) > _SAME_TIME_NS:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.column_catalogue import CONNECTIONS, names
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.spoken import spoken_by
@@ -32,7 +31,10 @@ def connection_rows(
     plaintext.
     """
     connections = reading.streams.connections
-    for connection in connections if numbers is None else map(connections.__getitem__, numbers):
+    chosen = np.arange(len(connections)) if numbers is None else np.array([*numbers], np.int64)
+    missing = connections.missing_sides(chosen).tolist()
+    for number, missing_side in zip(chosen.tolist(), missing, strict=True):
+        connection = connections[number]
         state = reading.correlator.state_of(connection.id)
         kafka = state if state is not None and state.speaks == "kafka" else None
         row: dict[str, Any] = {
@@ -48,7 +50,7 @@ def connection_rows(
             "last_time_ns": connection.last_ns,
             "ended": connection.ended or None,
             "copy_of": reading.copies and reading.copies.found.get(connection.id),
-            "not_captured": _side_name(connections, connection.id),
+            "not_captured": None if missing_side < 0 else SIDES[missing_side],
         }
         for name, side in zip(SIDES, connection.sides, strict=True):
             number = SIDES.index(name)
@@ -66,9 +68,3 @@ def connection_rows(
             }
         row |= tls_columns(reading.decryption.summary_of(connection.id))
         yield {name: row[name] for name in COLUMNS}
-
-
-def _side_name(connections: ConnectionTable, number: int) -> str | None:
-    """Return the side of a connection of which no packet was captured; None: of both some were."""
-    (missing,) = connections.missing_sides(np.array([number])).tolist()
-    return None if missing < 0 else SIDES[missing]
