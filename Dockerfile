@@ -18,7 +18,7 @@ RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[mock,report,browse]"
 FROM python:3.13-slim
 RUN apt-get update && apt-get install -y --no-install-recommends tcpdump && rm -rf /var/lib/apt/lists/*
 COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir --no-index --find-links /wheels "kafkashark[mock,report,browse]" && rm -rf /wheels
+RUN pip install --no-cache-dir --no-index --find-links /wheels "kafkashark[mock,browse]" && rm -rf /wheels
 RUN useradd --create-home kafkashark
 USER kafkashark
 WORKDIR /captures

@@ -11,7 +11,7 @@ from conform.probe import probes  # noqa: F401  (adds its rules to the registry)
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
-from conform.report import verdict_html  # noqa: F401  (adds the form of verdicts in notebooks)
+from conform.report import verdict_document  # noqa: F401  (adds the form of verdicts in notebooks)
 from conform.report.baseline import apply_baseline, read_baseline
 from conform.rule_selection import select_rules
 from conform.rules import REGISTRY

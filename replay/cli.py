@@ -180,6 +180,7 @@ def replay(
     ] = False,
 ) -> int:
     """Replay captured requests at another broker, with its ids, and compare the responses."""
+    from dissector.view.document.report_files import check_report_file, check_writable
     from replay.client.auth import Security
     from replay.compare.ignore_rules import Noise
     from replay.options.difference_baseline import DifferenceBaseline
@@ -190,7 +191,6 @@ def replay(
     from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
     from replay.report.merged_report import merge_reports
-    from replay.report.report_files import check_report_file, check_writable
 
     for file in report or ():
         check_report_file(file)
@@ -271,9 +271,9 @@ def _replay(
     plan: Plan, setting: TargetSettings, files: list[str], accepted_file: str | None
 ) -> int:
     """Replay, print the report and write it to files; return the exit status."""
+    from dissector.view.document.report_files import write_lines
     from replay.cli_progress import ProgressLine
     from replay.options.difference_baseline import accepted_lines
-    from replay.report.report_files import write_lines
     from replay.run.orchestrator import END_SIGNALS, run_replay
     from replay.run.speed_trials import find_speed
 
@@ -297,8 +297,7 @@ def _refuse_others(context: typer.Context, *names: str) -> None:
 
 def _finish(report: Report, files: list[str], is_interrupted: bool = False) -> int:
     """Print a report and write it to files; return the exit status."""
-    from replay.report.report_files import write_report
-    from replay.report.text_report import text_lines
+    from replay.report.report_forms import text_lines, write_report
 
     if report.is_begun or is_interrupted or not report.ended:
         _print(text_lines(report))

@@ -7,6 +7,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import ParamSpec
 
+from dissector.view.document.report_files import check_report_file, check_writable, write_lines
 from replay.client.auth import Security
 from replay.client.broker_connection import TIMEOUT_S
 from replay.compare.ignore_rules import Noise
@@ -19,7 +20,7 @@ from replay.options.play_options import PlayOptions
 from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
-from replay.report.report_files import check_report_file, check_writable, write_lines, write_report
+from replay.report.report_forms import write_report
 from replay.run.event_loop import run_in_thread
 from replay.run.orchestrator import run_replay
 from replay.run.speed_trials import find_speed

@@ -65,10 +65,10 @@ def report(
         conformance cover the first exchanges only, see --events and --conform; everything else
         covers all exchanges.
     """
+    from dissector.view.document.html_form import html_lines
     from report.gather.figures import EVENT_EXCHANGES, JUDGED_EXCHANGES, Figures, Wishes
-    from report.page.html_page import check_template_engine, html_page
+    from report.page.capture_document import capture_document
 
-    check_template_engine()
     if is_terminal(output):
         raise UsageError("report requires an output file: -o report.html")
     wishes = Wishes(
@@ -80,9 +80,9 @@ def report(
     source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
     figures = Figures(source, wishes)
     figures.gather()
-    page = html_page(figures)
+    page = capture_document(figures)
     with open_atomic(output) as file:
-        file.write(page.encode("utf-8"))
+        file.writelines(f"{line}\n".encode() for line in html_lines(page))
     for section, bug in figures.sections.bugs.items():
         line = f"kafkashark: a bug in kafkashark: report: section {section}: {bug}"
         print(f"{line}; the other sections are complete", file=sys.stderr)

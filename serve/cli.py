@@ -223,7 +223,7 @@ def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:
     has_failed = is_strict and report.miss_count > 0
     if traffic is not None and report.connections:
         from conform import conform
-        from conform.report.verdict_text import text_lines
+        from conform.report.report_formats import text_lines
 
         verdict = conform(traffic, ignore=_NOT_JUDGED)
         for line in text_lines(verdict, "the traffic with clients"):

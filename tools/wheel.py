@@ -35,12 +35,11 @@ WITHOUT_EXTRA = (
     (("kafkashark", "replay", "{capture}", "--to", "mock"), "kafkashark[mock]"),
     (("kafkashark", "pipeline", "{capture}", "--out", "out"), "kafkashark[spark]"),
     (("kafkashark", "browse", "{capture}"), "kafkashark[browse]"),
-    (("kafkashark", "report", "{capture}", "-o", "out.html"), "kafkashark[report]"),
     (("python", "-I", "-c", "import kafkashark.scapy"), "kafkashark[scapy]"),
 )
 """Commands that require an extra, and its name."""
 
-EXTRAS = ("browse", "otlp", "report", "scapy", "spark", "worker")
+EXTRAS = ("browse", "otlp", "scapy", "spark", "worker")
 """Extras beside `mock`; the demo needs none of them."""
 
 PURE = "-py3-none-any.whl"

@@ -1,133 +1,80 @@
 """
-A verdict as JUnit XML: a rule is a test case.
+A verdict for test runners: a rule is a test case.
 
 Findings at least as severe as `--fail-on` fail it. A case with only milder findings, or without a
 judgement, is skipped with the reason as message, so that readers of JUnit do not show a success.
-
-Source: the schema that Jenkins' xUnit plugin checks (junit-10.xsd).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from xml.sax.saxutils import escape, quoteattr
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from conform.registry.rule import Rule
-from conform.registry.verdict import Fault, Kind, Tally, Verdict
+from conform.registry.verdict import Kind, Verdict
 from conform.report.verdict_text import count_text, location_text, side_text, summary_line
-from dissector.view.text.escape import escaped
+from dissector.view.document.junit_form import TestCase, TestSuite
 
 
-@dataclass(slots=True)
-class _TestCase:
-    """
-    A test case.
+class _Found(NamedTuple):
+    """A finding, and the id of the rule that reports the same cause, if any."""
 
-    Attributes:
-        rule: The rule.
-        tally: The counts of the rule.
-        failing: The findings that fail it, each with the id of the rule that reports their common
-            cause, if any; else empty.
-        not_failing: The milder findings, in the same form.
-        faults: Bugs in kafkashark.
-    """
-
-    rule: Rule
-    tally: Tally
-    failing: list[tuple[Kind, str]] = field(default_factory=list)
-    not_failing: list[tuple[Kind, str]] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
-
-    @property
-    def skipped(self) -> str:
-        """Reason why the case neither fails nor passes; empty without one."""
-        if self.failing or self.faults:
-            return ""
-        if self.not_failing:
-            kind = self.not_failing[0][0]
-            return f"{kind.first.severity}, {count_text(kind.count)}: {kind.first.found}"
-        if self.tally.judged or self.tally.broken:
-            return ""
-        return "; ".join(self.tally.unjudged) or "there was no case to judge"
+    kind: Kind
+    cause: str
 
 
-def junit_lines(verdict: Verdict, subject: str) -> Iterator[str]:
-    """Yield the lines of the file."""
-    cases = _test_cases(verdict)
-    totals = (
-        f'tests="{len(cases)}" failures="{sum(bool(case.failing) for case in cases)}" '
-        f'errors="{sum(bool(case.faults) for case in cases)}" '
-        f'time="{sum(case.tally.seconds for case in cases):.3f}"'
+def verdict_suite(verdict: Verdict, subject: str) -> TestSuite:
+    """Return the test cases of a verdict."""
+    found = _found_by_rule(verdict)
+    cases = [_case(verdict, rule, found[rule.id]) for rule in verdict.rules]
+    return TestSuite(
+        f"kafkashark conform {subject}",
+        "kafkashark.conform",
+        cases,
+        sum(case.seconds or 0.0 for case in cases),
+        summary_line(verdict, subject),
     )
-    name = _escape_attribute(f"kafkashark conform {subject}")
-    skipped = sum(bool(case.skipped) for case in cases)
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f"<testsuites {totals}>"
-    # The schema allows `skipped` only here.
-    yield f'<testsuite name={name} {totals} skipped="{skipped}">'
-    for case in cases:
-        yield from _case_lines(case)
-    yield f"<system-out>{_escape_text(summary_line(verdict, subject))}</system-out>"
-    yield "</testsuite>"
-    yield "</testsuites>"
 
 
-def _test_cases(verdict: Verdict) -> list[_TestCase]:
-    found: dict[str, list[tuple[Kind, str]]] = defaultdict(list)
+def _found_by_rule(verdict: Verdict) -> Mapping[str, list[_Found]]:
+    found: dict[str, list[_Found]] = defaultdict(list)
     for cause in verdict.causes():
         if not cause.kind.known:
-            found[cause.kind.first.rule.id].append((cause.kind, ""))
+            rule = cause.kind.first.rule.id
+            found[rule].append(_Found(cause.kind, ""))
             for kind in cause.others:
-                found[kind.first.rule.id].append((kind, cause.kind.first.rule.id))
-    cases = []
-    for rule in verdict.rules:
-        case = _TestCase(rule, verdict.tallies[rule.id])
-        case.faults += [fault for fault in verdict.faults.values() if fault.rule == rule.id]
-        for kind, cause_of in found[rule.id]:
-            fails = verdict.is_failing(kind.first.severity)
-            (case.failing if fails else case.not_failing).append((kind, cause_of))
-        cases.append(case)
-    return cases
+                found[kind.first.rule.id].append(_Found(kind, rule))
+    return found
 
 
-def _case_lines(case: _TestCase) -> Iterator[str]:
-    name = _escape_attribute(f"{case.rule.id} {case.rule.title}")
-    seconds = f"{case.tally.seconds:.6f}"
-    yield f'<testcase classname="kafkashark.conform" name={name} time="{seconds}">'
-    if case.skipped:
-        yield f"<skipped message={_escape_attribute(case.skipped)}/>"
-    if case.faults:
-        yield f"<error message={_escape_attribute('a bug in kafkashark')}>"
-        for fault in case.faults:
-            yield _escape_text(f"{fault}, {count_text(fault.count)} ({fault.where})")
-        yield "</error>"
-    if case.failing:
-        rank = case.failing[0][0].first.rank
-        asks = _escape_attribute(case.rule.asks)
-        yield f"<failure type={_escape_attribute(rank)} message={asks}>"
-        for kind, cause in case.failing:
-            yield from _kind_lines(kind, cause)
-        yield "</failure>"
-    if case.not_failing:
-        yield "<system-out>"
-        for kind, cause in case.not_failing:
-            yield from _kind_lines(kind, cause)
-        yield "</system-out>"
-    yield "</testcase>"
+def _case(verdict: Verdict, rule: Rule, found: Sequence[_Found]) -> TestCase:
+    tally = verdict.tallies[rule.id]
+    fails = [each for each in found if verdict.is_failing(each.kind.first.severity)]
+    milder = [each for each in found if not verdict.is_failing(each.kind.first.severity)]
+    faults = [fault for fault in verdict.faults.values() if fault.rule == rule.id]
+    case = TestCase(f"{rule.id} {rule.title}", seconds=tally.seconds)
+    if faults:
+        case.outcome, case.message = "error", "a bug in kafkashark"
+        case.details = [f"{each}, {count_text(each.count)} ({each.where})" for each in faults]
+    elif fails:
+        case.outcome, case.message, case.type = "failure", rule.asks, fails[0].kind.first.rank
+        case.details = list(_lines(fails))
+    elif milder:
+        kind = milder[0].kind
+        first = kind.first
+        case.outcome = "skipped"
+        case.message = f"{first.severity}, {count_text(kind.count)}: {first.found}"
+    elif not (tally.judged or tally.broken):
+        case.outcome = "skipped"
+        case.message = "; ".join(tally.unjudged) or "there was no case to judge"
+    case.output = list(_lines([*(fails if faults else []), *milder]))
+    return case
 
 
-def _kind_lines(kind: Kind, cause: str) -> Iterator[str]:
-    first = kind.first
-    same = f" (the same cause as {cause})" if cause else ""
-    yield _escape_text(f"{first.severity}, {count_text(kind.count)}: {first.found}{same}")
-    yield _escape_text(f"  {side_text(first)}: {location_text(first)}")
-
-
-def _escape_text(text: str) -> str:
-    return escape(escaped(text))
-
-
-def _escape_attribute(text: str) -> str:
-    return quoteattr(escaped(text))
+def _lines(found: Sequence[_Found]) -> Iterator[str]:
+    for kind, cause in found:
+        first = kind.first
+        same = f" (the same cause as {cause})" if cause else ""
+        yield f"{first.severity}, {count_text(kind.count)}: {first.found}{same}"
+        yield f"  {side_text(first)}: {location_text(first)}"

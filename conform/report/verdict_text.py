@@ -1,4 +1,4 @@
-"""A verdict as text."""
+"""Words for verdicts, their findings and rules."""
 
 from __future__ import annotations
 
@@ -13,30 +13,6 @@ _SHOWN_BYTES = 64
 _MAX_SHOWN_RULES = 12
 
 
-def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
-    """
-    Yield the findings, then the reasons why cases were not judged, then the summary.
-
-    Args:
-        verdict: The verdict.
-        subject: The checked rules and exchanges: files, or the address of a broker.
-    """
-    for cause in verdict.causes():
-        if not cause.kind.known:
-            yield from _cause_lines(cause)
-            yield ""
-    reasons = list(_unjudged_lines(verdict))
-    if reasons:
-        yield "Not judged"
-        yield from reasons
-        yield ""
-    if verdict.faults:
-        yield "Bugs in kafkashark: please report them"
-        yield from map(fault_text, verdict.faults.values())
-        yield ""
-    yield summary_line(verdict, subject)
-
-
 def summary_line(verdict: Verdict, subject: str) -> str:
     """Return the summary of a verdict in one line."""
     return f"{escaped(subject)}: {verdict}"
@@ -44,7 +20,7 @@ def summary_line(verdict: Verdict, subject: str) -> str:
 
 def fault_text(fault: Fault) -> str:
     """Describe a bug in kafkashark: the rule, the number of failures, and the first place."""
-    return f"  {count_text(fault.count)}: {escaped(f'{fault} ({fault.where})')}"
+    return f"{count_text(fault.count)}: {fault} ({fault.where})"
 
 
 def request_bytes_text(request: bytes) -> str:
@@ -109,29 +85,3 @@ def rule_lines(rule: Rule) -> Iterator[str]:
     yield f"violation {rule.example}"
     yield f"source    {rule.source}"
     yield f"checked   {'on a running broker' if rule.on == 'live' else 'in a capture'}"
-
-
-def _cause_lines(cause: Cause) -> Iterator[str]:
-    kind = cause.kind
-    first = kind.first
-    rule = first.rule
-    yield f"{first.severity} {rule.id} {rule.title} ({count_text(kind.count)}; {first.rank})"
-    yield f"  expected  {rule.asks}"
-    for finding in kind.findings:
-        yield f"  found     {escaped(finding.found)}"
-        yield f"            {': '.join(filter(None, (side_text(finding), location_text(finding))))}"
-        if finding.request:
-            yield f"  sent      {request_bytes_text(finding.request)}"
-    if cause.others:
-        yield f"  also      {other_findings_text(cause)}"
-
-
-def _unjudged_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield what was not read, and each reason and count with the rules that share them."""
-    yield from (f"  {escaped(each)}" for each in verdict.not_read)
-    rules: dict[tuple[str, int], list[str]] = {}
-    for rule in verdict.rules:
-        for reason, count in verdict.tallies[rule.id].unjudged.most_common():
-            rules.setdefault((reason, count), []).append(rule.id)
-    for (reason, count), ids in rules.items():
-        yield f"  {count_text(count)}: {escaped(reason)} ({' '.join(ids)})"

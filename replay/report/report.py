@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from replay.report.headline import verdict_line
+from replay.report.report_forms import text_lines
 from replay.report.results import Results
-from replay.report.text_report import text_lines
 
 _MAX_NOTEBOOK_DIFFERENCES = 50
 
@@ -17,9 +17,9 @@ class Report(Results):
 
     def _repr_html_(self) -> str:
         from dissector.view.text.notebook import page_html
-        from replay.report.html_report import html_lines
+        from replay.report.report_forms import html_lines
 
-        return page_html("Replay", html_lines(self, shown=_MAX_NOTEBOOK_DIFFERENCES))
+        return page_html("Replay", html_lines(self, _MAX_NOTEBOOK_DIFFERENCES))
 
     def __str__(self) -> str:
         return "\n".join(text_lines(self))

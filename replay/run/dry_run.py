@@ -24,7 +24,7 @@ from replay.model.outcome import Change
 from replay.model.step import Step
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.report.text_report import value_text
+from replay.report.difference_words import value_text
 from replay.run import event_loop
 from replay.run.orchestrator import running_target
 from replay.sessions.missing_requests import MissingRequests, SynthesisedRequests

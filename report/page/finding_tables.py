@@ -10,8 +10,9 @@ from typing import Any
 from conform.registry.verdict import Verdict
 from conform.report.verdict_text import location_text, other_findings_text, side_text
 from dissector.summary import upgrade_check
+from dissector.view.document.content import Notes, Table
 from report.gather.figures import Figures
-from report.page.data_table import Table, TableMaker
+from report.page.data_table import TableMaker
 from report.page.lanes import css_class
 from report.page.safe_text import time_us
 from timeline.events.event import KINDS, Event
@@ -71,7 +72,7 @@ def _event_row(places: Callable[[Iterable[int]], str], event: Event) -> dict[str
         "text": event.text,
         "packets": ranges(event.packets, MAX_LISTED) + (f" ({files})" if files else ""),
         "certain": event.certain,
-        "css_class": css_class(event),
+        "mood": css_class(event),
     }
 
 
@@ -91,13 +92,13 @@ def finding_table(verdict: Verdict, maker: TableMaker) -> Table:
                 "where": location_text(first),
                 "expected": first.rule.asks,
                 "also": other_findings_text(cause) if cause.others else "",
-                "css_class": "bad" if first.severity == "error" else "",
+                "mood": "bad" if first.severity == "error" else "",
             }
         )
     return maker.table("findings", "Findings", _FINDING, rows, is_open=True)
 
 
-def upgrade_tables(figures: Figures, maker: TableMaker) -> Iterator[tuple[str, Table]]:
+def upgrade_tables(figures: Figures, maker: TableMaker) -> Iterator[Notes | Table]:
     """Yield a sentence and a table each for an upgrade of brokers and of clients."""
     release = figures.wishes.release
     for subject, breaking, report, columns in (
@@ -109,15 +110,15 @@ def upgrade_tables(figures: Figures, maker: TableMaker) -> Iterator[tuple[str, T
     ):
         count = f"{report.broken:,} of {report.subjects:,} {subject}"
         table = _upgrade_table(subject, report.rows, columns, maker)
-        yield f"{count} {breaking} of Kafka {release}", table
+        yield Notes([f"{count} {breaking} of Kafka {release}."])
+        yield table
 
 
 def _upgrade_table(
     subject: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], maker: TableMaker
 ) -> Table:
     marked = [
-        {**row, "css_class": "bad" if row["verdict"] == upgrade_check.BREAKS else ""}
-        for row in rows
+        {**row, "mood": "bad" if row["verdict"] == upgrade_check.BREAKS else ""} for row in rows
     ]
     title = f"Versions of {subject} without support"
     return maker.table(f"upgrade-{subject}", title, columns, marked)

@@ -16,7 +16,7 @@ class SafeText:
     """
     Converts values to texts.
 
-    HTML and JSON escaping is left to templates and `json`.
+    Escaping for HTML and JSON is left to those who write them.
     """
 
     def __init__(self, mask: Callable[[str], str] = str) -> None:
@@ -30,15 +30,11 @@ class SafeText:
         shown = escaped(self._mask(str(value)))
         return shown if len(shown) <= MAX_TEXT else f"{shown[:MAX_TEXT]}…"
 
-    def cell(self, value: Any) -> str:
-        """Return a value of any type."""
+    def value(self, value: Any) -> Any:
+        """Return a value of a table: numbers, and all others as text."""
         match value:
-            case bool():
-                return "yes" if value else "no"
-            case int():
-                return f"{value:,}"
-            case float():
-                return f"{value:,.3f}"
+            case None | bool() | int() | float():
+                return value
             case list() | tuple():
                 return self.text(", ".join(map(str, value)))
             case _:

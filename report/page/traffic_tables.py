@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from dissector.summary.software_guess import guess_software
+from dissector.view.document.content import Table
 from report.gather.figures import Figures
-from report.page.data_table import Table, TableMaker
+from report.page.data_table import TableMaker
 from report.page.safe_text import time_us
 
 _TOTALS = (
@@ -85,7 +86,7 @@ def _begin_ns(row: Row) -> int:
 
 
 def _marked(row: Row) -> dict[str, Any]:
-    return {**row, "css_class": "bad" if row["errors"] else ""}
+    return {**row, "mood": "bad" if row["errors"] else ""}
 
 
 def user_table(figures: Figures, maker: TableMaker) -> Table:

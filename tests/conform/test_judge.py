@@ -16,8 +16,8 @@ from conform.judge import Judge
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
-from conform.report.report_formats import FORMATTERS
-from conform.report.verdict_text import count_text, text_lines
+from conform.report.report_formats import FORMATTERS, text_lines
+from conform.report.verdict_text import count_text
 from conform.rule_budgets import RuleBudget
 from conform.rules import REGISTRY
 from dissector import Capture, Options

@@ -19,9 +19,7 @@ from replay import Plan, Report, replay_async
 from replay.client.broker_connection import CLIENT_ID
 from replay.options.target_settings import TargetSettings
 from replay.plan.exclusion_policy import allowed_apis
-from replay.report.html_report import html_lines
-from replay.report.junit_report import junit_lines
-from replay.report.text_report import ndjson_lines, text_lines
+from replay.report.report_forms import html_lines, junit_lines, ndjson_lines, text_lines
 from replay.run.dry_run import dry_run_lines
 from tests.corpus import fast_and_long
 from tests.default_frames import request, response

@@ -189,12 +189,3 @@ def test_wrong_usage_is_a_one_line_error(
     assert run(DEMO, *words, "-o", output) == 2
     assert message in capsys.readouterr().err
     assert not output.exists()
-
-
-def test_the_error_without_the_package_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert run(DEMO, "-o", tmp_path / "report.html") == 2
-    said = "report needs an extra: pip install 'kafkashark[report]' (in a checkout: make env)"
-    assert capsys.readouterr().err == f"kafkashark: {said}\n"

@@ -14,7 +14,7 @@ from dissector.summary.statistics import Statistics
 from report.gather.extreme_exchanges import ExtremeExchanges
 from report.gather.guarded_sections import SectionBudget, Sections
 from report.gather.time_bins import TimeBins
-from report.page import html_page
+from report.page import capture_document
 from tests.corpus import FOLDER
 from tests.report.pages import page_of, run
 from timeline.timeline import Timeline
@@ -38,8 +38,8 @@ FAILURES = {
     "exchanges": (ExtremeExchanges, "add", fails),
     "events": (Timeline, "events", fails_after_the_first),
     "conformance": (Judge, "judge_window", fails),
-    "use": (html_page, "software_table", fails),
-    "upgrade": (html_page, "upgrade_tables", fails),
+    "use": (capture_document, "software_table", fails),
+    "upgrade": (capture_document, "upgrade_tables", fails),
 }
 """Section -> what fails."""
 

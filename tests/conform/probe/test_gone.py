@@ -14,7 +14,7 @@ from conform.probe.probe_registry import WRITES_NOT_ALLOWED
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.probe.probe_target import Target
 from conform.registry.rank import Rank, Severity
-from conform.report.verdict_text import text_lines
+from conform.report.report_formats import text_lines
 from dissector.cli.app import main
 from dissector.protocol.apis import NAMES
 from dissector.protocol.messages import Message

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
-from conform.report.verdict_junit import junit_lines
+from conform.report.report_formats import junit_lines
 from tests.conform.verdicts import verdict
 from tests.junit import assert_valid
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
+from conform.report.report_formats import text_lines
 from conform.report.verdict_text import (
     location_text,
     rule_lines,
     side_text,
     summary_line,
-    text_lines,
 )
 from tests.conform.verdicts import F03, finding, verdict
 

@@ -9,10 +9,8 @@ import pytest
 from dissector.protocol.records import Record, new_batch
 from replay.compare.payload_masking import hidden
 from replay.model.outcome import Outcome
-from replay.report.html_report import html_lines
-from replay.report.junit_report import junit_lines
 from replay.report.report import Report
-from replay.report.text_report import ndjson_lines, text_lines
+from replay.report.report_forms import html_lines, junit_lines, ndjson_lines, text_lines
 from tests.replay.support.comparison import fetched
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import made
@@ -53,7 +51,7 @@ def test_reports_mask_payloads() -> None:
 def test_reports_show_payloads_on_request() -> None:
     for text in _texts(made(*_outcomes(), show_payloads=True)):
         assert all(secret in text for secret in SECRETS)
-        assert "hidden" not in text
+        assert "bytes, hidden" not in text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
 from replay.report.headline import about_rows, verdict_line
-from replay.report.text_report import text_lines
+from replay.report.report_forms import text_lines
 from tests.replay.support.reports import ACCEPTED, every_kind, full, made, outcomes
 
 

@@ -17,12 +17,15 @@ from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.mapping.appended_ranges import Stretch
 from replay.model.outcome import BatchedOutcome, Verdict
 from replay.options.play_options import PlayOptions
-from replay.report.html_report import html_lines
-from replay.report.junit_report import junit_lines
 from replay.report.merged_report import merge_reports
 from replay.report.report import Report
-from replay.report.report_files import write_report
-from replay.report.text_report import ndjson_lines, text_lines
+from replay.report.report_forms import (
+    html_lines,
+    junit_lines,
+    ndjson_lines,
+    text_lines,
+    write_report,
+)
 from tests.replay.support.outcomes import MS, outcome
 from tests.replay.support.reports import every_kind, full, made, produced
 
@@ -165,7 +168,7 @@ def test_all_formats_of_a_merged_report(tmp_path: Path) -> None:
     assert text.startswith("target:9092: ")
     assert "Copies\nnames" in text
     assert "a.ndjson" in text
-    assert "<h2>Copies</h2>" in "\n".join(html_lines(merged))
+    assert "<h3>Copies</h3>" in "\n".join(html_lines(merged))
     assert '<testcase classname="kafkashark.replay" name="Produce">' in "\n".join(
         junit_lines(merged)
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
-from replay.report.text_report import ACCEPTED as ACCEPTED_HEADING
-from replay.report.text_report import SECTIONS, UPGRADE, ndjson_lines, text_lines, value_text
+from replay.report.difference_words import value_text
+from replay.report.replay_document import ACCEPTED as ACCEPTED_HEADING
+from replay.report.replay_document import UPGRADE
+from replay.report.report_forms import ndjson_lines, text_lines
+from replay.report.report_rows import SECTIONS
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import REMAINS, full, made, outcomes, produced
 
@@ -15,10 +18,7 @@ def test_ndjson_has_all_sections() -> None:
     report = full()
     rows = [json.loads(line) for line in ndjson_lines(report)]
     sections = [section for section, _ in groupby(row["section"] for row in rows)]
-    assert sections == [
-        "summary",
-        *(each for each in SECTIONS if each not in ("shared_log", "trial")),
-    ]
+    assert sections == [each for each in SECTIONS if each not in ("shared_log", "trial")]
     assert sum(row["section"] == "difference" for row in rows) == 6
     assert rows[0]["passed"] is False
 
@@ -51,7 +51,7 @@ def test_missing_prerequisites_are_counted() -> None:
 
 
 def test_only_the_first_differences_are_listed() -> None:
-    lines = list(text_lines(made(), shown=1))
+    lines = list(text_lines(made(), 1))
     assert "1 of 3 differences" in lines
     assert "Differences" in list(text_lines(made()))
 

@@ -152,4 +152,4 @@ def test_a_page_without_exchanges(page: Page, tmp_path: Path) -> None:
     empty.write_bytes((FOLDER / "demo.pcap").read_bytes()[:24])
     assert run(empty, "-o", output) == 0
     page.open(output)
-    assert page.value("document.querySelector('.filter').hidden") is False
+    assert page.value("document.querySelector('.filter').hidden") is True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from report.page.html_page import json_for_script
+from dissector.view.document.html_form import json_for_script
 from tests.corpus import FOLDER
 from tests.report.pages import HOSTILE, ParsedPage, hostile_capture, page_of
 

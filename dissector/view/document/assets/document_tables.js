@@ -1,3 +1,4 @@
+"use strict";
 // Tables: filter by words, by the zoomed range, and sort.
 (() => {
   const filter = document.getElementById("filter"), output = document.getElementById("filtered");
@@ -56,9 +57,9 @@
       heading.replaceChildren(button);
     });
   }
-  filter.closest("p").hidden = false;
+  filter.closest("p").hidden = tables.length === 0;
   filter.addEventListener("input", apply);
-  reportZoom.listeners.push((from, to) => { range = reportZoom.isWhole ? null : [from, to]; apply(); });
+  if (typeof reportZoom !== "undefined") reportZoom.listeners.push((from, to) => { range = reportZoom.isWhole ? null : [from, to]; apply(); });
   // Folded tables are printed too, as they are what the page is for.
   let folded = [];
   addEventListener("beforeprint", () => {
