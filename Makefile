@@ -25,7 +25,7 @@ CHECKED := tests/dissector/kernel tests/dissector/capture tests/dissector/engine
 	tests/conform/test_mutations.py tests/replay/templates tests/pipeline/split tests/timeline/output
 
 # What `make test` runs without a C compiler: all tests would take some two hours.
-UNCOMPILED := tests/dissector/protocol tests/conform/rules tests/replay/fields
+UNCOMPILED := tests/dissector/protocol tests/conform/rules tests/cluster/fields
 NO_COMPILER := Without a C compiler only $(UNCOMPILED) are run. For all tests: \
 	apt-get install gcc python3-dev (macOS: xcode-select --install).
 

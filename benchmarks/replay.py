@@ -12,6 +12,8 @@ from pathlib import Path
 
 from benchmarks.broker import TOPIC, answering
 from benchmarks.timing import KAFKASHARK, Row, call_us, process
+from cluster.fields.batch_rewriter import match_records
+from cluster.mock.embedded_broker import EmbeddedBroker
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.records import (
@@ -23,9 +25,7 @@ from dissector.protocol.records import (
 )
 from replay import Pace, Plan, Report, replay
 from replay.compare.record_diff import compare_records
-from replay.fields.batch_rewriter import match_records
 from replay.mapping.offset_map import PartitionOffsets
-from replay.mock.embedded_broker import EmbeddedBroker
 from replay.public import AS_FAST_AS_POSSIBLE
 from tests.replay.support.scripted_broker import filled
 from tools.record.large import Packet

@@ -167,8 +167,8 @@ def conform(
     if target is not None:
         if captures:
             raise UsageError("--target checks a broker, and can't be combined with captures")
+        from cluster.client.auth import Security
         from conform.probe.probe_command import probe_with_progress, release_lines
-        from replay.client.auth import Security
 
         security = Security.read(
             mechanism=sasl,

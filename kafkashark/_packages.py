@@ -12,10 +12,10 @@ from pathlib import Path
 
 _REQUIRED_PACKAGES = {
     "dissector": ("dissector",),
-    "replay": ("dissector", "replay"),
-    "conform": ("dissector", "replay", "conform"),
+    "replay": ("dissector", "cluster", "replay"),
+    "conform": ("dissector", "cluster", "replay", "conform"),
     "pipeline": ("dissector", "pipeline"),
-    "serve": ("dissector", "replay", "conform", "serve"),
+    "serve": ("dissector", "cluster", "replay", "conform", "serve"),
 }
 """Package -> all packages it imports, followed by itself."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from replay.client.auth import Security
+    from cluster.client.auth import Security
     from replay.compare.ignore_rules import Noise
     from replay.options.pacing import Pace
     from replay.plan.plan import Plan
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Noise": "compare.ignore_rules",
-    "Pace": "options.pacing",
-    "Plan": "plan.plan",
-    "Report": "report.report",
-    "Security": "client.auth",
-    "merge_reports": "report.merged_report",
-    "replay": "public",
-    "replay_async": "public",
+    "Noise": "replay.compare.ignore_rules",
+    "Pace": "replay.options.pacing",
+    "Plan": "replay.plan.plan",
+    "Report": "replay.report.report",
+    "Security": "cluster.client.auth",
+    "merge_reports": "replay.report.merged_report",
+    "replay": "replay.public",
+    "replay_async": "replay.public",
 }
 
 
@@ -50,4 +50,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in _PLACES:
         raise AttributeError(f"module 'replay' has no attribute {name!r}")
-    return getattr(import_module(f"replay.{_PLACES[name]}"), name)
+    return getattr(import_module(_PLACES[name]), name)

@@ -180,8 +180,8 @@ def replay(
     ] = False,
 ) -> int:
     """Replay captured requests at another broker, with its ids, and compare the responses."""
+    from cluster.client.auth import Security
     from dissector.view.document.report_files import check_report_file, check_writable
-    from replay.client.auth import Security
     from replay.compare.ignore_rules import Noise
     from replay.options.difference_baseline import DifferenceBaseline
     from replay.options.option_values import AUTO, offset_policy_of, speed_of, topic_map_of

@@ -7,9 +7,9 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import ParamSpec
 
+from cluster.client.auth import Security
+from cluster.client.broker_connection import TIMEOUT_S
 from dissector.view.document.report_files import check_report_file, check_writable, write_lines
-from replay.client.auth import Security
-from replay.client.broker_connection import TIMEOUT_S
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
 from replay.options.difference_baseline import DifferenceBaseline, accepted_lines

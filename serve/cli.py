@@ -144,7 +144,7 @@ def serve(
     Each captured broker gets a listener. A request gets the response to the equivalent captured
     request: versions, ids and times may differ.
     """
-    from replay.client.auth import Security
+    from cluster.client.auth import Security
     from serve.fallback.chosen_fallback import chosen_fallback
     from serve.faults.fault import Fault
     from serve.recording.recording_reader import read_recording

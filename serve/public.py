@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from cluster.client.auth import Security
+from cluster.client.loop_thread import LoopThread
 from dissector.query.capture_sources import Sources
-from replay.client.auth import Security
-from replay.client.loop_thread import LoopThread
 from serve.fallback.chosen_fallback import chosen_fallback
 from serve.faults.fault import Fault
 from serve.recording.recording_reader import read_recording

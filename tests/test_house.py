@@ -17,8 +17,8 @@ from tools import api_table
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
-    *("kafkashark", "dissector", "conform", "replay", "pipeline", "timeline", "report", "browse"),
-    "serve",
+    *("kafkashark", "dissector", "cluster", "conform", "replay", "pipeline", "timeline", "report"),
+    *("browse", "serve"),
 )
 ALL = (*PACKAGES, "tests", "tools", "benchmarks")
 

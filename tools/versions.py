@@ -31,8 +31,8 @@ SMOKE = (
     "tests/browse/panels",
     "tests/conform/rules",
     "tests/conform/test_cli.py",
-    "tests/replay/client/test_broker_connection.py",
-    "tests/replay/mock/test_librdkafka_mock.py",
+    "tests/cluster/client/test_broker_connection.py",
+    "tests/cluster/mock/test_librdkafka_mock.py",
     "tests/report/page",
     "tests/timeline/output",
 )

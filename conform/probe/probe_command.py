@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 
+from cluster.client.auth import Security
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.registry.rule import Rule
 from dissector.protocol.releases.kafka_releases import ReleaseMatch
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
-from replay.client.auth import Security
 
 QUIET_S = 30.0
 """Longest time without a line on stderr, but for a tick."""

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from cluster.client.cluster import CoordinatorType
 from conform.probe.probe_target import NotJudged, Target, require_response
 from conform.probe.raw_exchange import RawExchange
 from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code, error_name
-from replay.client.cluster import CoordinatorType
 
 NO_ID = UUID(int=0)
 

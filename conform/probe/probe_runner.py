@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from cluster.client.auth import Security
 from conform.probe.probe_fixtures import Fixtures
 from conform.probe.probe_registry import MAY_KILL, ProbeContext
 from conform.probe.probe_reporter import ProbeReporter
@@ -20,7 +21,6 @@ from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
 from dissector.errors import ReplayError
 from dissector.protocol.releases.kafka_releases import ReleaseMatch, best_match, release_of
-from replay.client.auth import Security
 
 TIMEOUT_S = 10.0
 

@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Self
 
+from cluster.client.allowed_hosts import AllowedHosts
+from cluster.client.auth import Security
+from cluster.client.cluster import CoordinatorType, first_coordinator
+from cluster.client.endpoint import parse_address
 from conform.probe.raw_connection import RawConnection
 from conform.probe.raw_exchange import RawExchange
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import Facts, collect
-from replay.client.allowed_hosts import AllowedHosts
-from replay.client.auth import Security
-from replay.client.cluster import CoordinatorType, first_coordinator
-from replay.client.endpoint import parse_address
 
 CLIENT_SOFTWARE = {"client_software_name": "kafkashark", "client_software_version": "conform"}
 """Fields of ApiVersions about the client."""

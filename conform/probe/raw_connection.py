@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from construct import Container
 
+from cluster.client.auth import Security, authenticate
+from cluster.client.endpoint import Endpoint, connect
+from cluster.client.transport import FrameProtocol
 from conform.probe.raw_exchange import RawExchange, encode_request
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api_name
-from replay.client.auth import Security, authenticate
-from replay.client.endpoint import Endpoint, connect
-from replay.client.transport import FrameProtocol
 
 _FIRST_CORRELATION_ID = 1
 
@@ -138,7 +138,7 @@ class RawConnection:
         return await self.receive_response(self.send_request(name, version, fields), timeout_s)
 
     async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
-        """Send a request of the authentication; see `replay.client.auth.RequestSender`."""
+        """Send a request of the authentication; see `cluster.client.auth.RequestSender`."""
         exchange = await self.request(api_name(api_key), version, body)
         if exchange.body is None:
             raise ReplayError(

@@ -7,6 +7,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from cluster.fields.field_layout import (
+    Role,
+    Scope,
+    StructField,
+    StructLayout,
+    ValueField,
+    records_field,
+    without_arrays,
+)
+from cluster.fields.kafka_enums import INTERNAL_TOPICS
+from cluster.fields.roles import layout_of
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.error_codes import error_name
@@ -22,20 +33,9 @@ from replay.compare.tolerances import (
     is_null_for_empty,
     is_unordered,
 )
-from replay.fields.field_layout import (
-    Role,
-    Scope,
-    StructField,
-    StructLayout,
-    ValueField,
-    records_field,
-    without_arrays,
-)
-from replay.fields.roles import layout_of
 from replay.mapping.element_keys import index_by_key, key_text
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
-from replay.model.kafka_enums import INTERNAL_TOPICS
 from replay.model.offset_ranges import Ranges
 from replay.model.outcome import Difference, Reason
 from replay.plan.concurrent_changes import Overlaps

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from cluster.fields.field_layout import FieldValue, Role
+from cluster.fields.roles import walk
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, parse_records
-from replay.fields.field_layout import FieldValue, Role
-from replay.fields.roles import walk
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.model.step import CapturedExchange
 
 _OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
 

@@ -7,8 +7,8 @@ definitions (clients/src/main/resources/common/message) and KIP-219, KIP-227, KI
 
 from __future__ import annotations
 
-from replay.client.router import MISROUTED
-from replay.fields.field_layout import Role
+from cluster.client.router import MISROUTED
+from cluster.fields.field_layout import Role
 
 IGNORED_ROLES = frozenset(
     {

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from cluster.fields.field_layout import Role, Scope, StructField, StructLayout, ValueField
+from cluster.fields.roles import layout_of
+from cluster.fields.walker import FunctionSource, ScopeVariable
 from dissector.protocol.schema import Schema
 from replay.compare.comparison_policy import (
     ASSIGNED_ROLES,
@@ -19,9 +22,6 @@ from replay.compare.comparison_policy import (
     VOLATILE_OFFSETS,
 )
 from replay.compare.tolerances import is_assigned
-from replay.fields.field_layout import Role, Scope, StructField, StructLayout, ValueField
-from replay.fields.roles import layout_of
-from replay.fields.walker import FunctionSource, ScopeVariable
 from replay.mapping.id_map import OPAQUE_ROLES as HANDED_BACK
 from replay.mapping.id_map import IdMap
 from replay.mapping.to_captured import CapturedMapping

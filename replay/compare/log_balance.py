@@ -12,9 +12,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from cluster.client.cluster import Cluster
+from cluster.client.topic_admin import end_offsets, fetch_records
 from dissector.errors import ReplayError
-from replay.client.cluster import Cluster
-from replay.client.topic_admin import end_offsets, fetch_records
 from replay.compare.other_parts import is_shared_log
 from replay.compare.record_diff import data_offsets
 from replay.mapping.appended_ranges import ExcessRange, Stretch

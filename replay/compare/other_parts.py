@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from uuid import UUID
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.compare.record_diff import RETURNED_TWICE, TIMES
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.model.step import CapturedExchange
 from replay.plan.read_write_sets import (
     COMMUTING,
     PARTITION_APIS,

@@ -14,12 +14,17 @@ from functools import partial
 from operator import add
 from typing import Any, NamedTuple
 
+from cluster.fields.batch_rewriter import (
+    BatchHeader,
+    batch_headers,
+    has_equal_payload,
+    is_truncated,
+)
 from dissector.protocol.records import Row, iter_records, parse_records
 from dissector.protocol.records.batch import timestamp_type
 from dissector.protocol.records.layout import CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
 from dissector.view.json.body import mask_record_row
 from dissector.view.text.value_text import text_or_hex
-from replay.fields.batch_rewriter import BatchHeader, batch_headers, has_equal_payload, is_truncated
 from replay.mapping.offset_map import PartitionOffsets
 from replay.model.offset_ranges import Range, Ranges
 from replay.model.outcome import Difference

@@ -7,6 +7,9 @@ from functools import cache
 
 from construct import Container
 
+from cluster.fields.field_layout import Role, Scope, StructField, StructLayout
+from cluster.fields.roles import layout_of
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.embedded.masking import mask
 from dissector.protocol.login_secrets import knowing
 from dissector.protocol.messages import Message
@@ -23,12 +26,9 @@ from replay.compare.fast_compare import are_equal
 from replay.compare.ignore_rules import Noise
 from replay.compare.other_parts import follow_from_other_parts
 from replay.compare.withheld_records import with_readable_ends
-from replay.fields.field_layout import Role, Scope, StructField, StructLayout
-from replay.fields.roles import layout_of
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.outcome import REJOINED, Difference, Outcome, Reason, Verdict
-from replay.model.step import CapturedExchange
 from replay.sessions.live_fetch_sessions import FINAL
 from replay.sessions.retry_policy import rebalances
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cluster.conversion.resource_names import NO_ID
+from cluster.fields.field_layout import Role, StructLayout, ValueField
 from dissector.protocol.schema import Field
 from replay.compare.comparison_policy import UNORDERED_FIELDS
-from replay.fields.field_layout import Role, StructLayout, ValueField
-from replay.mapping.resource_names import NO_ID
 
 _Body = Mapping[str, Any]
 

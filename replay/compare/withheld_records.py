@@ -14,11 +14,11 @@ from math import inf
 
 from construct import Container
 
-from replay.fields.field_layout import Scope
+from cluster.fields.field_layout import Scope
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.offset_ranges import Ranges
-from replay.model.step import CapturedExchange
 
 _Log = tuple[str | None, int]
 

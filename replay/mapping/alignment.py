@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from replay.fields.field_layout import (
+from cluster.conversion.resource_names import NO_ID
+from cluster.fields.field_layout import (
     FieldValue,
     Role,
     Scope,
@@ -14,9 +15,8 @@ from replay.fields.field_layout import (
     StructLayout,
     ValueField,
 )
-from replay.fields.walker import FunctionSource, ScopeVariable
+from cluster.fields.walker import FunctionSource, ScopeVariable
 from replay.mapping.id_map import OPAQUE_ROLES, IdMap
-from replay.mapping.resource_names import NO_ID
 
 Key = tuple[Any, ...]
 

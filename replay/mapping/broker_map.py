@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from replay.client.broker_metadata import Topology
+from cluster.client.broker_metadata import Topology
 
 _UNUSED_ID_STEP = 1000
 """Added to a captured id without a broker, repeatedly until no broker of the target has it."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from replay.fields.field_layout import Role, Scope, StructLayout
+from cluster.conversion.resource_names import NO_ID
+from cluster.fields.field_layout import Role, Scope, StructLayout
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NO_ID
 
 Key = tuple[Any, ...]
 

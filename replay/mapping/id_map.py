@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from replay.client.broker_metadata import Topology
-from replay.fields.field_layout import Role, Scope
+from cluster.client.broker_metadata import Topology
+from cluster.conversion.resource_names import NameMap
+from cluster.fields.field_layout import Role, Scope
 from replay.mapping.id_state import IdState
 from replay.mapping.offset_map import Policy
-from replay.mapping.resource_names import NameMap
 from replay.mapping.to_captured import CapturedMapping
 from replay.mapping.to_live import LiveMapping, MappedValue
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from replay.client.broker_metadata import Topology
-from replay.fields.field_layout import Role, Scope
+from cluster.client.broker_metadata import Topology
+from cluster.conversion.resource_names import NameMap, TopicIds
+from cluster.fields.field_layout import Role, Scope
+from cluster.fields.refusal import RewriteError
 from replay.mapping.broker_map import BrokerMap
 from replay.mapping.member_ids import MemberMap
 from replay.mapping.offset_map import TRANSLATED, OffsetMap, Policy
 from replay.mapping.producer_ids import ProducerMap
 from replay.mapping.reader_accounts import ReaderAccounts
-from replay.mapping.resource_names import NameMap, TopicIds
-from replay.model.refusal import RewriteError
 
 GroupPartition = tuple[str, str, int]
 """A group, a topic and a partition."""

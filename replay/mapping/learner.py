@@ -9,19 +9,19 @@ from typing import Any
 
 from construct import Container
 
+from cluster.conversion.resource_names import TopicIds
+from cluster.fields.batch_rewriter import count_records, match_records
+from cluster.fields.field_layout import FieldValue, Role, Scope, ValueField
+from cluster.fields.roles import layout_of, walk
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api
 from dissector.protocol.facts import Facts, carries_topic_names, collect
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
-from replay.fields.batch_rewriter import count_records, match_records
-from replay.fields.field_layout import FieldValue, Role, Scope, ValueField
-from replay.fields.roles import layout_of, walk
 from replay.mapping.alignment import PairWalk, compile_pairs
 from replay.mapping.id_map import OPAQUE_ROLES, IdMap
 from replay.mapping.offset_map import COUNTED, TRANSLATED
-from replay.mapping.resource_names import TopicIds
 from replay.model.step import Step
 
 _ROOT = frozenset[Role]()

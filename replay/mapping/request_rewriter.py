@@ -7,16 +7,16 @@ from typing import Any
 
 from construct import Container
 
+from cluster.conversion.change import Change
+from cluster.conversion.version_converter import convert, names_topics_by_id
+from cluster.fields.batch_rewriter import PRODUCER_ROLES, Producer, rewrite_batches
+from cluster.fields.field_layout import FieldValue, Role, Scope
+from cluster.fields.refusal import RewriteError
+from cluster.fields.roles import walk
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.messages import Message
-from replay.fields.batch_rewriter import PRODUCER_ROLES, Producer, rewrite_batches
-from replay.fields.field_layout import FieldValue, Role, Scope
-from replay.fields.roles import walk
 from replay.mapping.id_map import IdMap
-from replay.mapping.version_converter import convert, names_topics_by_id
-from replay.model.outcome import Change
-from replay.model.refusal import RewriteError
 
 REPORTED_RULES = frozenset({"kept", "unknown"})
 """Rules that are reported even if the value stays the same."""

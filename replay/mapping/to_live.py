@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from replay.fields.field_layout import Role, Scope
-from replay.mapping.id_state import IdState
-from replay.mapping.resource_names import NO_ID, share_key
-from replay.model.kafka_enums import (
+from cluster.conversion.resource_names import NO_ID, share_key
+from cluster.fields.field_layout import Role, Scope
+from cluster.fields.kafka_enums import (
     BROKER,
     COORDINATOR_TYPES,
     GROUP,
@@ -17,7 +16,8 @@ from replay.model.kafka_enums import (
     TOPIC,
     TRANSACTION,
 )
-from replay.model.refusal import RewriteError
+from cluster.fields.refusal import RewriteError
+from replay.mapping.id_state import IdState
 
 MappedValue = tuple[Any, str]
 """A value, and the rule that chose it if there was a choice."""

@@ -1,1 +1,1 @@
-"""Values that every room uses: steps, outcomes, offset ranges, refusals."""
+"""Values that every room uses: steps, outcomes, offset ranges."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from construct import Container
 
+from cluster.conversion.change import Change
 from dissector.capture.columns import Int64s
 from replay.model.step import Step
 
@@ -66,26 +67,6 @@ class Reason(StrEnum):
 
 REJOINED = "rejoined"
 """The rule for a member in another generation, because it joined again after a rebalance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """
-    A value that differs between the captured request and the sent one.
-
-    Attributes:
-        path: The path of the field in the body: `topic_data[0].partition_data[0].index`.
-        role: The meaning of the field: the value of a `roles.Role`.
-        captured: The captured value.
-        sent: The value that was sent.
-        why: The rule that chose it, if there are several: `translated`, `earliest`, ...; or empty.
-    """
-
-    path: str
-    role: str
-    captured: Any
-    sent: Any
-    why: str = ""
 
 
 @dataclass(slots=True)

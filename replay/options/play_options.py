@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from replay.client.broker_connection import TIMEOUT_S
+from cluster.client.broker_connection import TIMEOUT_S
 from replay.options.pacing import STAGGER_S, Pace
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cluster.client.auth import Security
+from cluster.conversion.resource_names import NameMap
 from dissector.errors import UsageError
-from replay.client.auth import Security
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
-from replay.mapping.resource_names import NameMap
 from replay.options.pass_criteria import Criteria, Limit
 from replay.options.play_options import PlayOptions
 

@@ -10,19 +10,21 @@ from uuid import UUID
 
 import numpy as np
 
+from cluster.fields.kafka_enums import INTERNAL_TOPICS
 from dissector.capture.columns import Int64s
+from dissector.engine.exchanges.captured_exchange import CapturedExchange, captured_exchange
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.stored_exchanges import NONE
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.reading.tls_report import unreadable_tls
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.filter import Filter
 from dissector.protocol.apis import KEYS
+from dissector.protocol.broker_requests import is_between_brokers
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.undeclared_nulls import has_undeclared_null
-from replay.model.kafka_enums import INTERNAL_TOPICS
-from replay.model.step import CapturedExchange
 from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import completeness
 from replay.plan.concurrent_changes import overlaps
@@ -30,7 +32,6 @@ from replay.plan.dependencies import Dependencies, ShapeReadWriteSets
 from replay.plan.exclusion_policy import (
     SENT_BY_BROKERS,
     UNDECLARED_NULL,
-    is_between_brokers,
     is_handshake,
     provided_prerequisites,
     why_left_out,
@@ -45,7 +46,6 @@ from replay.plan.request_shapes import ShapeIndex, producer_at
 from replay.plan.sequence_gaps import SequenceGapFinder, produced_batches
 from replay.plan.service_order import service_order
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
-from replay.plan.spill import NONE
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
@@ -352,28 +352,6 @@ class PlanBuilder:
 
     def _topic_name(self, topic_id: UUID) -> str | None:
         return self._plan.topic_ids.get(topic_id) if topic_id != NO_ID else None
-
-
-def captured_exchange(exchange: Exchange, request: Message) -> CapturedExchange:
-    """Return an exchange with its own bytes."""
-    response = exchange.response
-    assert exchange.request_time_ns is not None
-    return CapturedExchange(
-        connection=exchange.connection,
-        client=exchange.client,
-        broker=exchange.broker,
-        api_key=NONE if exchange.api_key is None else exchange.api_key,
-        api_version=NONE if exchange.api_version is None else exchange.api_version,
-        correlation_id=exchange.correlation_id or 0,
-        client_id=exchange.client_id,
-        request=request.frame,
-        response=response.frame if response is not None else None,
-        expects_response=exchange.status != "no_response",
-        request_time_ns=exchange.request_time_ns,
-        response_time_ns=exchange.response_time_ns if response is not None else None,
-        request_packet=exchange.request_packet,
-        known_secrets=exchange.known_secrets,
-    )
 
 
 def _software(request: Message) -> str:

@@ -1,8 +1,7 @@
 """
 Which captured requests are left out, and why.
 
-Source: the senders of each API: the `listeners` of Kafka's message definitions
-(clients/src/main/resources/common/message); KIP-714 (telemetry), KIP-890 (AddPartitionsToTxn v4).
+Source: KIP-714 (telemetry).
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
+from cluster.fields.field_layout import Role
+from cluster.fields.roles import walk
 from dissector.errors import UsageError
 from dissector.protocol.apis import NAMES
+from dissector.protocol.broker_requests import BETWEEN_BROKERS, is_between_brokers
 from dissector.protocol.error_codes import error_code, error_name
 from dissector.protocol.messages import Message
-from replay.fields.field_layout import Role
-from replay.fields.roles import walk
 
 
 class Exclusion(StrEnum):
@@ -34,13 +34,7 @@ class Exclusion(StrEnum):
 
 
 EXCLUDED_APIS = {
-    Exclusion.BETWEEN_BROKERS: (
-        "LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown WriteTxnMarkers Vote "
-        "BeginQuorumEpoch EndQuorumEpoch AlterPartition Envelope FetchSnapshot BrokerRegistration "
-        "BrokerHeartbeat AllocateProducerIds ControllerRegistration AssignReplicasToDirs "
-        "InitializeShareGroupState ReadShareGroupState WriteShareGroupState "
-        "DeleteShareGroupState ReadShareGroupStateSummary UpdateRaftVoter"
-    ),
+    Exclusion.BETWEEN_BROKERS: " ".join(sorted(BETWEEN_BROKERS)),
     Exclusion.TELEMETRY: "GetTelemetrySubscriptions PushTelemetry",
     Exclusion.AUTHENTICATION: "SaslHandshake SaslAuthenticate",
     Exclusion.CHANGING: (
@@ -61,9 +55,6 @@ _ALLOWABLE = {
     for name, kind in _EXCLUSION_OF.items()
     if kind in (Exclusion.CHANGING, Exclusion.TELEMETRY)
 }
-
-_FIRST_FOR_BROKERS = {"AddPartitionsToTxn": 4}
-"""API -> first version that only brokers use."""
 
 _NOT_READY_ERRORS = frozenset(
     error_code(name)
@@ -134,19 +125,6 @@ def is_handshake(message: Message) -> bool:
     """Return whether a request may begin connections of both clients and brokers."""
     api = message.api or ""
     return api == "ApiVersions" or exclusion_of(api) is Exclusion.AUTHENTICATION
-
-
-def is_between_brokers(message: Message) -> bool:
-    """Return whether a request shows that its sender is a broker or controller."""
-    api, body = message.api or "", message.body
-    if exclusion_of(api) is Exclusion.BETWEEN_BROKERS:
-        return True
-    if api in _FIRST_FOR_BROKERS and (message.api_version or 0) >= _FIRST_FOR_BROKERS[api]:
-        return True
-    if body is None:
-        return False
-    inner = body.get("replica_state") or body
-    return bool(max(inner.get("replica_id", -1), body.get("replica_id", -1)) >= 0)
 
 
 def why_left_out(message: Message, allow: frozenset[str]) -> str:

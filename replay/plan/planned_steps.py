@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
+from dissector.engine.exchanges.stored_exchanges import ExchangeSpill
 from replay.model.plan_source import Source
 from replay.model.step import Step
 from replay.plan.capture_part import CapturePart
@@ -26,7 +27,6 @@ from replay.plan.part_order import order_within
 from replay.plan.read_write_sets import Resource
 from replay.plan.request_shapes import Shape
 from replay.plan.sequence_gaps import ProducerPartition, SequenceGaps
-from replay.plan.spill import ExchangeSpill
 
 _NO_OVERLAPS: dict[Resource, bool] = {}
 

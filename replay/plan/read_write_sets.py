@@ -9,16 +9,16 @@ from uuid import UUID
 
 from construct import Container
 
+from cluster.fields.batch_rewriter import batch_headers
+from cluster.fields.field_layout import Role, Scope
+from cluster.fields.kafka_enums import GROUP, RESOURCE_TYPES, TOPIC, TRANSACTION
+from cluster.fields.roles import walk
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import NO_ID, Facts, collect
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.records.layout import CONTROL
-from replay.fields.batch_rewriter import batch_headers
-from replay.fields.field_layout import Role, Scope
-from replay.fields.roles import walk
-from replay.model.kafka_enums import GROUP, RESOURCE_TYPES, TOPIC, TRANSACTION
 from replay.plan.exclusion_policy import Exclusion, exclusion_of
 from replay.plan.group_order import GroupEvent, group_event_of
 

@@ -16,8 +16,8 @@ from uuid import UUID
 
 from construct import Container
 
+from cluster.fields.batch_rewriter import batch_headers
 from dissector.protocol.messages import Message
-from replay.fields.batch_rewriter import batch_headers
 from replay.plan.read_write_sets import Log
 
 SEQUENCES = 1 << 31

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cluster.client.version_negotiation import client_version
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.text.value_text import time_text
-from replay.client.version_negotiation import client_version
 from replay.model.plan_source import Source
 from replay.model.row import Row
 

@@ -7,13 +7,14 @@ from functools import partial
 
 import numpy as np
 
+from cluster.conversion.change import Change
+from cluster.fields.field_layout import Role
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.text.value_text import jsonable
 from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.compare.step_verdict import FAILING_VERDICTS
-from replay.fields.field_layout import Role
-from replay.model.outcome import BatchedOutcome, Change, Difference, Outcome, Verdict
+from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 from replay.model.row import Row
 from replay.model.step import Step
 from replay.options.target_settings import TargetSettings

@@ -8,20 +8,20 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.broker_connection import BrokerConnection
+from cluster.client.cluster import CoordinatorType
+from cluster.client.pending_request import PendingRequest, patience_s
+from cluster.client.router import route
+from cluster.conversion.version_converter import choose_version
+from cluster.fields.field_layout import Role
+from cluster.fields.refusal import RewriteError
+from cluster.fields.roles import walk
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import BrokerConnection
-from replay.client.cluster import CoordinatorType
-from replay.client.pending_request import PendingRequest, patience_s
-from replay.client.router import route
-from replay.fields.field_layout import Role
-from replay.fields.roles import walk
 from replay.mapping.request_rewriter import rewrite
-from replay.mapping.version_converter import choose_version
 from replay.model.outcome import Outcome, RequestPart
-from replay.model.refusal import RewriteError
 from replay.model.step import Step
 from replay.run.pass_context import PassContext
 from replay.sessions.live_fetch_sessions import SessionUse

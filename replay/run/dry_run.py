@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
+from cluster.client.cluster import Cluster
+from cluster.client.router import Destination, destination_of
+from cluster.client.transport import format_address
+from cluster.conversion.change import Change
+from cluster.conversion.version_converter import choose_version
+from cluster.fields import batch_rewriter
+from cluster.fields.field_layout import Role, Scope
+from cluster.fields.roles import walk
 from dissector.protocol.apis import api
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
-from replay.client.cluster import Cluster
-from replay.client.router import Destination, destination_of
-from replay.client.transport import format_address
 from replay.compare.comparison_policy import ASSIGNED_ROLES
 from replay.compare.tolerances import is_assigned
-from replay.fields import batch_rewriter
-from replay.fields.field_layout import Role, Scope
-from replay.fields.roles import walk
 from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import rewrite
-from replay.mapping.version_converter import choose_version
-from replay.model.outcome import Change
 from replay.model.step import Step
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan

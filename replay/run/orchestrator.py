@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from cluster.client.cluster import Cluster
+from cluster.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
+from cluster.client.transport import flush_closing
+from cluster.mock.embedded_broker import EmbeddedBroker
 from dissector.errors import ReplayError
-from replay.client.cluster import Cluster
-from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
-from replay.client.transport import flush_closing
 from replay.compare.ignore_rules import NO_RESPONSE, Noise
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
-from replay.mock.embedded_broker import EmbeddedBroker
 from replay.model.outcome import Difference, Outcome, Verdict
 from replay.options.pass_criteria import Criteria
 from replay.options.target_settings import MOCK, TargetSettings

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from replay.client.cluster import Cluster
+from cluster.client.cluster import Cluster
 from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict

@@ -10,15 +10,15 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.allowed_hosts import HostRefused
+from cluster.client.fan_in import merge
+from cluster.fields.refusal import RewriteError
 from dissector.errors import DissectorError, ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
-from replay.client.allowed_hosts import HostRefused
-from replay.client.fan_in import merge
 from replay.mapping.learner import learn, learn_unconfirmed
 from replay.model.outcome import Outcome, RequestPart, Verdict
-from replay.model.refusal import RewriteError
 from replay.run.concurrency_limit import InFlight
 from replay.run.dispatcher import Dispatcher, StepInFlight
 from replay.run.pass_context import CONNECT_AHEAD_NS, MAX_IN_FLIGHT, PassContext

@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from replay.client.cluster import Cluster
+from cluster.client.cluster import Cluster
+from cluster.fields.field_layout import Role
 from replay.compare.log_balance import balance, not_balanced
-from replay.fields.field_layout import Role
 from replay.mapping.id_map import IdMap
 from replay.options.pacing import SECOND_NS
 from replay.options.play_options import PlayOptions

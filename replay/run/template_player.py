@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from cluster.client.broker_connection import BrokerConnection
+from cluster.client.pending_request import PendingRequest, next_id
 from dissector.errors import ReplayError
 from dissector.kernel.named_rows import rows_of
 from dissector.protocol.headers import PRODUCE
-from replay.client.broker_connection import BrokerConnection
-from replay.client.pending_request import PendingRequest, next_id
 from replay.mapping.request_rewriter import rewrite
 from replay.model.outcome import Outcome, RequestPart, Verdict
 from replay.run.concurrency_limit import InFlight

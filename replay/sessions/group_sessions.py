@@ -18,13 +18,15 @@ from dataclasses import dataclass
 
 from construct import Container
 
+from cluster.conversion.change import Change
+from cluster.fields.field_layout import Role
+from cluster.fields.refusal import RewriteError
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.errors import DissectorError
 from dissector.protocol.messages import Message
-from replay.fields.field_layout import Role
 from replay.mapping.id_map import IdMap
-from replay.model.outcome import REJOINED, Change
-from replay.model.refusal import RewriteError
-from replay.model.step import CapturedExchange, Step
+from replay.model.outcome import REJOINED
+from replay.model.step import Step
 from replay.plan.group_order import leaving_members
 from replay.plan.plan import Plan
 from replay.sessions.retry_policy import RetryReason, rebalances

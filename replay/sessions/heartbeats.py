@@ -15,13 +15,14 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.cluster import Cluster, CoordinatorType
+from cluster.client.router import MISROUTED
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
-from replay.client.cluster import Cluster, CoordinatorType
-from replay.client.router import MISROUTED
 from replay.mapping.id_map import IdMap
-from replay.model.step import CapturedExchange, Step
+from replay.model.step import Step
 from replay.plan.group_order import REBALANCES, has_partitions, leaving_members
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})

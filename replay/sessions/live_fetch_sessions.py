@@ -16,11 +16,11 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.cluster import Cluster
+from cluster.conversion.change import Change
+from cluster.fields.field_layout import Role, Scope
 from dissector.protocol.messages import Message
-from replay.client.cluster import Cluster
-from replay.fields.field_layout import Role, Scope
 from replay.mapping.id_map import IdMap
-from replay.model.outcome import Change
 from replay.model.step import Step
 
 INITIAL, FINAL = 0, -1

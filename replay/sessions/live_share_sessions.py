@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from construct import Container
 
+from cluster.conversion.change import Change
+from cluster.fields.field_layout import Role
 from dissector.protocol.messages import Message
-from replay.fields.field_layout import Role
-from replay.model.outcome import Change
 
 INITIAL, FINAL = 0, -1
 

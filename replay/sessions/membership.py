@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.messages import Message
-from replay.model.step import CapturedExchange
 from replay.plan.group_order import REBALANCES, leaving_members
 
 BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})

@@ -21,19 +21,19 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.broker_connection import BrokerConnection
+from cluster.client.cluster import Cluster, CoordinatorType
+from cluster.client.router import MISROUTED
+from cluster.conversion.change import Change
+from cluster.fields.field_layout import Role
+from cluster.fields.refusal import RewriteError
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import BrokerConnection
-from replay.client.cluster import Cluster, CoordinatorType
-from replay.client.router import MISROUTED
-from replay.fields.field_layout import Role
 from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import rewrite
-from replay.model.outcome import Change
-from replay.model.refusal import RewriteError
-from replay.model.step import CapturedExchange
 from replay.plan.group_order import REBALANCES
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import GroupSessions

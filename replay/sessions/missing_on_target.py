@@ -15,14 +15,14 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.cluster import Cluster
+from cluster.fields.field_layout import FieldValue, Role, Scope
+from cluster.fields.roles import layout_of, walk
 from dissector.errors import ReplayError
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.messages import Message
-from replay.client.cluster import Cluster
-from replay.fields.field_layout import FieldValue, Role, Scope
-from replay.fields.roles import layout_of, walk
 from replay.mapping.id_map import IdMap
 from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS
 from replay.sessions.retry_policy import RetryReason, errors_of

@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 
 from construct import Container
 
+from cluster.client.broker_connection import BrokerConnection
+from cluster.client.cluster import Cluster
+from cluster.conversion.change import Change
+from cluster.fields.batch_rewriter import batch_headers
+from cluster.fields.field_layout import Role
+from cluster.fields.refusal import RewriteError
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import BrokerConnection
-from replay.client.cluster import Cluster
-from replay.fields.batch_rewriter import batch_headers
-from replay.fields.field_layout import Role
 from replay.mapping.id_map import IdMap
-from replay.model.outcome import Change
-from replay.model.refusal import RewriteError
-from replay.model.step import CapturedExchange
 from replay.sessions.open_transactions import OpenTransactions, transactional_id_of
 from replay.sessions.retry_policy import errors_of
 from replay.sessions.transaction_compat import Addition, added_elements, send_addition

@@ -9,10 +9,10 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.cluster import Cluster, CoordinatorType
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
-from replay.client.cluster import Cluster, CoordinatorType
 from replay.sessions.retry_policy import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from replay.sessions.transaction_compat import added_elements
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from construct import Container
 
-from replay.fields.field_layout import Scope
+from cluster.fields.field_layout import Scope
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import RequestPart
 

@@ -12,15 +12,15 @@ from enum import StrEnum
 
 from construct import Container
 
+from cluster.client.router import MISROUTED
+from cluster.fields.batch_rewriter import batch_headers
+from cluster.fields.field_layout import Role, Scope
+from cluster.fields.roles import value_walk, walk
 from dissector.protocol.apis import api
 from dissector.protocol.error_codes import ERRORS, error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records.layout import CONTROL
 from dissector.protocol.schema import Schema
-from replay.client.router import MISROUTED
-from replay.fields.batch_rewriter import batch_headers
-from replay.fields.field_layout import Role, Scope
-from replay.fields.roles import value_walk, walk
 from replay.mapping.id_map import IdMap
 from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS, setting_prerequisite
 from replay.plan.group_order import REBALANCES, has_partitions

@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 from construct import Container
 
+from cluster.client.broker_connection import BrokerConnection
+from cluster.client.cluster import Cluster, CoordinatorType
+from cluster.client.router import MISROUTED, route
+from cluster.conversion.change import Change
+from cluster.conversion.version_converter import choose_version
+from cluster.fields.batch_rewriter import Producer, batch_headers
+from cluster.fields.field_layout import Role
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import ERRORS
-from replay.client.broker_connection import BrokerConnection
-from replay.client.cluster import Cluster, CoordinatorType
-from replay.client.router import MISROUTED, route
-from replay.fields.batch_rewriter import Producer, batch_headers
-from replay.fields.field_layout import Role
-from replay.mapping.version_converter import choose_version
-from replay.model.outcome import Change
 from replay.sessions.retry_policy import errors_of
 
 ADDED = "added"

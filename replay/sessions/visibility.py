@@ -15,8 +15,8 @@ from contextlib import suppress
 
 from construct import Container
 
+from cluster.client.cluster import Cluster
 from dissector.errors import ReplayError
-from replay.client.cluster import Cluster
 from replay.sessions.open_transactions import is_completed
 
 

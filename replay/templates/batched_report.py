@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cluster.fields.batch_rewriter import PRODUCER_ROLES
 from dissector.capture.columns import Int64s
 from dissector.kernel.named_rows import RowArray
-from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.model.outcome import BatchedOutcome
 from replay.templates.request_writer import RequestRows
 from replay.templates.template import RequestTemplate

@@ -7,11 +7,11 @@ sequence in their batches. CRCs of large batches are left to the caller.
 
 from __future__ import annotations
 
+from cluster.client.pending_request import LAST_CORRELATION_ID
 from dissector.engine.records.checksum import SMALL_BYTES, crc_by_table
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, U8
 from dissector.kernel.memcpy import copy_bytes
-from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.templates.step_arrays import number_at, put_number
 from replay.templates.template_arrays import StepColumns, TemplateArrays, WrittenArrays
 

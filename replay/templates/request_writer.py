@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cluster.fields.batch_rewriter import PRODUCER_ROLES
 from dissector.capture.columns import Int64s
 from dissector.engine.records.checksum import crc32c_function, crc32c_table
 from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of, table_of
-from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.mapping.producer_ids import ProducerMap
 from replay.plan.request_shapes import RequestShape
 from replay.plan.sequence_gaps import SEQUENCES

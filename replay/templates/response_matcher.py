@@ -13,11 +13,11 @@ from functools import cache
 
 import numpy as np
 
+from cluster.client.pending_request import LAST_CORRELATION_ID
 from dissector.capture.columns import Int64s
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8
 from dissector.kernel.named_rows import RowArray, Rows, dtype_of, row_of, table_of
-from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import ResponseShape
 from replay.templates.request_writer import MAX_REQUESTS, RequestRows

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+from cluster.client.pending_request import codecs_of, patience_s
+from cluster.fields.batch_rewriter import PRODUCER_ROLES
+from cluster.fields.field_layout import Scope
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message, decode_response
-from replay.client.pending_request import codecs_of, patience_s
-from replay.fields.batch_rewriter import PRODUCER_ROLES
-from replay.fields.field_layout import Scope
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Outcome
 from replay.plan.request_shapes import Shape, partitions, request_shape_of, response_shape_of

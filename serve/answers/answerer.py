@@ -9,14 +9,14 @@ from typing import Protocol
 
 from construct import Container
 
+from cluster.fields.field_layout import Role
+from cluster.fields.refusal import RewriteError
+from cluster.fields.roles import walk
 from dissector.errors import ReplayError
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import mask
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
-from replay.fields.field_layout import Role
-from replay.fields.roles import walk
-from replay.model.refusal import RewriteError
 from serve.answers.client_request import ClientRequest, Unmatched
 from serve.answers.cluster_answers import ClusterAnswers, rewrite_addresses
 from serve.answers.committed_offsets import CommittedOffsets

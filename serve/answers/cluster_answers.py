@@ -7,10 +7,10 @@ from typing import Any
 
 from construct import Container
 
+from cluster.fields.field_layout import StructField, StructLayout
+from cluster.fields.roles import layout_of
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.headers import API_VERSIONS
-from replay.fields.field_layout import StructField, StructLayout
-from replay.fields.roles import layout_of
 from serve.answers.client_request import ClientRequest
 from serve.answers.served_state import Address, ServedState
 from serve.forms.canonical_body import (

@@ -9,10 +9,10 @@ from typing import Any
 
 from construct import Container
 
+from cluster.fields.batch_rewriter import batch_headers, count_records, to_record_batch
+from cluster.fields.refusal import RewriteError
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.records import RecordBatch, new_message_set, parse_records
-from replay.fields.batch_rewriter import batch_headers, count_records, to_record_batch
-from replay.model.refusal import RewriteError
 from serve.answers.client_request import ClientRequest
 from serve.answers.cluster_answers import UNKNOWN_TOPIC
 from serve.answers.produced_comparison import first_difference

@@ -7,8 +7,8 @@ from typing import Any
 
 from construct import Container
 
-from replay.fields.field_layout import Role, StructField, StructLayout, ValueField
-from replay.fields.roles import layout_of
+from cluster.fields.field_layout import Role, StructField, StructLayout, ValueField
+from cluster.fields.roles import layout_of
 from serve.forms.canonical_body import canonical_schema, canonical_version
 
 _NO_NUMBER = {Role.OFFSET: -1, Role.BROKER_ID: -1, Role.PRODUCER_ID: -1}

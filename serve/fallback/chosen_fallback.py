@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cluster.client.auth import Security
 from dissector.errors import UsageError
-from replay.client.auth import Security
 from serve.answers.answerer import Fallback
 from serve.fallback.embedded_cluster import EmbeddedCluster, is_installed
 from serve.fallback.upstream_cluster import UpstreamCluster

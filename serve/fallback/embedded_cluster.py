@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from construct import Container
 
-from replay.mock.embedded_broker import EmbeddedBroker
+from cluster.mock.embedded_broker import EmbeddedBroker
 from serve.answers.client_request import ClientRequest
 from serve.fallback.upstream_cluster import UpstreamCluster
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from construct import Container
 
+from cluster.client.allowed_hosts import HostRefused
+from cluster.client.auth import Security
+from cluster.client.broker_connection import BrokerConnection
+from cluster.client.cluster import Cluster
+from cluster.client.fan_in import merge
+from cluster.client.pending_request import patience_s
+from cluster.client.router import route
+from cluster.conversion.version_converter import choose_version
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
-from replay.client.allowed_hosts import HostRefused
-from replay.client.auth import Security
-from replay.client.broker_connection import BrokerConnection
-from replay.client.cluster import Cluster
-from replay.client.fan_in import merge
-from replay.client.pending_request import patience_s
-from replay.client.router import route
-from replay.mapping.version_converter import choose_version
 from serve.answers.client_request import ClientRequest
 from serve.answers.foreign_topics import TOPIC_ARRAYS
 from serve.forms.canonical_body import (

@@ -15,14 +15,14 @@ from uuid import UUID
 
 from construct import Container
 
+from cluster.client.pending_request import codecs_of
+from cluster.conversion.resource_names import NO_ID, TopicIds
+from cluster.conversion.version_converter import convert, names_topics_by_id
 from dissector.protocol.api import Api, Kind
 from dissector.protocol.apis import api
 from dissector.protocol.apis.data.list_offsets import ListOffsetsResponse
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
-from replay.client.pending_request import codecs_of
-from replay.mapping.resource_names import NO_ID, TopicIds
-from replay.mapping.version_converter import convert, names_topics_by_id
 
 _CORRELATION = struct.Struct(">i")
 _UNKNOWN_ID = "id:"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cluster.fields.field_layout import FieldValue, Role
+from cluster.fields.roles import walk
 from dissector.protocol.apis import api_name
-from replay.fields.field_layout import FieldValue, Role
-from replay.fields.roles import walk
 from serve.forms.canonical_body import canonical_schema, canonical_version
 
 Meaning = dict[str, Any]

@@ -8,19 +8,18 @@ from uuid import UUID
 
 from construct import Container
 
+from cluster.fields.batch_rewriter import batch_headers, count_records
+from cluster.fields.refusal import RewriteError
+from dissector.engine.exchanges.captured_exchange import CapturedExchange, captured_exchange
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Options
 from dissector.engine.reading.tls_report import unreadable_tls
 from dissector.errors import UsageError
+from dissector.protocol.broker_requests import is_between_brokers
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.messages import Message
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
-from replay.fields.batch_rewriter import batch_headers, count_records
-from replay.model.refusal import RewriteError
-from replay.model.step import CapturedExchange
-from replay.plan.builder import captured_exchange
-from replay.plan.exclusion_policy import is_between_brokers
 from serve.forms.canonical_body import canonical_body
 from serve.matching.exchange_keys import EPOCH_GROUPS, keys_of
 from serve.recording.captured_cluster import StateHistory

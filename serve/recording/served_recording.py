@@ -8,8 +8,8 @@ from typing import Any
 
 from construct import Container
 
-from replay.model.step import CapturedExchange
-from replay.plan.spill import ExchangeSpill
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
+from dissector.engine.exchanges.stored_exchanges import ExchangeSpill
 from serve.forms.canonical_body import TopicNames, canonical_body
 from serve.matching.exchange_index import ExchangeIndex
 from serve.recording.captured_cluster import CapturedCluster, StateHistory

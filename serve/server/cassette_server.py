@@ -7,9 +7,9 @@ import errno
 import os
 from collections.abc import Iterable
 
+from cluster.client.listener import Listener, UnfinishedFrames
+from cluster.client.transport import format_address
 from dissector.errors import UsageError
-from replay.client.listener import Listener, UnfinishedFrames
-from replay.client.transport import format_address
 from serve.answers.answerer import Answerer, Fallback
 from serve.answers.served_state import ServedState
 from serve.faults.fault import Fault, Faults

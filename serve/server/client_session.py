@@ -15,13 +15,13 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.listener import UnfinishedFrames
+from cluster.fields.refusal import RewriteError
 from dissector.errors import DissectorError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from dissector.protocol.messages import Message, decode_request
-from replay.client.listener import UnfinishedFrames
-from replay.model.refusal import RewriteError
 from serve.answers.answerer import UNSUPPORTED_VERSION, Answerer
 from serve.answers.client_request import ClientRequest
 from serve.faults.fault import Fault, FaultKind, Faults

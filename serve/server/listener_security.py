@@ -6,9 +6,9 @@ import os
 import ssl
 from pathlib import Path
 
+from cluster.client.auth import PASSWORD_VARIABLE
 from dissector.errors import UsageError
 from dissector.small_files import read_small_text
-from replay.client.auth import PASSWORD_VARIABLE
 
 
 def tls_context(

@@ -6,10 +6,10 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from cluster.client.endpoint import parse_address
+from cluster.client.listener import MAX_UNFINISHED_BYTES, log_warning
 from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import UsageError
-from replay.client.endpoint import parse_address
-from replay.client.listener import MAX_UNFINISHED_BYTES, log_warning
 
 LOOPBACK = "127.0.0.1"
 

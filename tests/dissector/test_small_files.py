@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cluster.client.auth import Security
 from conform.report.baseline import read_baseline
 from dissector.cli.redaction_options import read_key
 from dissector.errors import UsageError
 from dissector.small_files import MAX_FILE_BYTES, read_small_file, read_small_text
-from replay.client.auth import Security
 from replay.compare.ignore_rules import Noise
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.report.merged_report import merge_reports

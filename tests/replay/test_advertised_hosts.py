@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from cluster.client.auth import plain_dialogue
 from dissector.cli import main as run_command
 from dissector.protocol.apis import KEYS
 from replay import Plan, Report, Security, replay_async
-from replay.client.auth import plain_dialogue
 from replay.model.outcome import Verdict
 from tests.default_frames import request, response
 from tests.replay.support.hostile_target import HostileTarget, hostile
@@ -100,7 +100,7 @@ def replayed_with_login(folder: Path, security: Security) -> tuple[Report, Hosti
     with pytest.MonkeyPatch.context() as patch:
         if security.mechanism.startswith("SCRAM"):
             # The target can't prove that it knows the password.
-            patch.setattr("replay.client.auth.scram_dialogue", lambda *_: plain_dialogue("", ""))
+            patch.setattr("cluster.client.auth.scram_dialogue", lambda *_: plain_dialogue("", ""))
         return replayed(folder, security=security, follow_advertised=True)
 
 

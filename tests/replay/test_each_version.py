@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from cluster.client.broker_connection import CLIENT_ID
 from dissector.errors import UsageError
 from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis, api_name
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Record, new_batch
 from replay import Plan, Report, replay_async
-from replay.client.broker_connection import CLIENT_ID
 from replay.options.target_settings import TargetSettings
 from replay.plan.exclusion_policy import allowed_apis
 from replay.report.report_forms import html_lines, junit_lines, ndjson_lines, text_lines

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cluster.mock.embedded_broker import EmbeddedBroker
 from dissector.cli import main
 from dissector.protocol.apis import KEYS
 from replay import Plan, Report, replay, replay_async
-from replay.mock.embedded_broker import EmbeddedBroker
 from replay.report.merged_report import merge_reports
 from replay.report.report_forms import write_report
 from tests.default_frames import request, response, sized

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import replay as package
+from cluster.mock.librdkafka_mock import MockCluster
 from dissector.errors import UsageError
 from dissector.public import open_capture
 from replay import Noise, Pace, Plan, Report, merge_reports, replay, replay_async
-from replay.mock.librdkafka_mock import MockCluster
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.run.orchestrator import learn_noise

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from cluster.mock.embedded_broker import EmbeddedBroker
 from replay import Pace, Plan, replay
-from replay.mock.embedded_broker import EmbeddedBroker
 from tests.broker.replay.support.found import Record, records
 from tests.corpus import fast_and_long
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from construct import Container
 
+from cluster.client.broker_connection import CLIENT_ID
+from cluster.mock.embedded_broker import EmbeddedBroker
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay import Plan, Report, replay
-from replay.client.broker_connection import CLIENT_ID
-from replay.mock.embedded_broker import EmbeddedBroker
 from replay.model.outcome import Verdict
 from replay.report.headline import verdict_line
 from tests.replay.support import target_faults

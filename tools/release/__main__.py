@@ -24,7 +24,7 @@ from tools.release.our_declarations import Declared, as_declared, declared, defi
 ROOT = Path(__file__).parents[2]
 _BY_HAND = """\
 Left by hand: the words of each card and its KIP; entities and secrets (`entity=`, `secret=True`);
-roles (replay/fields/role_table.py); rules (conform/); then python -m tools.api_table --write.\
+roles (cluster/fields/role_table.py); rules (conform/); then python -m tools.api_table --write.\
 """
 
 

@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
+from cluster.client.cluster import CoordinatorType
 from conform.probe.probe_fixtures import Topic
 from conform.probe.probe_registry import ProbeContext, probe
 from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import NotJudged, require_response
 from conform.probe.raw_exchange import RawExchange
 from dissector.protocol.error_codes import error_name
-from replay.client.cluster import CoordinatorType
 
 _METADATA = b"\0\1 of a member"
 _ASSIGNMENT = b"\0\1 for a member"

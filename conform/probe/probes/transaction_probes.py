@@ -7,6 +7,7 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.cluster import CoordinatorType
 from conform.probe.probe_fixtures import Topic
 from conform.probe.probe_registry import ProbeContext, probe
 from conform.probe.probe_reporter import ProbeReporter
@@ -21,7 +22,6 @@ from conform.probe.record_fixtures import (
     produce_fields,
 )
 from dissector.protocol.error_codes import error_name
-from replay.client.cluster import CoordinatorType
 
 _TOO_LONG_MS = 2**31 - 1
 _TIMEOUT_MS = 30_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from cluster.client.cluster import CoordinatorType
 from conform.probe.probe_fixtures import NO_ID
 from conform.probe.probe_registry import ProbeContext, probe
 from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import NotJudged
 from conform.probe.record_fixtures import FETCH_PARTITION, PRODUCE_PARTITION, encode_batch
-from replay.client.cluster import CoordinatorType
 
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 _UNKNOWN_MEMBER = "no-such-member"

@@ -8,12 +8,12 @@ import time
 import pytest
 
 import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
+from cluster.client.auth import Security
 from conform.probe import probe_target
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.probe.probe_target import Target
 from conform.registry.rank import Severity
 from conform.registry.rule import REGISTRY
-from replay.client.auth import Security
 from tests.broker import artifacts
 from tests.broker.conform.relay import NO_FAULT, Fault, relaying
 from tests.broker.conform.relay_faults import FAULTS

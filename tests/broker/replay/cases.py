@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from replay.client.auth import Security
+from cluster.client.auth import Security
 from replay.plan.builder import TO_CONTROLLER
 from replay.plan.exclusion_policy import SENT_BY_BROKERS
 from tests.broker.kafka_cluster import Cluster

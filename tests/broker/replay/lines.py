@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from cluster.client.auth import Security
 from replay import Pace, Plan, replay
-from replay.client.auth import Security
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cluster.mock.librdkafka_mock import MockCluster
 from replay import Plan, replay
-from replay.mock.librdkafka_mock import MockCluster
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.support.connects import connects
 from tests.broker.server_properties import Shape

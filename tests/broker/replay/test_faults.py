@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from cluster.mock.librdkafka_mock import MockCluster
 from replay import Pace, Plan, Report, replay
-from replay.mock.librdkafka_mock import MockCluster
 from replay.model.outcome import Verdict
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings

@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from construct import Container
 
+from cluster.client.cluster import Cluster
+from cluster.conversion.resource_names import NameMap
 from dissector.protocol.apis import api
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
-from replay.client.cluster import Cluster
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Outcome
 from replay.options.pacing import Pace
 from replay.options.play_options import PlayOptions

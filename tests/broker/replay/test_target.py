@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from construct import Container
 
+from cluster.client.auth import Security
+from cluster.client.cluster import Cluster, CoordinatorType
+from cluster.client.fan_in import merge
+from cluster.client.router import MISROUTED, route
+from cluster.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
-from replay.client.auth import Security
-from replay.client.cluster import Cluster, CoordinatorType
-from replay.client.fan_in import merge
-from replay.client.router import MISROUTED, route
-from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from tests.broker import artifacts
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.support.recording import fresh

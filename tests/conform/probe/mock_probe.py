@@ -10,8 +10,8 @@ import asyncio
 import ctypes
 import sys
 
+from cluster.mock.librdkafka_mock import MockCluster
 from conform.probe.probe_runner import probe_broker
-from replay.mock.librdkafka_mock import MockCluster
 from tests.conform.mutations import key_of
 from tests.conform.probe.scripts import LIVE
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
+from cluster.client.auth import Security
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.registry.rule import REGISTRY
-from replay.client.auth import Security
 from tests.replay.support.scripted_broker import Answers, Scripted, scripted, single_broker
 
 LIVE = {rule.id: rule for rule in REGISTRY.values() if rule.on == "live"}

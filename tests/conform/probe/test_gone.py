@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import pytest
 
+from cluster.client.auth import Security
 from conform.cli import conform
 from conform.probe import probe_target as targets
 from conform.probe.probe_registry import WRITES_NOT_ALLOWED
@@ -18,7 +19,6 @@ from conform.report.report_formats import text_lines
 from dissector.cli.app import main
 from dissector.protocol.apis import NAMES
 from dissector.protocol.messages import Message
-from replay.client.auth import Security
 from tests.conform.probe.scripts import LIVE, broken, probed
 from tests.replay.support.scripted_broker import (
     HANG_UP,

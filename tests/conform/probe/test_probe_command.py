@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from cluster.mock.librdkafka_mock import MockCluster
 from conform.cli import conform
 from conform.probe.probe_command import QUIET_S, ProbeProgress, release_lines
 from dissector.cli.app import main
 from dissector.protocol.releases.kafka_releases import best_match, ranges_of
-from replay.mock.librdkafka_mock import MockCluster
 from tests.conform.probe.scripts import LIVE
 from tests.dissector.cli.test_process import PATIENCE_S, started
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cluster.client.auth import Security
 from conform.probe.probe_registry import WRITES_NOT_ALLOWED
 from dissector.errors import ReplayError
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field
-from replay.client.auth import Security
 from tests.conform.probe.scripts import LIVE, broken, probed
 from tests.example_counts import examples
 from tests.replay.support.scripted_broker import HANG_UP, Answer, Answers, offers

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from cluster.client.auth import Security
+from cluster.client.cluster import CoordinatorType
 from conform.probe.probe_target import NotJudged, Target, error_names
 from dissector.cli import main as run_command
 from dissector.errors import ReplayError, UsageError
 from dissector.protocol.messages import Message
-from replay.client.auth import Security
-from replay.client.cluster import CoordinatorType
 from tests.replay.support.hostile_target import HostileTarget, hostile
 from tests.replay.support.scripted_broker import (
     HANG_UP,

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from cluster.client.auth import Security
+from cluster.client.endpoint import resolve
 from conform.probe.raw_connection import RawConnection
 from dissector.errors import ReplayError
-from replay.client.auth import Security
-from replay.client.endpoint import resolve
 from tests.replay.support.scripted_broker import HANG_UP, Answers, scripted
 
 OFFERED = {17: (0, 1), 36: (0, 2)}

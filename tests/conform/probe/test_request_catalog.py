@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cluster.client.auth import Security
 from conform.probe.probe_fixtures import NO_ID, Fixtures, Topic
 from conform.probe.probe_target import Target
 from conform.probe.request_bodies import encode_body
@@ -12,7 +13,6 @@ from conform.probe.request_catalog import (
     write_requests,
 )
 from dissector.protocol.apis import KEYS, NAMES, api
-from replay.client.auth import Security
 
 OWN = Fixtures(Target("127.0.0.1:9092", Security(), 1.0, True))
 TOPIC = Topic(OWN.topic_name("t"), NO_ID, 1)

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from replay.client.cluster import Cluster
+from cluster.client.cluster import Cluster
+from cluster.conversion.resource_names import NameMap
+from cluster.mock.embedded_broker import EmbeddedBroker
 from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
-from replay.mock.embedded_broker import EmbeddedBroker
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Reason, Verdict
 from replay.options.pacing import Pace
 from replay.options.play_options import PlayOptions

@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
+from cluster.conversion.resource_names import NameMap
 from dissector.protocol.embedded.membership.assignors import StickyUserData
 from dissector.protocol.embedded.membership.consumer_protocol import ConsumerProtocolSubscription
 from dissector.protocol.records import Record, new_batch
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Difference, Verdict
 from tests.replay.support.comparison import fetched, found, produced
 from tests.replay.support.outcomes import outcome

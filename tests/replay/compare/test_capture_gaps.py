@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import decode_response
 from replay.compare.capture_gaps import follow_from_gap
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.model.step import CapturedExchange
 from tests.default_frames import request, response
 
 LIST, COMMITTED, FETCH = KEYS["ListOffsets"], KEYS["OffsetFetch"], KEYS["Fetch"]

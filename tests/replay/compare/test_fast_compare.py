@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cluster.conversion.resource_names import NameMap
+from cluster.fields.field_layout import Scope
+from cluster.fields.roles import layout_of
 from dissector.protocol.apis import KEYS, all_apis, api
 from dissector.protocol.schema import Schema
 from replay.compare.body_diff import BodyDiff
 from replay.compare.comparison_policy import COMPARED_ROLES
 from replay.compare.fast_compare import are_equal
-from replay.fields.field_layout import Scope
-from replay.fields.roles import layout_of
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
 from tests.example_counts import examples
 from tests.message_strategies import values
 from tests.replay.support.scripted_broker import filled

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cluster.client.broker_metadata import NO_ID
+from cluster.client.cluster import Cluster
 from dissector.protocol.messages import Message
-from replay.client.broker_metadata import NO_ID
-from replay.client.cluster import Cluster
 from replay.compare.log_balance import Balance, UnbalancedLog, balance, not_balanced
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords

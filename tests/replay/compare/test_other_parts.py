@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import decode_response
 from replay.compare.other_parts import follow_from_other_parts
 from replay.compare.record_diff import RETURNED_TWICE
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.model.step import CapturedExchange
 from replay.plan.read_write_sets import GROUPS, TOPICS, Resource
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import produced

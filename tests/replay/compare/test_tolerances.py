@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from cluster.fields.field_layout import Role, StructField, StructLayout
+from cluster.fields.roles import layout_of
 from dissector.protocol.apis import KEYS, api
 from replay.compare.tolerances import (
     have_equal_task_counts,
@@ -13,8 +15,6 @@ from replay.compare.tolerances import (
     is_assigned,
     is_null_for_empty,
 )
-from replay.fields.field_layout import Role, StructField, StructLayout
-from replay.fields.roles import layout_of
 
 
 @pytest.mark.parametrize(

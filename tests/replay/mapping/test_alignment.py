@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.conversion.resource_names import NameMap
+from cluster.fields.field_layout import Scope, StructField, StructLayout
+from cluster.fields.roles import layout_of
 from dissector.protocol.api import Api
 from dissector.protocol.apis import KEYS, all_apis, api
-from replay.fields.field_layout import Scope, StructField, StructLayout
-from replay.fields.roles import layout_of
 from replay.mapping.alignment import align, compile_pairs
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
 from tests.example_counts import examples
 from tests.message_strategies import values
 from tests.replay.support.builders import topology, uuid

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from cluster.conversion.resource_names import NameMap
+from cluster.fields.field_layout import Scope, StructField, StructLayout
+from cluster.fields.roles import layout_of
 from dissector.protocol.apis import KEYS, api
 from replay.compare.ignore_rules import field_pattern
-from replay.fields.field_layout import Scope, StructField, StructLayout
-from replay.fields.roles import layout_of
 from replay.mapping.element_keys import index_by_key, key_text
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
 from tests.replay.support.builders import topology, uuid
 
 

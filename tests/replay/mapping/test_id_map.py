@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.fields.field_layout import Role, Scope
+from cluster.conversion.resource_names import NameMap
+from cluster.fields.field_layout import Role, Scope
+from cluster.fields.refusal import RewriteError
 from replay.mapping.broker_map import BrokerMap
 from replay.mapping.id_map import OPAQUE_ROLES, IdMap
-from replay.mapping.resource_names import NameMap
 from replay.mapping.to_captured import CapturedMapping
 from replay.mapping.to_live import LiveMapping
-from replay.model.refusal import RewriteError
 from tests.replay.support.builders import topology, uuid
 
 SCOPE = Scope(

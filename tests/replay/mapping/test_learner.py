@@ -10,12 +10,12 @@ from construct import Container
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.conversion.resource_names import NameMap
+from cluster.fields.field_layout import SCOPE_FIELDS, Role, Scope
 from dissector.protocol.records import Record, new_batch
-from replay.fields.field_layout import SCOPE_FIELDS, Role, Scope
 from replay.mapping.id_map import IdMap
 from replay.mapping.learner import learn
 from replay.mapping.request_rewriter import rewrite
-from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Verdict
 from tests.replay.support.builders import request, response, step, topology, uuid, whole
 from tests.replay.support.comparison import found as compared

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.conversion.change import Change
+from cluster.conversion.resource_names import NameMap
 from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis
 from dissector.protocol.embedded.membership.assignors import (
@@ -26,8 +28,6 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import Record, RecordBatch, new_batch, parse_records
 from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import Rewritten, rewrite
-from replay.mapping.resource_names import NameMap
-from replay.model.outcome import Change
 from tests.replay.support.builders import request, topology, uuid
 from tests.value_sources import (
     DRAWN,

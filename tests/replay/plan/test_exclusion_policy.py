@@ -10,7 +10,6 @@ from dissector.protocol.messages import decode_request
 from replay.plan.exclusion_policy import (
     EXCLUDED_APIS,
     allowed_apis,
-    is_between_brokers,
     provided_prerequisites,
     why_left_out,
     why_not_ready,
@@ -29,11 +28,6 @@ def test_the_table_has_each_api_once() -> None:
 def test_requests_of_clients_are_replayed_and_those_of_brokers_omitted() -> None:
     assert why_left_out(request("Produce", 9, {}), frozenset()) == ""
     assert why_left_out(request("Fetch", 11, {"replica_id": -1}), frozenset()) == ""
-    assert is_between_brokers(request("Fetch", 11, {"replica_id": 2}))
-    assert is_between_brokers(request("Fetch", 17, {"replica_state": {"replica_id": 2}}))
-    assert not is_between_brokers(request("Fetch", 17, {}))
-    assert is_between_brokers(request("AddPartitionsToTxn", 4, {}))
-    assert not is_between_brokers(request("AddPartitionsToTxn", 3, {}))
     assert "brokers" in why_left_out(request("Vote", 0, {}), frozenset())
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from replay.model.outcome import Change, Difference, Verdict
+from cluster.conversion.change import Change
+from replay.model.outcome import Difference, Verdict
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
 from replay.options.play_options import PlayOptions

@@ -13,14 +13,14 @@ from uuid import UUID
 import pytest
 from construct import Container
 
+from cluster.client import broker_connection
+from cluster.client.cluster import Cluster
+from cluster.client.endpoint import Endpoint
+from cluster.conversion.resource_names import NameMap
+from cluster.mock.librdkafka_mock import MockCluster
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.client import broker_connection
-from replay.client.cluster import Cluster
-from replay.client.endpoint import Endpoint
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
-from replay.mock.librdkafka_mock import MockCluster
 from replay.model.outcome import Outcome
 from replay.options.pacing import SECOND_NS, Pace
 from replay.options.play_options import PlayOptions

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from cluster.client.broker_connection import BrokerConnection
+from cluster.client.pending_request import PendingRequest
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import BrokerConnection
-from replay.client.pending_request import PendingRequest
 from replay.options.pacing import Pace
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 from construct import Container
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
-from replay.model.step import CapturedExchange, Step
+from replay.model.step import Step
 from replay.plan.group_order import GroupHistory
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import GroupSessions

@@ -11,11 +11,11 @@ from uuid import UUID
 import pytest
 from construct import Container
 
+from cluster.client.cluster import Cluster
+from cluster.conversion.resource_names import NameMap
 from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code
-from replay.client.cluster import Cluster
 from replay.mapping.id_map import IdMap
-from replay.mapping.resource_names import NameMap
 from replay.model.step import Step
 from replay.plan.group_order import has_partitions
 from replay.sessions.heartbeats import Heartbeats

@@ -6,12 +6,13 @@ from typing import Any, cast
 
 from construct import Container
 
+from cluster.client.broker_metadata import Leader, Topology
+from cluster.client.cluster import Cluster
+from cluster.conversion.change import Change
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.apis import KEYS
-from replay.client.broker_metadata import Leader, Topology
-from replay.client.cluster import Cluster
 from replay.mapping.id_map import IdMap
-from replay.model.outcome import Change
-from replay.model.step import CapturedExchange, Step
+from replay.model.step import Step
 from replay.sessions.live_fetch_sessions import FetchSessions, SessionUse
 from tests.default_frames import response as frame
 from tests.replay.support.builders import request, topology, whole

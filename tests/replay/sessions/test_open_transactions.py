@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from construct import Container
 
+from cluster.client.cluster import Cluster
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
-from replay.client.cluster import Cluster
 from replay.sessions.open_transactions import OpenTransactions
 from tests.replay.support.builders import whole
 

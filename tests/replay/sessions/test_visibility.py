@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 from construct import Container
 
+from cluster.client.broker_metadata import Leader, Topic, Topology
+from cluster.client.cluster import Cluster
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
-from replay.client.broker_metadata import Leader, Topic, Topology
-from replay.client.cluster import Cluster
 from replay.sessions.visibility import wait_until_visible
 
 

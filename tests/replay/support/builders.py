@@ -8,11 +8,12 @@ from uuid import UUID
 
 from construct import Container
 
+from cluster.client.broker_metadata import Broker, Leader, Topic, Topology
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field
-from replay.client.broker_metadata import Broker, Leader, Topic, Topology
-from replay.model.step import CapturedExchange, Step
+from replay.model.step import Step
 
 
 def uuid(number: int) -> UUID:

@@ -10,10 +10,10 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.loop_thread import LoopThread
 from dissector.protocol.apis import api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request, decode_response
-from replay.client.loop_thread import LoopThread
 from tests.replay.support.closing import close_listeners
 
 HOST = "127.0.0.1"

@@ -7,11 +7,12 @@ from typing import Any
 
 from construct import Container
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import decode_response
 from dissector.protocol.schema import Field
 from replay.model.outcome import Outcome, RequestPart
-from replay.model.step import CapturedExchange, Step
+from replay.model.step import Step
 from tests import default_frames
 
 Body = Mapping[str, Any]

@@ -6,9 +6,9 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.records import Record, build_records, new_batch
-from replay.model.step import CapturedExchange
 from replay.plan.plan import Plan
 from replay.templates.step_arrays import StepArrays
 from tests import default_frames

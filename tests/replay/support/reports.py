@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from cluster.conversion.change import Change
 from replay.compare.ignore_rules import Noise
 from replay.compare.log_balance import UnbalancedLog
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
-from replay.model.outcome import Change, Difference, Outcome, Verdict
+from replay.model.outcome import Difference, Outcome, Verdict
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
 from replay.options.target_settings import TargetSettings

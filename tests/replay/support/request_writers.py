@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cluster.fields.batch_rewriter import PRODUCER_ROLES
 from dissector.protocol.messages import decode_request
-from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.mapping.producer_ids import ProducerMap
 from replay.plan.request_shapes import RequestShape, request_shape_of
 from replay.templates.request_writer import RequestWriter, WrittenRequests

@@ -10,12 +10,12 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.broker_connection import CLIENT_ID
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, build_records, parse_records
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
-from replay.client.broker_connection import CLIENT_ID
 from tests.default_frames import request, response, sized
 from tests.replay.support.fault_proxy import Fault
 from tests.replay.support.produce_messages import Written, produce_request, produce_response

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from replay.client.pending_request import LAST_CORRELATION_ID
+from cluster.client.pending_request import LAST_CORRELATION_ID
 from replay.templates import request_writer as writer_module
 from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import StepArrays

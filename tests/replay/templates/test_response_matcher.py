@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.client.pending_request import LAST_CORRELATION_ID, next_id
 from dissector.protocol.messages import decode_response
-from replay.client.pending_request import LAST_CORRELATION_ID, next_id
 from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import ResponseShape, response_shape_of
 from replay.templates import response_matcher as match_module

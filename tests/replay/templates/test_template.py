@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.client.pending_request import codecs_of as written_as
+from cluster.conversion.resource_names import NameMap
+from cluster.fields.batch_rewriter import PRODUCER_ROLES
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.messages import decode_request, decode_response
-from replay.client.pending_request import codecs_of as written_as
-from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import Rewritten, rewrite
-from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Outcome, RequestPart
-from replay.model.step import CapturedExchange, Step
+from replay.model.step import Step
 from replay.plan.request_shapes import shape_of
 from replay.templates import request_writer as writer_module
 from replay.templates import response_matcher as match_module

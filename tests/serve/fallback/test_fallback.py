@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from cluster.client.auth import PASSWORD_VARIABLE, Security
+from cluster.mock.embedded_broker import EmbeddedBroker
 from dissector.errors import UsageError
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.records import Record, new_batch
-from replay.client.auth import PASSWORD_VARIABLE, Security
-from replay.mock.embedded_broker import EmbeddedBroker
 from serve.fallback.chosen_fallback import chosen_fallback
 from serve.fallback.embedded_cluster import EmbeddedCluster
 from serve.fallback.upstream_cluster import UpstreamCluster
@@ -27,7 +27,7 @@ from tests.serve.support.raw_client import RawClient
 from tests.serve.support.serve_process import COMMAND, serving
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
-CERTIFICATE = Path(__file__).parents[2] / "replay/loopback.pem"
+CERTIFICATE = Path(__file__).parents[2] / "cluster/loopback.pem"
 OTHER = "librdkafka-acks"
 KNOWN, NEW = "kafka4-librdkafka-group.orders", "new"
 

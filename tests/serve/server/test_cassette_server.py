@@ -25,7 +25,7 @@ from tests.serve.support.serve_process import serving
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
 TOPIC = "kafka4-librdkafka-group.orders"
-CERTIFICATE = Path(__file__).parents[2] / "replay/loopback.pem"
+CERTIFICATE = Path(__file__).parents[2] / "cluster/loopback.pem"
 MANY = 1_000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replay.client.auth import scram_dialogue
+from cluster.client.auth import scram_dialogue
 from serve.public import Cassette
 from serve.server.sasl_server import SaslError, SaslServer
 from serve.server.serve_options import ServeOptions

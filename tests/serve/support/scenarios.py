@@ -26,7 +26,7 @@ from tests.broker.server_properties import PASSWORD, STORE_PASSWORD
 from tests.replay.support.replay_captures import SHIPPED
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
 
-CERTIFICATE = Path(__file__).parents[2] / "replay" / "loopback.pem"
+CERTIFICATE = Path(__file__).parents[2] / "cluster/loopback.pem"
 """Of 127.0.0.1, with its key."""
 
 ENCRYPTED = re.compile(r"tls|resumption")

@@ -1,0 +1,229 @@
+"""Topics of the target: creates missing ones, lists offsets and fetches records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from cluster.client.broker_metadata import NO_ID
+from cluster.client.cluster import Cluster
+from dissector.errors import ReplayError
+from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import error_code, error_name
+
+_TopicPartition = tuple[str, int]
+"""Topic of the target, and partition."""
+
+_NO_LEADER = "the target has no such topic, or the partition has no leader"
+
+LATEST, EARLIEST = -1, -2
+"""Special timestamps of ListOffsets (KIP-79)."""
+
+
+_FETCH_BYTES = 1 << 20
+
+_MAX_CREATED = 100_000
+"""Partitions of a created topic; a damaged capture may name any partition."""
+
+
+async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
+    """
+    Create the topics that do not exist, and wait until all their partitions have leaders.
+
+    Args:
+        cluster: The target.
+        topics: Topic -> number of partitions.
+
+    Returns:
+        The names of the created topics.
+
+    Raises:
+        ReplayError: The target refuses, or a topic would have too many partitions.
+    """
+    missing = {name: count for name, count in topics.items() if name not in cluster.topics}
+    if not missing:
+        return []
+    for name, count in missing.items():
+        if count > _MAX_CREATED:
+            reason = f"topic {name!r} is not created: the capture names its partition {count - 1}"
+            raise ReplayError(cluster.addresses, reason, "create the topic, or leave it out")
+    await _create(cluster, missing)
+    async for _ in cluster.attempts(
+        f"created {', '.join(missing)} but their partitions have no leaders"
+    ):
+        await cluster.refresh(missing)
+        if all(len(cluster.led_partitions(n)) >= count for n, count in missing.items()):
+            break
+    return list(missing)
+
+
+async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
+    async for _ in cluster.attempts("found no controller to create topics"):
+        # Before v4 the replication factor is mandatory (KIP-464).
+        high = cluster.versions.get(KEYS["CreateTopics"], (0, 0))[1]
+        body = {
+            "topics": [
+                {
+                    "name": name,
+                    "num_partitions": count,
+                    "replication_factor": -1 if high >= 4 else 1,
+                    "assignments": [],
+                    "configs": [],
+                }
+                for name, count in wanted.items()
+            ],
+            "timeout_ms": int(cluster.timeout_s * 1000),
+        }
+        node = cluster.controller if cluster.controller in cluster.brokers else None
+        response = await cluster.request(node, "CreateTopics", body)
+        errors = {topic.name: topic for topic in response.topics if topic.error_code}
+        if any(topic.error_code == error_code("NOT_CONTROLLER") for topic in errors.values()):
+            await cluster.refresh(())
+            continue
+        for name, topic in errors.items():
+            if topic.error_code != error_code("TOPIC_ALREADY_EXISTS"):
+                reason = topic.get("error_message") or error_name(topic.error_code)
+                raise ReplayError(cluster.addresses, f"topic {name!r} cannot be created: {reason}")
+        return
+
+
+async def offsets(
+    cluster: Cluster, partitions: Iterable[_TopicPartition], when_ms: int
+) -> dict[_TopicPartition, int]:
+    """
+    Request the offset of the first record at or after a time, or at `LATEST` or `EARLIEST`.
+
+    Returns:
+        Topic and partition -> offset; partitions without an offset are missing.
+
+    Raises:
+        ReplayError: A leader does not respond.
+    """
+    found: dict[_TopicPartition, int] = {}
+    for node, topic_partitions in _by_leader(cluster, partitions).items():
+        offsets_of_leader = await _list_from_leader(cluster, node, topic_partitions, when_ms)
+        found |= {
+            topic_partition: each
+            for topic_partition, each in offsets_of_leader.items()
+            if isinstance(each, int)
+        }
+    return found
+
+
+async def end_offsets(
+    cluster: Cluster, partitions: Collection[_TopicPartition]
+) -> dict[_TopicPartition, int | str]:
+    """Return the end offset of each log, or why the target does not report it."""
+    found: dict[_TopicPartition, int | str] = dict.fromkeys(partitions, _NO_LEADER)
+    for node, partitions_of_leader in _by_leader(cluster, partitions).items():
+        try:
+            found |= dict.fromkeys(
+                partitions_of_leader, "ListOffsets: no response for the partition"
+            )
+            found |= await _list_from_leader(cluster, node, partitions_of_leader, LATEST)
+        except ReplayError as error:
+            found |= dict.fromkeys(partitions_of_leader, f"ListOffsets: {error}")
+    return found
+
+
+def _by_leader(
+    cluster: Cluster, partitions: Iterable[_TopicPartition]
+) -> dict[int, list[_TopicPartition]]:
+    by_node: dict[int, list[_TopicPartition]] = {}
+    for topic_partition in partitions:
+        leader = cluster.leader(*topic_partition)
+        if leader is not None:
+            by_node.setdefault(leader.node, []).append(topic_partition)
+    return by_node
+
+
+async def _list_from_leader(
+    cluster: Cluster, node: int, topic_partitions: Iterable[_TopicPartition], when_ms: int
+) -> dict[_TopicPartition, int | str]:
+    """Request offsets from one leader; return each, or its error."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in topic_partitions:
+        topics.setdefault(topic, []).append(partition)
+    response = await cluster.request(node, "ListOffsets", _offsets_body(topics, when_ms))
+    found: dict[_TopicPartition, int | str] = {}
+    for topic in response.topics:
+        for each in topic.partitions:
+            if each.error_code:
+                found[topic.name, each.partition_index] = (
+                    f"ListOffsets: {error_name(each.error_code)}"
+                )
+            elif each.get("offset", -1) >= 0:
+                found[topic.name, each.partition_index] = each.offset
+    return found
+
+
+async def fetch_records(cluster: Cluster, topic: str, partition: int, offset: int) -> bytes:
+    """
+    Fetch records from an offset on, including those of open transactions; maybe none.
+
+    Raises:
+        ReplayError: There is no leader, no response, or an error.
+    """
+    leader = cluster.leader(topic, partition)
+    if leader is None:
+        raise ReplayError(cluster.addresses, _NO_LEADER)
+    response = await cluster.request(
+        leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset)
+    )
+    partition_response = next(
+        (each for topic in response.responses for each in topic.partitions), None
+    )
+    error = (
+        response.get("error_code") if partition_response is None else partition_response.error_code
+    )
+    if error:
+        raise ReplayError(cluster.addresses, f"Fetch: {error_name(error)}")
+    if partition_response is None:
+        raise ReplayError(cluster.addresses, "Fetch: no response for the partition")
+    return partition_response.records or b""
+
+
+def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> dict[str, Any]:
+    partition_request = {
+        "partition": partition,
+        "current_leader_epoch": -1,
+        "fetch_offset": offset,
+        "last_fetched_epoch": -1,
+        "log_start_offset": -1,
+        "partition_max_bytes": _FETCH_BYTES,
+        "replica_directory_id": NO_ID,
+        "high_watermark": (1 << 63) - 1,
+    }
+    topic_id = cluster.topic_id(topic) or NO_ID
+    return {
+        "cluster_id": None,
+        "replica_state": {"replica_id": -1, "replica_epoch": -1},
+        "replica_id": -1,
+        "max_wait_ms": 0,
+        "min_bytes": 0,
+        "max_bytes": _FETCH_BYTES,
+        "isolation_level": 0,
+        "session_id": 0,
+        "session_epoch": -1,
+        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [partition_request]}],
+        "forgotten_topics_data": [],
+        "rack_id": "",
+    }
+
+
+def _offsets_body(topics: Mapping[str, list[int]], when_ms: int) -> dict[str, Any]:
+    return {
+        "replica_id": -1,
+        "isolation_level": 0,
+        "topics": [
+            {
+                "name": name,
+                "partitions": [
+                    {"partition_index": each, "current_leader_epoch": -1, "timestamp": when_ms}
+                    for each in partitions
+                ],
+            }
+            for name, partitions in topics.items()
+        ],
+        "timeout_ms": 0,
+    }

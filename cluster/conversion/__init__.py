@@ -1,0 +1,1 @@
+"""Bodies in other versions of an API, and names for its resources."""

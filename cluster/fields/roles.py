@@ -1,0 +1,163 @@
+"""
+Roles of the fields of each message, and walks over bodies by role.
+
+The roles come from one table (`role_table`). A layout is derived from the declaration once per
+version; it may be limited to wanted roles, so that walks skip the other parts of a body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from cluster.fields.field_layout import (
+    SCOPE_FIELDS,
+    FieldValue,
+    Role,
+    Scope,
+    StructField,
+    StructLayout,
+    ValueField,
+)
+from cluster.fields.role_table import (
+    COMPANION_FIELDS,
+    KEY_NAMES,
+    KEY_ROLES,
+    NAMES_BY_ROLE,
+    ROLE_BY_ENTITY,
+    ROLE_BY_PATH,
+    ROLE_BY_SUFFIX,
+    ROLE_BY_TYPE,
+)
+from cluster.fields.walker import Values, Walk, compile_values, compile_walk
+from dissector.protocol.apis import api
+from dissector.protocol.embedded.membership.assignors import (
+    CooperativeStickyUserData,
+    StickyUserData,
+)
+from dissector.protocol.embedded.membership.connect_protocol import (
+    ConnectAssignment,
+    ConnectWorkerMetadata,
+)
+from dissector.protocol.embedded.membership.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from dissector.protocol.schema import Field, Schema, split_tagged
+
+_BY_NAME = {name: role for role, names in NAMES_BY_ROLE.items() for name in names.split()}
+_EMBEDDED = {
+    ConsumerProtocolSubscription: "ConsumerProtocolSubscription",
+    ConsumerProtocolAssignment: "ConsumerProtocolAssignment",
+    StickyUserData: "StickyUserData",
+    CooperativeStickyUserData: "CooperativeStickyUserData",
+    ConnectWorkerMetadata: "ConnectWorkerMetadata",
+    ConnectAssignment: "ConnectAssignment",
+}
+
+
+def role_of(path: str, field: Field) -> Role:
+    """Return the role of a field; `path` begins with API and kind: `Fetch.request.topics`."""
+    parts = path.split(".")
+    for start in range(len(parts)):
+        role = ROLE_BY_PATH.get(".".join(parts[start:]))
+        if role is not None:
+            return Role(role)
+    found = (
+        ROLE_BY_TYPE.get(field.type) or ROLE_BY_ENTITY.get(field.entity) or _BY_NAME.get(field.name)
+    )
+    ends = (role for end, role in ROLE_BY_SUFFIX.items() if field.name.endswith(end))
+    return Role(found or next(ends, "plain"))
+
+
+@cache
+def path_prefix(schema: Schema) -> str:
+    """Return the start of a schema's paths: `Fetch.request`, or an embedded message's name."""
+    found = None if schema.key is None else api(schema.key)
+    if found is None:
+        return _EMBEDDED.get(schema, "")
+    return f"{found.name}.{'request' if found.request is schema else 'response'}"
+
+
+@cache
+def layout_of(schema: Schema, version: int, wanted: frozenset[Role] | None = None) -> StructLayout:
+    """Return the layout of a message version: all fields, or only paths to wanted roles."""
+    return _struct_layout(path_prefix(schema), schema.fields, version, wanted)
+
+
+def _struct_layout(
+    path: str, fields: tuple[Field, ...], version: int, wanted: frozenset[Role] | None
+) -> StructLayout:
+    plain, tagged = split_tagged(fields, version)
+    members: list[ValueField | StructField] = []
+    leaves: list[ValueField] = []
+    for field in plain + tagged:
+        below = f"{path}.{field.name}"
+        if field.fields:
+            branch = StructField(
+                field.name, field, _struct_layout(below, field.fields, version, wanted)
+            )
+            if wanted is None or branch.layout.members:
+                members.append(branch)
+            continue
+        leaf = ValueField(field.name, role_of(below, field), field)
+        leaves.append(leaf)
+        if wanted is None or leaf.role in wanted:
+            members.append(leaf)
+    single = [leaf for leaf in leaves if not leaf.is_list and leaf.name not in COMPANION_FIELDS]
+    scope = {leaf.role.value: leaf.name for leaf in reversed(single)}
+    return StructLayout(
+        version,
+        tuple(members),
+        tuple((name, scope[name]) for name in SCOPE_FIELDS if name in scope),
+        _keys(single),
+    )
+
+
+def _keys(leaves: list[ValueField]) -> tuple[ValueField, ...]:
+    """Return the fields that identify elements; none if only the position does."""
+    declared = tuple(leaf for leaf in leaves if leaf.field.key)
+    if any(leaf.role is Role.TOPIC for leaf in declared):
+        ids = (leaf for leaf in leaves if leaf.role is Role.TOPIC_ID and leaf not in declared)
+        return (*declared, *ids)
+    if declared:
+        return declared
+    for roles in KEY_ROLES:
+        found = [leaf for role in roles for leaf in leaves if leaf.role == role][: len(roles)]
+        if found:
+            return tuple(found)
+    return tuple(leaf for leaf in leaves if leaf.name in KEY_NAMES)
+
+
+def walk(
+    schema: Schema,
+    version: int,
+    body: Mapping[str, Any],
+    wanted: frozenset[Role] | None = None,
+    scope: Scope | None = None,
+) -> Iterator[FieldValue]:
+    """
+    Yield the fields of a body in wire order, with role and scope.
+
+    Values may be replaced during the walk (`FieldValue.replace`); scopes keep the original ones.
+
+    Args:
+        schema: The declaration.
+        version: The version of the body.
+        body: The decoded body.
+        wanted: Yield only these roles.
+        scope: The scope of the body; for a response, the group and member of its request.
+    """
+    return _walk(schema, version, wanted)(body, scope or Scope())
+
+
+@cache
+def value_walk(schema: Schema, version: int, wanted: frozenset[Role]) -> Values:
+    """Return a function that yields the values of some roles in a body, except empty ones and 0."""
+    return compile_values(layout_of(schema, version, wanted))
+
+
+@cache
+def _walk(schema: Schema, version: int, wanted: frozenset[Role] | None) -> Walk:
+    return compile_walk(layout_of(schema, version, wanted), FieldValue, Scope)

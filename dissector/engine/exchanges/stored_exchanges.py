@@ -1,0 +1,169 @@
+"""Spills captured requests and responses to a temporary file, so that none stay in memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import weakref
+from array import array
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
+from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
+
+NONE = -1
+
+_COLUMNS = {
+    "connection": "i",
+    "api_key": "h",
+    "api_version": "h",
+    "correlation_id": "i",
+    "client_id": "i",
+    "place": "q",
+    "request_bytes": "i",
+    "response_bytes": "i",
+    "is_due": "b",
+    "request_time_ns": "q",
+    "response_time_ns": "q",
+    "request_packet": "q",
+    "shape": "i",
+}
+
+
+class ExchangeSpill:
+    """
+    The exchanges of a capture by number, in the order of `add` or of the last `sort`.
+
+    Attributes:
+        endpoints: Connection -> addresses of its client and broker.
+        columns: The other properties of exchanges, a column each; NONE for an absent value.
+    """
+
+    def __init__(self) -> None:
+        self.endpoints: dict[int, tuple[str, str]] = {}
+        self._known_secrets: dict[int, KnownSecrets] = {}
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        self._size = 0
+        self._is_flushed = True
+        self.columns = {name: array(code) for name, code in _COLUMNS.items()}
+        self._client_ids: list[str | None] = []
+        self._client_numbers: dict[str | None, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.columns["place"])
+
+    def add(self, captured: CapturedExchange, shape: int = NONE) -> int:
+        """Write an exchange with the number of its shape; return its own number."""
+        self.endpoints[captured.connection] = captured.client, captured.broker
+        if captured.known_secrets is not NOTHING_KNOWN:
+            self._known_secrets[captured.connection] = captured.known_secrets
+        client_id = self._client_numbers.setdefault(captured.client_id, len(self._client_ids))
+        if client_id == len(self._client_ids):
+            self._client_ids.append(captured.client_id)
+        response = captured.response
+        answered_ns = captured.response_time_ns
+        row = (
+            captured.connection,
+            captured.api_key,
+            captured.api_version,
+            captured.correlation_id,
+            client_id,
+            self._size,
+            len(captured.request),
+            NONE if response is None else len(response),
+            captured.expects_response,
+            captured.request_time_ns,
+            NONE if answered_ns is None else answered_ns,
+            NONE if captured.request_packet is None else captured.request_packet,
+            shape,
+        )
+        for column, value in zip(self.columns.values(), row, strict=True):
+            column.append(value)
+        self._size += self._file.write(captured.request + (response or b""))
+        self._is_flushed = False
+        return len(self) - 1
+
+    def get(self, number: int) -> CapturedExchange:
+        """Return an exchange."""
+        columns = self.columns
+        data, request_bytes = self._frames(number)
+        response_bytes = columns["response_bytes"][number]
+        connection = columns["connection"][number]
+        answered_ns = columns["response_time_ns"][number]
+        packet = columns["request_packet"][number]
+        return CapturedExchange(
+            connection,
+            *self.endpoints[connection],
+            columns["api_key"][number],
+            columns["api_version"][number],
+            columns["correlation_id"][number],
+            self._client_ids[columns["client_id"][number]],
+            data[:request_bytes],
+            None if response_bytes == NONE else data[request_bytes:],
+            bool(columns["is_due"][number]),
+            columns["request_time_ns"][number],
+            None if answered_ns == NONE else answered_ns,
+            None if packet == NONE else packet,
+            self._known_secrets.get(connection, NOTHING_KNOWN),
+        )
+
+    def view(self) -> mmap.mmap | bytes:
+        """Map all frames, each exchange at its `place`; nothing may be added afterwards."""
+        self._flush()
+        if not self._size:
+            return b""
+        return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _frames(self, number: int) -> tuple[bytes, int]:
+        """Return request and response of an exchange concatenated, and the size of the request."""
+        self._flush()
+        columns = self.columns
+        request_bytes, response_bytes = (
+            columns["request_bytes"][number],
+            columns["response_bytes"][number],
+        )
+        place = columns["place"][number]
+        return os.pread(
+            self._file.fileno(),
+            request_bytes + response_bytes if response_bytes > 0 else request_bytes,
+            place,
+        ), request_bytes
+
+    def times(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return for each exchange the times of request and response, and its connection."""
+        columns = self.columns
+        request_ns, response_ns = (
+            np.frombuffer(columns[name], np.int64)
+            for name in ("request_time_ns", "response_time_ns")
+        )
+        return request_ns, response_ns, np.array(columns["connection"], np.int64)
+
+    def sort(self, order: NDArray[np.integer[Any]]) -> None:
+        """Renumber the exchanges: `order` has their former numbers in the new order."""
+        for name, column in self.columns.items():
+            rows = np.frombuffer(column, column.typecode)[order]
+            self.columns[name] = array(column.typecode, rows.tobytes())
+
+    def connection(self, number: int) -> int:
+        """Return the connection of an exchange."""
+        return int(self.columns["connection"][number])
+
+    def times_ns(self, number: int) -> tuple[int, int | None]:
+        """Return when request and response of an exchange were complete."""
+        answered_ns = self.columns["response_time_ns"][number]
+        begun_ns = self.columns["request_time_ns"][number]
+        return begun_ns, None if answered_ns == NONE else answered_ns
+
+    def _flush(self) -> None:
+        if not self._is_flushed:
+            self._file.flush()
+            self._is_flushed = True
+
+    def close(self) -> None:
+        """Close and delete the file."""
+        self._file.close()
