@@ -7,8 +7,9 @@ from typing import Any
 
 from construct import Container
 
-from cluster.fields.field_layout import Role, StructField, StructLayout, ValueField
+from cluster.fields.field_layout import StructField, StructLayout, ValueField
 from cluster.fields.roles import layout_of
+from dissector.protocol.field_roles import Role
 from dissector.protocol.schema import Schema
 
 

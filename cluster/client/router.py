@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from construct import Container
 
 from cluster.client.cluster import Cluster, CoordinatorType
-from cluster.fields.field_layout import Role, StructField, StructLayout, ValueField
+from cluster.fields.field_layout import StructField, StructLayout, ValueField
 from cluster.fields.roles import layout_of
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.error_codes import error_code
+from dissector.protocol.field_roles import Role
 
 
 class Destination(StrEnum):

@@ -20,11 +20,12 @@ from cluster.conversion.version_table import (
     Fold,
 )
 from cluster.fields.batch_rewriter import to_record_batch
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
-from cluster.fields.roles import path_prefix, role_of
+from cluster.fields.roles import path_prefix
 from dissector.protocol.api import Api
 from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
+from dissector.protocol.field_meanings import meaning_of
+from dissector.protocol.field_roles import Role
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.schema import Field, Schema, split_tagged
 
@@ -81,7 +82,7 @@ def names_topics_by_id(schema: Schema, version: int) -> bool:
 def _names_topics_by_id(fields: tuple[Field, ...], version: int) -> bool:
     here = [field for field in fields if version in field.versions]
     has_id = any(_is_topic_id(field) for field in here)
-    has_name = any(field.entity == "topicName" for field in here)
+    has_name = any(_is_topic_name(field) for field in here)
     return (has_id and not has_name) or any(_names_topics_by_id(f.fields, version) for f in here)
 
 
@@ -228,9 +229,9 @@ class _Conversion:
 
     def _absent(self, field: Field, here: list[Field], body: Mapping[str, Any]) -> Any:
         """Return the value of a field that the old version does not have."""
-        if field.entity == "topicName" and body.get("topic_id", NO_ID) != NO_ID:
+        if _is_topic_name(field) and body.get("topic_id", NO_ID) != NO_ID:
             return self._name_of(body)
-        if _is_topic_id(field) and not any(each.entity == "topicName" for each in here):
+        if _is_topic_id(field) and not any(map(_is_topic_name, here)):
             name = next((body[name] for name in _TOPIC_NAMES if body.get(name)), None)
             if name is not None:
                 return self._id_of(name)
@@ -256,11 +257,11 @@ class _Conversion:
         self, fields: tuple[Field, ...], here: list[Field], body: Mapping[str, Any], path: str
     ) -> None:
         remaining = {field.name for field in here}
-        is_named = any(_is_topic_id(f) or f.entity == "topicName" for f in here)
+        is_named = any(_is_topic_id(f) or _is_topic_name(f) for f in here)
         for field in fields:
             if self._old not in field.versions or field.name in remaining:
                 continue
-            if not (is_named and (_is_topic_id(field) or field.entity == "topicName")):
+            if not (is_named and (_is_topic_id(field) or _is_topic_name(field))):
                 self._drop(field, body.get(field.name, ...), path)
 
     def _drop(self, field: Field, value: Any, path: str) -> None:
@@ -272,7 +273,7 @@ class _Conversion:
         is_needed = not field.ignorable and f"{self._api}.{below}" not in NO_LOSS
         if has_meaning and is_needed and not self.may_lose:
             raise self._lost(f"{below} = {value!r} would be lost")
-        role = role_of(f"{self._title}.{below}", field)
+        role = meaning_of(field, f"{self._title}.{below}").role
         self._changes.append(Change(below, role, value, None, DROPPED))
 
     def _lost(self, reason: str) -> RewriteError:
@@ -283,7 +284,11 @@ _TOPIC_NAMES = ("name", "topic", "topic_name")
 
 
 def _is_topic_id(field: Field) -> bool:
-    return field.type == "uuid" and field.name == "topic_id"
+    return meaning_of(field).role is Role.TOPIC_ID
+
+
+def _is_topic_name(field: Field) -> bool:
+    return meaning_of(field).role is Role.TOPIC
 
 
 def _folded(body: dict[str, Any], fold: Fold) -> dict[str, Any]:

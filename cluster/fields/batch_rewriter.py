@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
+from dissector.protocol.field_roles import Role
 from dissector.protocol.records import (
     LegacyBatch,
     LegacyRecord,

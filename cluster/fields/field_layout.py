@@ -4,74 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from dissector.protocol.field_roles import Role
 from dissector.protocol.schema import Field
-
-
-class Role(StrEnum):
-    """
-    The meaning of a field for a broker.
-
-    `assigned`: partitions that a coordinator distributes. `epoch`: an epoch used between brokers
-    only.
-    `group_epoch`: an epoch of a group that only brokers count. `fetched_epoch`: the leader epoch of
-    the
-    newest record that a consumer has. `kind`: the type of the name beside it. `replicas`: the
-    replication factor of a topic; requested, or left to the cluster. `plain`: the same value for
-    every
-    broker.
-    """
-
-    PLAIN = "plain"
-    BROKER_ID = "broker_id"
-    EPOCH = "epoch"
-    HOST = "host"
-    PORT = "port"
-    RACK = "rack"
-    CLUSTER_ID = "cluster_id"
-    DIRECTORY = "directory"
-    INCARNATION = "incarnation"
-    TOPIC = "topic"
-    TOPIC_ID = "topic_id"
-    TOPIC_PATTERN = "topic_pattern"
-    PARTITION = "partition"
-    REPLICAS = "replicas"
-    ASSIGNED = "assigned"
-    LEADER_EPOCH = "leader_epoch"
-    FETCHED_EPOCH = "fetched_epoch"
-    OFFSET = "offset"
-    SIZE = "size"
-    PRODUCER_ID = "producer_id"
-    PRODUCER_EPOCH = "producer_epoch"
-    SEQUENCE = "sequence"
-    TRANSACTIONAL_ID = "transactional_id"
-    TRANSACTIONAL_ID_PATTERN = "transactional_id_pattern"
-    GROUP = "group"
-    GROUP_EPOCH = "group_epoch"
-    MEMBER = "member"
-    INSTANCE = "instance"
-    GENERATION = "generation"
-    MEMBER_EPOCH = "member_epoch"
-    EMBEDDED = "embedded"
-    SESSION_ID = "session_id"
-    SESSION_EPOCH = "session_epoch"
-    TIMESTAMP = "timestamp"
-    APPEND_TIME = "append_time"
-    THROTTLE = "throttle"
-    ERROR = "error"
-    ERROR_MESSAGE = "error_message"
-    RECORDS = "records"
-    CLIENT_INSTANCE = "client_instance"
-    SUBSCRIPTION = "subscription"
-    TOKEN = "token"
-    COORDINATOR_KEY = "coordinator_key"
-    KIND = "kind"
-    RESOURCE = "resource"
-    CONFIG_NAME = "config_name"
-    CONFIG_VALUE = "config_value"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """
 Roles of the fields of each message, and walks over bodies by role.
 
-The roles come from one table (`role_table`). A layout is derived from the declaration once per
+A layout is derived from the declaration once per
 version; it may be limited to wanted roles, so that walks skip the other parts of a body.
 """
 
@@ -14,21 +14,10 @@ from typing import Any
 from cluster.fields.field_layout import (
     SCOPE_FIELDS,
     FieldValue,
-    Role,
     Scope,
     StructField,
     StructLayout,
     ValueField,
-)
-from cluster.fields.role_table import (
-    COMPANION_FIELDS,
-    KEY_NAMES,
-    KEY_ROLES,
-    NAMES_BY_ROLE,
-    ROLE_BY_ENTITY,
-    ROLE_BY_PATH,
-    ROLE_BY_SUFFIX,
-    ROLE_BY_TYPE,
 )
 from cluster.fields.walker import Values, Walk, compile_values, compile_walk
 from dissector.protocol.apis import api
@@ -44,9 +33,34 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
+from dissector.protocol.field_meanings import meaning_of
+from dissector.protocol.field_roles import Role
 from dissector.protocol.schema import Field, Schema, split_tagged
 
-_BY_NAME = {name: role for role, names in NAMES_BY_ROLE.items() for name in names.split()}
+_KEY_ROLES = (
+    (Role.TOPIC, Role.TOPIC_ID, Role.PARTITION),
+    (Role.GROUP,),
+    (Role.TRANSACTIONAL_ID,),
+    (Role.MEMBER,),
+    (Role.KIND, Role.RESOURCE),
+    (Role.COORDINATOR_KEY,),
+    (Role.CONFIG_NAME,),
+    (Role.BROKER_ID,),
+    (Role.PRODUCER_ID, Role.OFFSET),
+    (Role.DIRECTORY,),
+    (Role.OFFSET,),
+)
+"""
+Roles that identify the elements of an array without declared key fields: the first entry with a
+field of the element.
+"""
+
+KEY_NAMES = ("subtopology_id", "user", "mechanism", "batch_index", "key", "entity_type", "log_dir")
+"""Fields that identify elements where neither declaration nor role does."""
+
+_COMPANION_FIELDS = ("leader", "sink_topic")
+"""Fields with the same role as another field beside them; the other one sets the scope."""
+
 _EMBEDDED = {
     ConsumerProtocolSubscription: "ConsumerProtocolSubscription",
     ConsumerProtocolAssignment: "ConsumerProtocolAssignment",
@@ -55,20 +69,6 @@ _EMBEDDED = {
     ConnectWorkerMetadata: "ConnectWorkerMetadata",
     ConnectAssignment: "ConnectAssignment",
 }
-
-
-def role_of(path: str, field: Field) -> Role:
-    """Return the role of a field; `path` begins with API and kind: `Fetch.request.topics`."""
-    parts = path.split(".")
-    for start in range(len(parts)):
-        role = ROLE_BY_PATH.get(".".join(parts[start:]))
-        if role is not None:
-            return Role(role)
-    found = (
-        ROLE_BY_TYPE.get(field.type) or ROLE_BY_ENTITY.get(field.entity) or _BY_NAME.get(field.name)
-    )
-    ends = (role for end, role in ROLE_BY_SUFFIX.items() if field.name.endswith(end))
-    return Role(found or next(ends, "plain"))
 
 
 @cache
@@ -101,11 +101,11 @@ def _struct_layout(
             if wanted is None or branch.layout.members:
                 members.append(branch)
             continue
-        leaf = ValueField(field.name, role_of(below, field), field)
+        leaf = ValueField(field.name, meaning_of(field, below).role, field)
         leaves.append(leaf)
         if wanted is None or leaf.role in wanted:
             members.append(leaf)
-    single = [leaf for leaf in leaves if not leaf.is_list and leaf.name not in COMPANION_FIELDS]
+    single = [leaf for leaf in leaves if not leaf.is_list and leaf.name not in _COMPANION_FIELDS]
     scope = {leaf.role.value: leaf.name for leaf in reversed(single)}
     return StructLayout(
         version,
@@ -123,7 +123,7 @@ def _keys(leaves: list[ValueField]) -> tuple[ValueField, ...]:
         return (*declared, *ids)
     if declared:
         return declared
-    for roles in KEY_ROLES:
+    for roles in _KEY_ROLES:
         found = [leaf for role in roles for leaf in leaves if leaf.role == role][: len(roles)]
         if found:
             return tuple(found)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dissector.capture.tcp.connection_table import ConnectionTable
     from dissector.engine.export.flow_filter import Hashes
     from dissector.engine.reading.reader import Reading
-    from dissector.redaction.messages.field_role import Role
+    from dissector.protocol.field_roles import ValueKind
 
 _NUMBERED = re.compile(
     r"\b(connection|capture|packet|\w+_packet|tcp\.stream|frame\.(number|time_relative))\b"
@@ -129,7 +129,7 @@ def export(
 
 
 def _redaction(
-    source: options.Source, key: bytes, kept: frozenset[Role], *, decrypts: bool
+    source: options.Source, key: bytes, kept: frozenset[ValueKind], *, decrypts: bool
 ) -> Redaction:
     """Read and replace all messages of the capture, regardless of the filter."""
     source.reports_unreadable = True

@@ -12,7 +12,7 @@ from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES
-from dissector.redaction.messages.field_role import KEPT, Role
+from dissector.protocol.field_roles import KEPT, ValueKind
 from dissector.small_files import read_small_file
 
 _MIN_KEY_BYTES = 16
@@ -75,7 +75,7 @@ def check_unused(options: dict[str, object]) -> None:
             raise UsageError(f"{name} needs --redact")
 
 
-def parse_kept(text: str | None) -> frozenset[Role]:
+def parse_kept(text: str | None) -> frozenset[ValueKind]:
     """
     Return the kinds of names that stay.
 
@@ -86,7 +86,7 @@ def parse_kept(text: str | None) -> frozenset[Role]:
     for word in words:
         if word not in KEPT:
             raise UsageError(f"--keep takes {', '.join(KEPT)}, not {word!r}")
-    return frozenset(map(Role, words))
+    return frozenset(map(ValueKind, words))
 
 
 def read_key(name: str | None) -> bytes:

@@ -12,6 +12,8 @@ from dissector.filter.operands import BodyPath, Name, UnknownName
 from dissector.protocol.api import Kind as Side
 from dissector.protocol.apis import all_apis
 from dissector.protocol.context import per_schemas
+from dissector.protocol.field_meanings import meaning_of
+from dissector.protocol.field_roles import Role
 from dissector.protocol.schema import Field
 
 SIDES: tuple[Side, ...] = ("request", "response")
@@ -137,7 +139,7 @@ _KINDS = {
 
 def _kind(declared: Field) -> kinds.Kind:
     """Return the kind of a field; of an array, its elements'."""
-    if declared.name.endswith("error_code"):
+    if meaning_of(declared).role is Role.ERROR:
         return kinds.error
     if declared.name == "api_key":
         return kinds.api_key

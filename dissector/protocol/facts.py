@@ -14,6 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from dissector.protocol.error_codes import error_name
+from dissector.protocol.field_meanings import meaning_of
+from dissector.protocol.field_roles import Role
 from dissector.protocol.schema import Field, Schema, split_tagged
 
 NO_ID = UUID(int=0)
@@ -57,21 +59,15 @@ def fact_role(each: Field, siblings: Sequence[Field]) -> int:
         each: The field.
         siblings: All fields of its struct in the same version.
     """
-    if each.type == "int16" and each.name.endswith("error_code"):
-        return ERROR
-    if _is_topic_name(each):
-        return PAIR_NAME if any(map(_is_topic_id, siblings)) else TOPIC
-    if _is_topic_id(each):
-        return PAIR_ID if any(map(_is_topic_name, siblings)) else TOPIC_ID
+    beside = {meaning_of(other).role for other in siblings}
+    match meaning_of(each).role:
+        case Role.ERROR:
+            return ERROR
+        case Role.TOPIC:
+            return PAIR_NAME if Role.TOPIC_ID in beside else TOPIC
+        case Role.TOPIC_ID:
+            return PAIR_ID if Role.TOPIC in beside else TOPIC_ID
     return NO_FACT
-
-
-def _is_topic_name(each: Field) -> bool:
-    return each.entity == "topicName"
-
-
-def _is_topic_id(each: Field) -> bool:
-    return each.type == "uuid" and each.name == "topic_id"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from dissector.errors import DecodeError
+from dissector.protocol.field_meanings import is_secret_name
 
 if TYPE_CHECKING:
     from construct import Construct
@@ -70,7 +71,8 @@ class Field:
         key: The field identifies the elements of its array.
         entity: The kind of name that it holds: `topicName`, `groupId`, `brokerId`, `producerId`,
             `transactionalId`; or empty.
-        secret: Masked in every output unless secrets are requested.
+        secret: Masked in every output unless secrets are requested: by `field_meanings`, or in a
+            user's definition.
         classic: A text that keeps its int16 length in flexible versions (the client id of the
             header).
         kafka: Kafka's own name, if it does not follow from `name`.
@@ -143,7 +145,6 @@ class FieldType:
         ignorable: bool = False,
         key: bool = False,
         entity: str = "",
-        secret: bool = False,
         classic: bool = False,
         kafka: str = "",
         of: FieldType | None = None,
@@ -159,7 +160,7 @@ class FieldType:
             ignorable=ignorable,
             key=key,
             entity=entity,
-            secret=secret,
+            secret=self.type == "bytes" and is_secret_name(name),
             classic=classic,
             kafka=kafka,
         )

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.reader import Reading
+from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
-from dissector.redaction.messages.field_role import Role
 from dissector.redaction.messages.message_redactor import MessageRedactor
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.packets.plain_connections import Endpoint, PlainMessage
@@ -30,7 +30,7 @@ class Redaction:
     """
 
     def __init__(
-        self, key: bytes, kept: Collection[Role], names: TopicNames, *, decrypts: bool
+        self, key: bytes, kept: Collection[ValueKind], names: TopicNames, *, decrypts: bool
     ) -> None:
         """
         Begin a redaction.
@@ -100,12 +100,12 @@ class Redaction:
 
     def address(self, data: bytes) -> bytes:
         """Return the replacement of 4 or 16 bytes of an IP address."""
-        return data if self._values.keeps(Role.HOST) else self.pseudonyms.raw_address(data)
+        return data if self._values.keeps(ValueKind.HOST) else self.pseudonyms.raw_address(data)
 
     def endpoint(self, end: Endpoint) -> Endpoint:
         """Return the replacement of an endpoint; the port stays."""
         high, low, port = end
-        if self._values.keeps(Role.HOST):
+        if self._values.keeps(ValueKind.HOST):
             return end
         return *self.pseudonyms.address(high, low), port
 

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 from cluster.fields.field_layout import (
-    Role,
     Scope,
     StructField,
     StructLayout,
@@ -21,6 +20,7 @@ from cluster.fields.roles import layout_of
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.error_codes import error_name
+from dissector.protocol.field_roles import Role
 from dissector.view.text.value_text import jsonable
 from replay.compare import comparison_policy as policy
 from replay.compare.config_sources import is_default_setting

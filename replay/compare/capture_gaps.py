@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from cluster.fields.field_layout import FieldValue, Role
+from cluster.fields.field_layout import FieldValue
 from cluster.fields.roles import walk
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.error_codes import error_code
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, parse_records
 from replay.mapping.id_map import IdMap

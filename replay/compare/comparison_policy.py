@@ -8,7 +8,7 @@ definitions (clients/src/main/resources/common/message) and KIP-219, KIP-227, KI
 from __future__ import annotations
 
 from cluster.client.router import MISROUTED
-from cluster.fields.field_layout import Role
+from dissector.protocol.field_roles import Role
 
 IGNORED_ROLES = frozenset(
     {

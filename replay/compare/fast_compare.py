@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from cluster.fields.field_layout import Role, Scope, StructField, StructLayout, ValueField
+from cluster.fields.field_layout import Scope, StructField, StructLayout, ValueField
 from cluster.fields.roles import layout_of
 from cluster.fields.walker import FunctionSource, ScopeVariable
+from dissector.protocol.field_roles import Role
 from dissector.protocol.schema import Schema
 from replay.compare.comparison_policy import (
     ASSIGNED_ROLES,

@@ -7,10 +7,11 @@ from functools import cache
 
 from construct import Container
 
-from cluster.fields.field_layout import Role, Scope, StructField, StructLayout
+from cluster.fields.field_layout import Scope, StructField, StructLayout
 from cluster.fields.roles import layout_of
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.embedded.masking import mask
+from dissector.protocol.field_roles import Role
 from dissector.protocol.login_secrets import knowing
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cluster.conversion.resource_names import NO_ID
-from cluster.fields.field_layout import Role, StructLayout, ValueField
+from cluster.fields.field_layout import StructLayout, ValueField
+from dissector.protocol.field_roles import Role
 from dissector.protocol.schema import Field
 from replay.compare.comparison_policy import UNORDERED_FIELDS
 

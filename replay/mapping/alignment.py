@@ -7,15 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cluster.conversion.resource_names import NO_ID
-from cluster.fields.field_layout import (
-    FieldValue,
-    Role,
-    Scope,
-    StructField,
-    StructLayout,
-    ValueField,
-)
+from cluster.fields.field_layout import FieldValue, Scope, StructField, StructLayout, ValueField
 from cluster.fields.walker import FunctionSource, ScopeVariable
+from dissector.protocol.field_roles import Role
 from replay.mapping.id_map import OPAQUE_ROLES, IdMap
 
 Key = tuple[Any, ...]

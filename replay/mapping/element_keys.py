@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from cluster.conversion.resource_names import NO_ID
-from cluster.fields.field_layout import Role, Scope, StructLayout
+from cluster.fields.field_layout import Scope, StructLayout
+from dissector.protocol.field_roles import Role
 from replay.mapping.id_map import IdMap
 
 Key = tuple[Any, ...]

@@ -8,7 +8,8 @@ from typing import Any
 
 from cluster.client.broker_metadata import Topology
 from cluster.conversion.resource_names import NameMap
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
+from dissector.protocol.field_roles import Role
 from replay.mapping.id_state import IdState
 from replay.mapping.offset_map import Policy
 from replay.mapping.to_captured import CapturedMapping

@@ -6,8 +6,9 @@ from typing import Any
 
 from cluster.client.broker_metadata import Topology
 from cluster.conversion.resource_names import NameMap, TopicIds
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
 from cluster.fields.refusal import RewriteError
+from dissector.protocol.field_roles import Role
 from replay.mapping.broker_map import BrokerMap
 from replay.mapping.member_ids import MemberMap
 from replay.mapping.offset_map import TRANSLATED, OffsetMap, Policy

@@ -11,11 +11,12 @@ from construct import Container
 
 from cluster.conversion.resource_names import TopicIds
 from cluster.fields.batch_rewriter import count_records, match_records
-from cluster.fields.field_layout import FieldValue, Role, Scope, ValueField
+from cluster.fields.field_layout import FieldValue, Scope, ValueField
 from cluster.fields.roles import layout_of, walk
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api
 from dissector.protocol.facts import Facts, carries_topic_names, collect
+from dissector.protocol.field_roles import Role
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema

@@ -10,11 +10,12 @@ from construct import Container
 from cluster.conversion.change import Change
 from cluster.conversion.version_converter import convert, names_topics_by_id
 from cluster.fields.batch_rewriter import PRODUCER_ROLES, Producer, rewrite_batches
-from cluster.fields.field_layout import FieldValue, Role, Scope
+from cluster.fields.field_layout import FieldValue, Scope
 from cluster.fields.refusal import RewriteError
 from cluster.fields.roles import walk
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 

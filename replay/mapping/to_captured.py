@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from cluster.conversion.resource_names import NO_ID, share_key
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
 from cluster.fields.kafka_enums import (
     BROKER,
     COORDINATOR_TYPES,
@@ -16,6 +16,7 @@ from cluster.fields.kafka_enums import (
     TOPIC,
     TRANSACTION,
 )
+from dissector.protocol.field_roles import Role
 from replay.mapping.id_state import IdState
 
 

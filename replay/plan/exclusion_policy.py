@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from cluster.fields.field_layout import Role
 from cluster.fields.roles import walk
 from dissector.errors import UsageError
 from dissector.protocol.apis import NAMES
 from dissector.protocol.broker_requests import BETWEEN_BROKERS, is_between_brokers
 from dissector.protocol.error_codes import error_code, error_name
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 
 

@@ -17,7 +17,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.fields.field_layout import Role
+from dissector.protocol.field_roles import Role
 from replay.plan.dependencies import Dependencies, same_resources
 from replay.plan.read_write_sets import CLUSTER, Resource
 

@@ -10,11 +10,12 @@ from uuid import UUID
 from construct import Container
 
 from cluster.fields.batch_rewriter import batch_headers
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
 from cluster.fields.kafka_enums import GROUP, RESOURCE_TYPES, TOPIC, TRANSACTION
 from cluster.fields.roles import walk
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import NO_ID, Facts, collect
+from dissector.protocol.field_roles import Role
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from cluster.conversion.change import Change
-from cluster.fields.field_layout import Role
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
+from dissector.protocol.field_roles import Role
 from dissector.view.text.value_text import jsonable
 from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.compare.step_verdict import FAILING_VERDICTS

@@ -13,11 +13,11 @@ from cluster.client.cluster import CoordinatorType
 from cluster.client.pending_request import PendingRequest, patience_s
 from cluster.client.router import route
 from cluster.conversion.version_converter import choose_version
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
 from cluster.fields.roles import walk
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
+from dissector.protocol.field_roles import Role
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
 from replay.mapping.request_rewriter import rewrite

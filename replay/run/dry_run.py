@@ -12,9 +12,10 @@ from cluster.client.transport import format_address
 from cluster.conversion.change import Change
 from cluster.conversion.version_converter import choose_version
 from cluster.fields import batch_rewriter
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
 from cluster.fields.roles import walk
 from dissector.protocol.apis import api
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
 from replay.compare.comparison_policy import ASSIGNED_ROLES

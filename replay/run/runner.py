@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from cluster.client.cluster import Cluster
-from cluster.fields.field_layout import Role
+from dissector.protocol.field_roles import Role
 from replay.compare.log_balance import balance, not_balanced
 from replay.mapping.id_map import IdMap
 from replay.options.pacing import SECOND_NS

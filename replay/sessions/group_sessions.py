@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from construct import Container
 
 from cluster.conversion.change import Change
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.errors import DissectorError
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import REJOINED

@@ -18,7 +18,8 @@ from construct import Container
 
 from cluster.client.cluster import Cluster
 from cluster.conversion.change import Change
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step

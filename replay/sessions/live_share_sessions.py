@@ -9,7 +9,7 @@ from __future__ import annotations
 from construct import Container
 
 from cluster.conversion.change import Change
-from cluster.fields.field_layout import Role
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 
 INITIAL, FINAL = 0, -1

@@ -25,12 +25,12 @@ from cluster.client.broker_connection import BrokerConnection
 from cluster.client.cluster import Cluster, CoordinatorType
 from cluster.client.router import MISROUTED
 from cluster.conversion.change import Change
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import rewrite

@@ -16,12 +16,13 @@ from typing import Any
 from construct import Container
 
 from cluster.client.cluster import Cluster
-from cluster.fields.field_layout import FieldValue, Role, Scope
+from cluster.fields.field_layout import FieldValue, Scope
 from cluster.fields.roles import layout_of, walk
 from dissector.errors import ReplayError
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api
 from dissector.protocol.error_codes import error_name
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS

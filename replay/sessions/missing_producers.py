@@ -21,9 +21,9 @@ from cluster.client.broker_connection import BrokerConnection
 from cluster.client.cluster import Cluster
 from cluster.conversion.change import Change
 from cluster.fields.batch_rewriter import batch_headers
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.sessions.open_transactions import OpenTransactions, transactional_id_of

@@ -14,10 +14,11 @@ from construct import Container
 
 from cluster.client.router import MISROUTED
 from cluster.fields.batch_rewriter import batch_headers
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
 from cluster.fields.roles import value_walk, walk
 from dissector.protocol.apis import api
 from dissector.protocol.error_codes import ERRORS, error_code
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from dissector.protocol.records.layout import CONTROL
 from dissector.protocol.schema import Schema

@@ -21,9 +21,9 @@ from cluster.client.router import MISROUTED, route
 from cluster.conversion.change import Change
 from cluster.conversion.version_converter import choose_version
 from cluster.fields.batch_rewriter import Producer, batch_headers
-from cluster.fields.field_layout import Role
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import ERRORS
+from dissector.protocol.field_roles import Role
 from replay.sessions.retry_policy import errors_of
 
 ADDED = "added"

@@ -9,13 +9,13 @@ from typing import Protocol
 
 from construct import Container
 
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
 from cluster.fields.roles import walk
 from dissector.errors import ReplayError
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import mask
 from dissector.protocol.error_codes import error_code
+from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from serve.answers.client_request import ClientRequest, Unmatched
 from serve.answers.cluster_answers import ClusterAnswers, rewrite_addresses

@@ -7,8 +7,9 @@ from typing import Any
 
 from construct import Container
 
-from cluster.fields.field_layout import Role, StructField, StructLayout, ValueField
+from cluster.fields.field_layout import StructField, StructLayout, ValueField
 from cluster.fields.roles import layout_of
+from dissector.protocol.field_roles import Role
 from serve.forms.canonical_body import canonical_schema, canonical_version
 
 _NO_NUMBER = {Role.OFFSET: -1, Role.BROKER_ID: -1, Role.PRODUCER_ID: -1}

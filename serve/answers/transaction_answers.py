@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from construct import Container
 
-from cluster.fields.field_layout import Role
 from cluster.fields.roles import walk
 from dissector.protocol.error_codes import error_code
+from dissector.protocol.field_roles import Role
 from serve.answers.client_request import ClientRequest, Unmatched
 from serve.answers.committed_offsets import CommittedOffsets
 from serve.answers.log_answers import LogAnswers

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cluster.fields.field_layout import FieldValue, Role
+from cluster.fields.field_layout import FieldValue
 from cluster.fields.roles import walk
 from dissector.protocol.apis import api_name
+from dissector.protocol.field_roles import Role
 from serve.forms.canonical_body import canonical_schema, canonical_version
 
 Meaning = dict[str, Any]

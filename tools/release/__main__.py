@@ -23,8 +23,8 @@ from tools.release.our_declarations import Declared, as_declared, declared, defi
 
 ROOT = Path(__file__).parents[2]
 _BY_HAND = """\
-Left by hand: the words of each card and its KIP; entities and secrets (`entity=`, `secret=True`);
-roles (cluster/fields/role_table.py); rules (conform/); then python -m tools.api_table --write.\
+Left by hand: the words of each card and its KIP; entities (`entity=`); meanings of fields
+(dissector/protocol/field_meanings.py); rules (conform/); then python -m tools.api_table --write.\
 """
 
 

@@ -124,7 +124,7 @@ def _call(field: Field) -> str:
         marks.append(f"default={field.default!r}")
     marks += [f"{mark}=True" for mark in ("ignorable", "key") if getattr(field, mark)]
     marks += [f"entity={field.entity!r}"] if field.entity else []
-    marks += [f"{mark}=True" for mark in ("secret", "classic") if getattr(field, mark)]
+    marks += ["classic=True"] if field.classic else []
     marks += [f"kafka={field.kafka!r}"] if field.kafka else []
     return f"{'Array' if word.startswith('[]') else word.title()}({', '.join(marks)})"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dissector.protocol.definitions.schemas import SourcedDefinition
+from dissector.protocol.field_meanings import is_secret_name
 from dissector.protocol.schema import Field, Schema, Versions, split_tagged
 from dissector.protocol.secret_names import suggests_secret
 
@@ -152,6 +153,6 @@ def _mark_secret_field(each: Field, known: list[Field]) -> Field:
     same = [one for one in known if one.type == each.type]
     secret = any(one.secret for one in known)
     if not same and holds:
-        secret |= suggests_secret(each.name.replace("_", ".")) or each.name in ("hmac", "salt")
+        secret |= suggests_secret(each.name.replace("_", ".")) or is_secret_name(each.name)
     entity = each.entity or next((one.entity for one in same if one.entity), "")
     return replace(each, secret=secret, entity=entity, fields=_mark_secrets(each.fields, below))

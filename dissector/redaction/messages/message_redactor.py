@@ -14,12 +14,12 @@ from uuid import UUID
 
 from dissector.protocol.embedded.fields import decode_field
 from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.field_meanings import meaning_of
+from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.schema import Field
 from dissector.protocol.spans import Span, spans
-from dissector.redaction.messages.field_role import Role
 from dissector.redaction.messages.record_redactor import RecordRedactor
-from dissector.redaction.messages.role_lookup import role_of
 from dissector.redaction.messages.sasl import redact_token
 from dissector.redaction.messages.values import Scope, ValueRedactor
 
@@ -104,7 +104,7 @@ class MessageRedactor:
         if found.message is not None:
             return self.redact(found.message)
         if found.name == "IP address":
-            keeps = self._values.keeps(Role.HOST)
+            keeps = self._values.keeps(ValueKind.HOST)
             return found.data if keeps else self._values.pseudonyms.raw_address(found.data)
         root = found.spans()
         if root is None:
@@ -214,31 +214,31 @@ class _Walk:
 
     def _value(self, span: Span, declared: Field, path: str, scope: Scope) -> None:
         """Replace one value."""
-        value, role = span.value, role_of(path, declared)
+        value, kind = span.value, meaning_of(declared, path).kind
         if isinstance(value, str):
             data = value.encode("utf-8", "surrogateescape")
-            text = self._values.text(role, value, scope)
+            text = self._values.text(kind, value, scope)
             new = text.encode("utf-8", "surrogateescape")
         elif isinstance(value, UUID):
             data = value.bytes
-            new = data if self._keeps(role) else self._values.pseudonyms.uuid(data)
+            new = data if self._keeps(kind) else self._values.pseudonyms.uuid(data)
         elif isinstance(value, bytes):
-            data, new = value, self._bytes(role, span.path, value, scope)
-        elif role is Role.PRODUCER_ID and isinstance(value, int):
+            data, new = value, self._bytes(kind, span.path, value, scope)
+        elif kind is ValueKind.PRODUCER_ID and isinstance(value, int):
             data = value.to_bytes(8, "big", signed=True)
-            number = value if self._keeps(role) else self._values.pseudonyms.producer_id(value)
+            number = value if self._keeps(kind) else self._values.pseudonyms.producer_id(value)
             new = number.to_bytes(8, "big", signed=True)
         else:
             return
         self._fill(span.end - len(data), span.end, new)
 
-    def _keeps(self, role: Role | None) -> bool:
-        return role is not None and self._values.keeps(role)
+    def _keeps(self, kind: ValueKind | None) -> bool:
+        return kind is not None and self._values.keeps(kind)
 
-    def _bytes(self, role: Role | None, path: str, data: bytes, scope: Scope) -> bytes:
-        if role is Role.RECORDS:
+    def _bytes(self, kind: ValueKind | None, path: str, data: bytes, scope: Scope) -> bytes:
+        if kind is ValueKind.RECORDS:
             return self._records.redact(data, self._topic(scope))
-        if role is Role.SECRET:
+        if kind is ValueKind.SECRET:
             return self._values.pseudonyms.noise(data)
         # Opaque fields, too, may have a known role in their place.
         return self.embedded(path, data) or bytes(len(data))

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from dissector.protocol.embedded.control_payloads import decode_control
 from dissector.protocol.embedded.own_topics import DecodedRecord, decode_record
 from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.records import layout, message_set
 from dissector.protocol.records.batch import with_crc
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.limits import DEFAULT, Budget
 from dissector.redaction.compression.same_length import same_length
-from dissector.redaction.messages.field_role import Role
 from dissector.redaction.messages.record_places import (
     Place,
     RecordPlaces,
@@ -105,7 +105,7 @@ class RecordRedactor:
         if magic < 2:
             return self._message(batch, level, is_whole=is_whole)
         out = bytearray(batch)
-        if not self._values.keeps(Role.PRODUCER_ID):
+        if not self._values.keeps(ValueKind.PRODUCER_ID):
             end = _PRODUCER_ID_AT + _PRODUCER_ID_BYTES
             number = int.from_bytes(batch[_PRODUCER_ID_AT:end], "big", signed=True)
             new = self._values.pseudonyms.producer_id(number)
@@ -165,7 +165,7 @@ class RecordRedactor:
             out[place.start : place.end] = new
         for place in record.header_keys:
             name = data[place.start : place.end].decode("utf-8", "surrogateescape")
-            text = self._values.text(Role.METADATA, name, {})
+            text = self._values.text(ValueKind.METADATA, name, {})
             out[place.start : place.end] = text.encode("utf-8", "surrogateescape")
         for place in record.header_values:
             content = data[place.start : place.end]

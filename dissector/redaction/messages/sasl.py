@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 
-from dissector.redaction.messages.field_role import Role
+from dissector.protocol.field_roles import ValueKind
 from dissector.redaction.messages.values import ValueRedactor
 
 _ERRORS = re.compile(r"e=[a-z-]{1,40}", re.ASCII)
@@ -49,7 +49,7 @@ class _Token:
 
     def name(self, text: str) -> str:
         """Return the pseudonym of a user; of one with unusual characters, letters."""
-        if self._values.keeps(Role.PRINCIPAL):
+        if self._values.keeps(ValueKind.PRINCIPAL):
             return text
         names = self._values.pseudonyms
         return names.name(text) if not text or _NAME.fullmatch(text) else self.secret(text)

@@ -1,4 +1,4 @@
-"""The replacement of one value, by its role and the fields beside it."""
+"""The replacement of one value, by its kind and the fields beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
 from dissector.protocol.embedded.secrecy.settings import is_sensitive
-from dissector.redaction.messages.field_role import Role
+from dissector.protocol.field_roles import ValueKind
 from dissector.redaction.pseudonyms.kafka_words import SETTING_NAMES, is_plain_value
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
 
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"-?\d{1,10}", re.ASCII)
 _SHARE_KEY = re.compile(r"(.+):([A-Za-z0-9_-]{22}):(\d{1,10})", re.ASCII | re.DOTALL)
 """Key of a share coordinator: group, topic id, partition. Source: SharePartitionKey.java."""
 
-_COORDINATOR_ROLES = {0: Role.GROUP, 1: Role.TRANSACTIONAL_ID, 2: Role.GROUP}
+_COORDINATOR_KINDS = {0: ValueKind.GROUP, 1: ValueKind.TRANSACTIONAL_ID, 2: ValueKind.GROUP}
 
 Scope = Mapping[str, Any]
 """The values of the fields beside a field and above it."""
@@ -32,53 +32,53 @@ class ValueRedactor:
         pseudonyms: The replacements.
     """
 
-    def __init__(self, pseudonyms: Pseudonyms, kept: Collection[Role] = ()) -> None:
-        """Replace all but the values of the kept roles."""
+    def __init__(self, pseudonyms: Pseudonyms, kept: Collection[ValueKind] = ()) -> None:
+        """Replace all but the values of the kept kinds."""
         self.pseudonyms = pseudonyms
-        self._unchanged_roles = frozenset(kept)
+        self._unchanged = frozenset(kept)
 
-    def keeps(self, role: Role) -> bool:
-        """Return whether values of a role stay."""
-        return role in self._unchanged_roles
+    def keeps(self, kind: ValueKind) -> bool:
+        """Return whether values of a kind stay."""
+        return kind in self._unchanged
 
-    def text(self, role: Role | None, text: str, scope: Scope) -> str:
+    def text(self, kind: ValueKind | None, text: str, scope: Scope) -> str:
         """Return the replacement of a text."""
-        if not text or (role is not None and self._stays(role, text, scope)):
+        if not text or (kind is not None and self._stays(kind, text, scope)):
             return text
         names = self.pseudonyms
-        match role:
-            case Role.HOST:
+        match kind:
+            case ValueKind.HOST:
                 return names.host(text)
-            case Role.REGEX:
+            case ValueKind.REGEX:
                 return names.regex(text)
-            case Role.PRINCIPAL:
+            case ValueKind.PRINCIPAL:
                 is_address = scope.get("entity_type") == "ip"
                 return names.host(text) if is_address else names.principal(text)
-            case Role.RESOURCE:
+            case ValueKind.RESOURCE:
                 return self._resource(text, scope)
-            case Role.WORD:
+            case ValueKind.WORD:
                 return names.word(text)
-            case Role.SETTING:
+            case ValueKind.SETTING:
                 return text if is_known_setting(text) else names.name(text)
-            case Role.CONFIG:
+            case ValueKind.CONFIG:
                 return self._setting_value(text, scope)
-            case Role.COORDINATOR_KEY:
+            case ValueKind.COORDINATOR_KEY:
                 return self._coordinator_key(text, scope)
-            case Role.SOFTWARE:
+            case ValueKind.SOFTWARE:
                 return names.software(text)
-            case Role.SUBTOPOLOGY:
+            case ValueKind.SUBTOPOLOGY:
                 return text if _NUMBER.fullmatch(text) else names.name(text)
-            case Role.SECRET | Role.OPAQUE | None:
+            case ValueKind.SECRET | ValueKind.OPAQUE | None:
                 return names.letters(text) if text.isascii() else names.name(text)
             case _:
                 return names.name(text)
 
-    def _stays(self, role: Role, text: str, scope: Scope) -> bool:
+    def _stays(self, kind: ValueKind, text: str, scope: Scope) -> bool:
         """Return whether a kept text stays: secrets never do."""
-        if role is Role.SETTING:
-            return self.keeps(Role.CONFIG)
-        is_secret = role is Role.CONFIG and is_sensitive(_setting(scope), marked=True)
-        return self.keeps(role) and not is_secret and not holds_credential(text)
+        if kind is ValueKind.SETTING:
+            return self.keeps(ValueKind.CONFIG)
+        is_secret = kind is ValueKind.CONFIG and is_sensitive(_setting(scope), marked=True)
+        return self.keeps(kind) and not is_secret and not holds_credential(text)
 
     def _resource(self, text: str, scope: Scope) -> str:
         kind = scope.get("resource_type", scope.get("resource_type_filter"))
@@ -92,13 +92,13 @@ class ValueRedactor:
         return text if is_known and is_plain_value(text) else self.pseudonyms.name(text)
 
     def _coordinator_key(self, text: str, scope: Scope) -> str:
-        kind = scope.get("key_type")
-        role = _COORDINATOR_ROLES.get(0 if kind is None else kind)
+        type_number = scope.get("key_type")
+        kind = _COORDINATOR_KINDS.get(0 if type_number is None else type_number)
         shared = _SHARE_KEY.fullmatch(text)
-        if shared is None or kind in (0, 1):
-            return text if role is not None and self.keeps(role) else self.pseudonyms.name(text)
-        group = shared[1] if self.keeps(Role.GROUP) else self.pseudonyms.name(shared[1])
-        topic = shared[2] if self.keeps(Role.ID) else self.pseudonyms.base64_id(shared[2])
+        if shared is None or type_number in (0, 1):
+            return text if kind is not None and self.keeps(kind) else self.pseudonyms.name(text)
+        group = shared[1] if self.keeps(ValueKind.GROUP) else self.pseudonyms.name(shared[1])
+        topic = shared[2] if self.keeps(ValueKind.ID) else self.pseudonyms.base64_id(shared[2])
         return f"{group}:{topic}:{shared[3]}"
 
 

@@ -9,6 +9,8 @@ from uuid import UUID
 
 from dissector.protocol.embedded.secrecy.blanked_ranges import overlaps_secret
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
+from dissector.protocol.field_meanings import meaning_of
+from dissector.protocol.field_roles import Role
 from dissector.protocol.spans import Span
 from dissector.view.text.annotations import meaning
 from dissector.view.text.escape import escaped, hexed, quoted
@@ -75,9 +77,10 @@ def field_nodes(root: Span, options: NodeOptions, topic: str | None = None) -> l
 def _topic(struct: Span, options: NodeOptions) -> str | None:
     """Return the topic of a struct, if any."""
     for child in struct.children:
-        if isinstance(child.value, str) and child.declared and child.declared.entity == "topicName":
+        role = meaning_of(child.declared).role if child.declared else None
+        if role is Role.TOPIC and isinstance(child.value, str):
             return child.value
-        if isinstance(child.value, UUID) and child.name == "topic_id":
+        if role is Role.TOPIC_ID and isinstance(child.value, UUID):
             return _name_of(child.value, options)
     return None
 

@@ -13,10 +13,10 @@ from cluster.client.broker_metadata import Broker, Leader, Topic
 from cluster.client.cluster import Cluster, CoordinatorType
 from cluster.client.fan_in import merge
 from cluster.client.router import DESTINATIONS, Destination, destination_of, route
-from cluster.fields.field_layout import Role
 from cluster.fields.roles import walk
 from dissector.protocol.api import Api
 from dissector.protocol.apis import KEYS, NAMES, all_apis, api
+from dissector.protocol.field_roles import Role
 from tests.replay.support.scripted_broker import filled
 
 NODES = (1, 2, 3)

@@ -17,9 +17,9 @@ from cluster.conversion.version_converter import (
     names_topics_by_id,
     nearest_version,
 )
-from cluster.fields.field_layout import Role
 from cluster.fields.refusal import RewriteError
 from dissector.protocol.apis import KEYS, all_apis, api
+from dissector.protocol.field_roles import Role
 from dissector.protocol.records import LegacyRecord, RecordBatch, new_message_set, parse_records
 from dissector.protocol.schema import Schema
 from tests.message_strategies import values

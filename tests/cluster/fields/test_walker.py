@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
 from cluster.fields.roles import value_walk, walk
 from dissector.protocol.apis import KEYS, all_apis, api
+from dissector.protocol.field_roles import Role
 from tests.default_frames import body
 from tests.example_counts import examples
 from tests.message_strategies import values as bodies

@@ -119,7 +119,6 @@ def test_all_attributes_of_declarations() -> None:
         ignorable=True,
         key=True,
         entity="groupId",
-        secret=True,
         classic=True,
         kafka="TOKEN",
     )
@@ -127,7 +126,6 @@ def test_all_attributes_of_declarations() -> None:
     assert (field.tag, field.default, field.entity, field.kafka) == (7, "x", "groupId", "TOKEN")
     assert field.ignorable
     assert field.key
-    assert field.secret
     assert field.classic
 
 

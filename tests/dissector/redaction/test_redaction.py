@@ -11,14 +11,14 @@ import numpy as np
 from dissector.engine.export.flow_filter import FlowFilter
 from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.engine.reading.capture import Capture
-from dissector.redaction.messages.field_role import Role
+from dissector.protocol.field_roles import ValueKind
 from dissector.redaction.packet_pass import write_redacted
 from dissector.redaction.redaction import Redaction
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 
 
-def redacted(path: Path, kept: frozenset[Role] = frozenset()) -> bytes:
+def redacted(path: Path, kept: frozenset[ValueKind] = frozenset()) -> bytes:
     capture = Capture([path])
     with closing(Redaction(b"a key of the test", kept, capture.names, decrypts=False)) as redaction:
         for window in capture.windows():
@@ -42,7 +42,7 @@ def test_other_protocols_become_zeros(tmp_path: Path) -> None:
         assert word not in content
     out.write_bytes(content)
     assert len(list(Capture([out]))) == len(list(Capture([path])))
-    assert b"orders" in redacted(path, frozenset((Role.TOPIC,)))
+    assert b"orders" in redacted(path, frozenset((ValueKind.TOPIC,)))
 
 
 def test_an_incomplete_capture_gives_zeros(tmp_path: Path) -> None:

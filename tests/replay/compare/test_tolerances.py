@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from cluster.fields.field_layout import Role, StructField, StructLayout
+from cluster.fields.field_layout import StructField, StructLayout
 from cluster.fields.roles import layout_of
 from dissector.protocol.apis import KEYS, api
+from dissector.protocol.field_roles import Role
 from replay.compare.tolerances import (
     have_equal_task_counts,
     have_same_error,

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.conversion.resource_names import NameMap
-from cluster.fields.field_layout import Role, Scope
+from cluster.fields.field_layout import Scope
 from cluster.fields.refusal import RewriteError
+from dissector.protocol.field_roles import Role
 from replay.mapping.broker_map import BrokerMap
 from replay.mapping.id_map import OPAQUE_ROLES, IdMap
 from replay.mapping.to_captured import CapturedMapping

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.conversion.resource_names import NameMap
-from cluster.fields.field_layout import SCOPE_FIELDS, Role, Scope
+from cluster.fields.field_layout import SCOPE_FIELDS, Scope
+from dissector.protocol.field_roles import Role
 from dissector.protocol.records import Record, new_batch
 from replay.mapping.id_map import IdMap
 from replay.mapping.learner import learn

@@ -11,7 +11,7 @@ PushTelemetryRequest = message(72, "0", flexible="0+")[
     Int32("subscription_id"),
     Bool("terminating"),
     Int8("compression_type"),
-    Bytes("metrics", secret=True),
+    Bytes("metrics"),
 ]
 
 PushTelemetryResponse = message(72, "0", flexible="0+")[

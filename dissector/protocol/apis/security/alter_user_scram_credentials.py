@@ -18,8 +18,8 @@ AlterUserScramCredentialsRequest = message(51, "0", flexible="0+")[
         String("name"),
         Int8("mechanism"),
         Int32("iterations"),
-        Bytes("salt", secret=True),
-        Bytes("salted_password", secret=True),
+        Bytes("salt"),
+        Bytes("salted_password"),
     ],
 ]
 

@@ -29,6 +29,6 @@ CreateDelegationTokenResponse = message(38, "0-3", flexible="2+")[
     Int64("expiry_timestamp_ms"),
     Int64("max_timestamp_ms"),
     String("token_id"),
-    Bytes("hmac", secret=True),
+    Bytes("hmac"),
     Int32("throttle_time_ms"),
 ]

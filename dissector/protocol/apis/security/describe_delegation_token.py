@@ -27,7 +27,7 @@ DescribeDelegationTokenResponse = message(41, "0-3", flexible="2+")[
         Int64("expiry_timestamp"),
         Int64("max_timestamp"),
         String("token_id"),
-        Bytes("hmac", secret=True),
+        Bytes("hmac"),
         Array("renewers")[
             String("principal_type"),
             String("principal_name"),

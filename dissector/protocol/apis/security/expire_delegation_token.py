@@ -9,7 +9,7 @@ Source: Kafka, ExpireDelegationTokenRequest.json and ExpireDelegationTokenRespon
 from dissector.protocol.schema import Bytes, Int16, Int32, Int64, message
 
 ExpireDelegationTokenRequest = message(40, "0-2", flexible="2+")[
-    Bytes("hmac", secret=True),
+    Bytes("hmac"),
     Int64("expiry_time_period_ms"),
 ]
 

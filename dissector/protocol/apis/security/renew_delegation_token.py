@@ -9,7 +9,7 @@ Source: Kafka, RenewDelegationTokenRequest.json and RenewDelegationTokenResponse
 from dissector.protocol.schema import Bytes, Int16, Int32, Int64, message
 
 RenewDelegationTokenRequest = message(39, "0-2", flexible="2+")[
-    Bytes("hmac", secret=True),
+    Bytes("hmac"),
     Int64("renew_period_ms"),
 ]
 

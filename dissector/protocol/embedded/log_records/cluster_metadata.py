@@ -95,9 +95,9 @@ DelegationTokenRecord = message(10, "0", flexible="0+")[
 UserScramCredentialRecord = message(11, "0", flexible="0+")[
     String("name"),
     Int8("mechanism"),
-    Bytes("salt", secret=True),
-    Bytes("stored_key", secret=True),
-    Bytes("server_key", secret=True),
+    Bytes("salt"),
+    Bytes("stored_key"),
+    Bytes("server_key"),
     Int32("iterations"),
 ]
 

@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 
 from dissector.protocol.api import Api
+from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.schema import Field
 from dissector.protocol.spans import Span, spans
-from dissector.redaction.messages.field_role import Role
 from dissector.redaction.messages.message_redactor import MessageRedactor
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
@@ -148,12 +148,14 @@ def test_settings_and_their_values() -> None:
 
 
 def test_secrets_are_not_kept() -> None:
-    values = ValueRedactor(Pseudonyms(b"a key of the test"), [Role.CONFIG, Role.ERROR_TEXT])
-    assert values.text(Role.CONFIG, "acme", {"name": "acme.setting"}) == "acme"
-    assert values.text(Role.SETTING, "acme.setting", {}) == "acme.setting"
-    assert values.text(Role.CONFIG, "acme", {"name": "ssl.keystore.password"}) != "acme"
+    values = ValueRedactor(
+        Pseudonyms(b"a key of the test"), [ValueKind.CONFIG, ValueKind.ERROR_TEXT]
+    )
+    assert values.text(ValueKind.CONFIG, "acme", {"name": "acme.setting"}) == "acme"
+    assert values.text(ValueKind.SETTING, "acme.setting", {}) == "acme.setting"
+    assert values.text(ValueKind.CONFIG, "acme", {"name": "ssl.keystore.password"}) != "acme"
     url = "https://acme:wonderland@host/"
-    assert values.text(Role.ERROR_TEXT, url, {}) != url
+    assert values.text(ValueKind.ERROR_TEXT, url, {}) != url
 
 
 def _resource(values: dict[str, Any]) -> dict[str, Any]:
