@@ -301,6 +301,21 @@ def test_columns_and_fields_are_listed(good: Run, command: str) -> None:
     assert ("header.NAME" in fields) == (command == "records")
 
 
+@pytest.mark.parametrize("command", ["pairs", "records", "dissect", "streams"])
+def test_each_column_has_its_values(run: Run, command: str) -> None:
+    """In the row of one exchange, in bulk, and in filters."""
+    columns = names(CATALOGUES[command])
+    tests = " and ".join(f"({name} or not {name})" for name in columns)
+    rows = ("-T", "ndjson", "-c", "1", *(("-Y", tests) if command in ("pairs", "records") else ()))
+    bulk = ("-T", "csv", "-c", "1", "--columns", ",".join(columns))
+    for words in (rows, bulk) if command != "dissect" else (rows,):
+        done = run(command, DEMO, *words)
+        advice = f"{words[1]} lacks a column of the catalogue: `Add a column` in CONTRIBUTING.md"
+        assert done.status == 0, f"{advice}: {done.err}"
+        if words is rows:
+            assert set(columns) <= set(done.rows[0]), advice
+
+
 def test_all_sections_are_in_the_list_of_columns() -> None:
     groupings = (Grouping(tuple(KEYS), tuple(MEASURES)), *GROUPS.values())
     of_stats = {name for grouping in groupings for name in grouping.columns}
