@@ -13,11 +13,11 @@ from pathlib import Path
 _REQUIRED_PACKAGES = {
     "dissector": ("dissector",),
     "replay": ("dissector", "cluster", "replay"),
-    "conform": ("dissector", "cluster", "replay", "conform"),
+    "conform": ("dissector", "cluster", "conform"),
     "pipeline": ("dissector", "pipeline"),
-    "serve": ("dissector", "cluster", "replay", "conform", "serve"),
+    "serve": ("dissector", "cluster", "serve"),
 }
-"""Package -> all packages it imports, followed by itself."""
+"""Package -> all packages that its names in the Python API import, followed by itself."""
 
 _INSTALL_FOLDER = Path(__file__).resolve().parents[1]
 

@@ -27,7 +27,8 @@ print(json.dumps(errors))
 HIDDEN = {
     "pipeline": {"register"},
     "conform": {"conform"},
-    "replay": {"Plan", "replay", "conform"},
+    "cluster": {"Plan", "replay", "conform"},
+    "replay": {"Plan", "replay"},
     "dissector": {"UsageError", "codec", "Plan", "replay", "conform", "register"},
 }
 """Which names can't be given where a foreign module hides a package."""
