@@ -30,6 +30,7 @@ COMPARISONS = (
     "knowledge",
     "message rows",
     "objects of tcp",
+    "oracle",
     "pairs",
     "record parts",
     "selection",

@@ -43,7 +43,7 @@ def connection_rows(
             "a": connection.a_text,
             "b": connection.b_text,
             "speaks": (state.speaks or None) if state else None,
-            "protocols": " / ".join(spoken_by(reading, connection.id)) if state else None,
+            "protocols": " / ".join(spoken_by(reading, connection.id)),
             "client": None if state is None or state.client is None else SIDES[state.client],
             "origin": kafka and reading.correlator.origins([connection.id])[0],
             "first_time_ns": connection.first_ns,

@@ -1,0 +1,158 @@
+"""TCP connections of a capture, read by dpkt: packets, ordered bytes and counters of each side."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dpkt
+from dpkt.tcp import TH_ACK, TH_FIN, TH_RST, TH_SYN
+
+
+class Chunk(NamedTuple):
+    """Some bytes of a stream, and the packet that brought them."""
+
+    packet: int
+    time_ns: int
+    data: bytes
+
+
+class Segment(NamedTuple):
+    """A TCP segment: its packet and its endpoints as texts (`127.0.0.1:9092`)."""
+
+    packet: int
+    time_ns: int
+    source: str
+    target: str
+    tcp: Any
+
+
+@dataclass
+class Side:
+    """
+    One direction of a connection.
+
+    Attributes:
+        endpoint: The sender.
+        next: Sequence number of the next byte; None before the first packet.
+        waiting: Segments behind missing ones, by sequence number.
+        chunks: The bytes in order, each once.
+        packets: All packets of the sender.
+        bytes: The number of bytes in the stream.
+        retransmissions: Packets with bytes that were there before.
+        retransmitted: The number of such bytes.
+        closed: Whether it sent a FIN.
+    """
+
+    endpoint: str
+    next: int | None = None
+    waiting: dict[int, Chunk] = field(default_factory=dict)
+    chunks: list[Chunk] = field(default_factory=list)
+    packets: int = 0
+    bytes: int = 0
+    retransmissions: int = 0
+    retransmitted: int = 0
+    closed: bool = False
+
+    def add(self, seq: int, chunk: Chunk) -> None:
+        """Add the payload of a packet, and what waited for it."""
+        assert self.next is not None
+        early = (seq - self.next + (1 << 31)) % (1 << 32) - (1 << 31)
+        repeated = min(max(-early, 0), len(chunk.data))
+        if repeated:
+            self.retransmissions += 1
+            self.retransmitted += repeated
+        if early > 0:
+            self.waiting[seq] = chunk
+            return
+        if repeated < len(chunk.data):
+            self.chunks.append(chunk._replace(data=chunk.data[repeated:]))
+            self.bytes += len(chunk.data) - repeated
+            self.next = (self.next + len(chunk.data) - repeated) % (1 << 32)
+            if self.next in self.waiting:
+                self.add(self.next, self.waiting.pop(self.next))
+
+
+@dataclass
+class Connection:
+    """
+    A TCP connection.
+
+    Attributes:
+        sides: First the side that opened it, or the first sender of a connection without SYN.
+        opening: Sequence number of its SYN; None if that is not in the capture.
+        reset: Whether a RST was sent.
+    """
+
+    sides: tuple[Side, Side]
+    first_ns: int
+    last_ns: int = 0
+    opening: int | None = None
+    reset: bool = False
+
+    @property
+    def ended(self) -> str | None:
+        """How it ended: `rst`, `fin` or None."""
+        if self.reset:
+            return "rst"
+        return "fin" if all(side.closed for side in self.sides) else None
+
+    def add(self, segment: Segment) -> None:
+        """Add a packet."""
+        tcp = segment.tcp
+        side = next(each for each in self.sides if each.endpoint == segment.source)
+        side.packets += 1
+        self.last_ns = segment.time_ns
+        self.reset |= bool(tcp.flags & TH_RST)
+        side.closed |= bool(tcp.flags & TH_FIN)
+        if tcp.flags & TH_SYN:
+            side.next = (tcp.seq + 1) % (1 << 32)
+        elif side.next is None:
+            side.next = tcp.seq
+        if tcp.data:
+            side.add(tcp.seq, Chunk(segment.packet, segment.time_ns, bytes(tcp.data)))
+
+
+def connections_of(path: Path) -> list[Connection]:
+    """Return the connections of a capture, in the order of their first packets."""
+    found: list[Connection] = []
+    current: dict[frozenset[str], Connection] = {}
+    for segment in segments(path):
+        ends = frozenset((segment.source, segment.target))
+        opens = segment.tcp.flags & (TH_SYN | TH_ACK) == TH_SYN
+        connection = current.get(ends)
+        if connection is None or (opens and connection.opening != segment.tcp.seq):
+            sides = (Side(segment.source), Side(segment.target))
+            connection = current[ends] = Connection(sides, segment.time_ns)
+            connection.opening = segment.tcp.seq if opens else None
+            found.append(connection)
+        connection.add(segment)
+    for each in found:
+        assert not any(side.waiting for side in each.sides), "bytes are missing"
+    return found
+
+
+def segments(path: Path) -> Iterator[Segment]:
+    """Yield the TCP segments; packets are numbered from 1."""
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for number, (time, packet) in enumerate(dpkt.pcap.UniversalReader(io.BytesIO(data)), 1):
+        ip = dpkt.ethernet.Ethernet(packet).data
+        if isinstance(getattr(ip, "data", None), dpkt.tcp.TCP):
+            tcp = ip.data
+            source, target = endpoint(ip.src, tcp.sport), endpoint(ip.dst, tcp.dport)
+            yield Segment(number, nanoseconds(time), source, target, tcp)
+
+
+def endpoint(address: bytes, port: int) -> str:
+    """Return an endpoint as text."""
+    text = dpkt.utils.inet_to_str(address)
+    return f"[{text}]:{port}" if len(address) == 16 else f"{text}:{port}"
+
+
+def nanoseconds(time: Any) -> int:
+    """Return dpkt's time: a float has microseconds, a Decimal has nanoseconds."""
+    return round(time * 1_000_000) * 1000 if isinstance(time, float) else int(time * 1_000_000_000)
