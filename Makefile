@@ -4,6 +4,7 @@
 #             those with a real broker, and a part of them in other environments
 # make wheel  builds dist/kafkashark-*.whl, with compiled kernels
 # make fuzz   looks for examples that fail for MINUTES=10, prints them and keeps them in .hypothesis
+# make mutants ROOM=timeline/groups   prints small faults in its code that its tests do not notice
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,6 +15,7 @@ DEMO := .venv/.demo$(COMPILED)
 READY := .venv/.ready$(COMPILED)
 
 MINUTES ?= 10
+ROOM ?= timeline/groups
 
 # Tests start some hundred processes: none of them compiles Python's own files anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -32,7 +34,7 @@ NO_COMPILER := Without a C compiler only $(UNCOMPILED) are run. For all tests: \
 # What `make test` leaves to `make check`.
 FAST := not (broker or long or spark)
 
-.PHONY: env kernels demo test check long checked spark broker versions fuzz lint bench wheel clean
+.PHONY: env kernels demo test check long checked spark broker versions fuzz mutants lint bench wheel clean
 
 env: $(READY)
 
@@ -75,6 +77,9 @@ spark: kernels
 
 fuzz: kernels
 	$(BIN)/python -m tools.fuzz --minutes $(MINUTES)
+
+mutants: kernels
+	$(BIN)/python -m tools.mutants $(ROOM)
 
 # Needs Maven and Java 17; says so and skips where they are missing.
 broker: kernels

@@ -1,0 +1,44 @@
+"""A client that repeats the requests of a capture gets the captured answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.corpus import FOLDER
+from tests.serve.support.repeated_capture import Difference, differences
+
+LEAVES = "heartbeat_interval_ms"
+"""0 for a member that leaves, which does not look at it; the answer repeats the last interval."""
+
+OF_STREAMS = (LEAVES, "active_tasks", "member_epoch", "standby_tasks", "status", "warmup_tasks")
+
+EXPECTED: dict[str, set[Difference]] = {
+    "kafka4-librdkafka-group": set(),
+    "kafka4-librdkafka-group-848": {("ConsumerGroupHeartbeat", LEAVES)},
+    # An answer with news comes as soon as the members that it presumes are there.
+    "kafka4-java-share-group": {
+        ("ShareGroupHeartbeat", name) for name in (LEAVES, "member_epoch", "assignment")
+    },
+    "kafka44-java-streams-group": {
+        ("Fetch", "session_id"),  # all partitions are in each answer
+        *(("StreamsGroupHeartbeat", name) for name in OF_STREAMS),
+        ("StreamsGroupHeartbeat", "acceptable_recovery_lag"),
+        ("StreamsGroupHeartbeat", "task_offset_interval_ms"),
+        ("StreamsGroupHeartbeat", "member_id"),
+    },
+    "kafka4-librdkafka-transactions": set(),
+    "kafka4-librdkafka-fenced": set(),
+    "kafka4-aiokafka-transactions": set(),
+    # Commits of live members are stored, also those that a broker refused.
+    "kafka4-errors": {("OffsetCommit", "topics.partitions.error_code")},
+    # All topics come in another order; batches are whole, message sets are made anew.
+    "kafka39-kafka-python-as-0.10.1": {
+        ("Fetch", "responses.partitions.records"),
+        *(("Metadata", f"topics.{name}") for name in ("is_internal", "name", "partitions")),
+    },
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_repeated_request_has_the_captured_answer(name: str) -> None:
+    assert differences(FOLDER / f"{name}.pcap") <= EXPECTED[name]
