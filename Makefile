@@ -1,7 +1,9 @@
 # make demo   sets up what the demo needs, and shows what kafkashark makes of a capture that ships with it
 # make test   sets everything up and runs the fast tests: the same, with the same examples, each time
-# make check  all that CI runs: lint, types, imports, the fast tests, then the long ones, Spark's,
-#             those with a real broker, and a part of them in other environments
+# make check  all that CI runs, side by side: lint, types, imports, the fast tests, and a share of the
+#             long ones, Spark's, those with a real broker, and those in other environments; the
+#             commits of seven days in a row run all of them. Prints what each part took
+# make full   the same, with all tests: before a change is called done, and once a week
 # make wheel  builds dist/kafkashark-*.whl, with compiled kernels
 # make fuzz   looks for examples that fail for MINUTES=10, prints them and keeps them in .hypothesis
 # make mutants ROOM=timeline/groups   prints small faults in its code that its tests do not notice
@@ -17,6 +19,16 @@ READY := .venv/.ready$(COMPILED)
 MINUTES ?= 10
 ROOM ?= timeline/groups
 
+# Tests in several processes; those of a share (SHARE=3/7), or all.
+WORKERS ?= auto
+SPREAD := -n $(WORKERS) --dist worksteal
+SHARED := $(if $(SHARE),--share $(SHARE))
+PYTEST := $(BIN)/python -m pytest
+
+# The parts of `make check`: a lane's one after the other, those that fail soon first, beside the
+# other lane. Each of the second lane is one process that waits much.
+LANES := lint,test,long,checked,versions,wheel-test broker,spark
+
 # Tests start some hundred processes: none of them compiles Python's own files anew.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
@@ -31,10 +43,11 @@ UNCOMPILED := tests/dissector/protocol tests/conform/rules tests/cluster/fields
 NO_COMPILER := Without a C compiler only $(UNCOMPILED) are run. For all tests: \
 	apt-get install gcc python3-dev (macOS: xcode-select --install).
 
-# What `make test` leaves to `make check`.
+# What `make test` leaves to the other parts.
 FAST := not (broker or long or spark)
 
-.PHONY: env kernels demo test check long checked spark broker versions fuzz mutants lint bench wheel clean
+.PHONY: env kernels demo test check full long checked spark broker versions wheel-test fuzz mutants lint bench wheel \
+	clean
 
 env: $(READY)
 
@@ -55,25 +68,27 @@ demo: $(DEMO)
 	$(BIN)/kafkashark demo
 
 test: kernels
-	$(BIN)/python -m pytest -n auto --dist worksteal -m '$(FAST)' $(if $(COMPILED),,$(UNCOMPILED))
+	$(PYTEST) $(SPREAD) -m '$(FAST)' $(if $(COMPILED),,$(UNCOMPILED))
 
-# In the order of how soon they fail.
-check: lint test long checked spark broker versions
+check: kernels
+	$(BIN)/python -m tools.checks --share $(LANES)
+
+full: kernels
+	$(BIN)/python -m tools.checks $(LANES)
 
 # All captures in each comparison, and all examples of the property tests.
 long: kernels
-	$(BIN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=long \
+	$(PYTEST) $(SPREAD) $(SHARED) --hypothesis-profile=long \
 		-m '(long or hypothesis) and not (broker or spark)'
 
 # Kernels that check every index, on hostile bytes, the corpus and damaged captures.
 checked: env
 	$(BIN)/python -m tools.kernels --checked
-	KAFKASHARK_CHECKED=1 $(BIN)/python -m pytest -n auto --dist worksteal \
-		-m 'not (broker or spark)' $(CHECKED)
+	KAFKASHARK_CHECKED=1 $(PYTEST) $(SPREAD) $(SHARED) -m 'not (broker or spark)' $(CHECKED)
 
 # Needs Java; one process, as a session of Spark takes all cores.
 spark: kernels
-	$(BIN)/python -m pytest -m spark
+	$(PYTEST) $(SHARED) -m spark
 
 fuzz: kernels
 	$(BIN)/python -m tools.fuzz --minutes $(MINUTES)
@@ -83,11 +98,14 @@ mutants: kernels
 
 # Needs Maven and Java 17; says so and skips where they are missing.
 broker: kernels
-	$(BIN)/python -m pytest -m broker
+	$(PYTEST) $(SHARED) -m broker
 
 # The lowest versions that pyproject.toml allows, and other Pythons that are installed here.
-versions: env
-	$(BIN)/python -m tools.versions
+versions: kernels
+	$(BIN)/python -m tools.versions $(SHARED)
+
+# The wheel as it is installed, with and without extras.
+wheel-test: env
 	$(BIN)/python -m tools.wheel --test
 
 lint: env

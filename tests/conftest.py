@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests.example_counts import FULL_COUNT
+from tests.processor_times import ProcessorTimes
+from tools.shares import Share
 
 # The duration of an example depends on the load of the machine.
 WITHOUT_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,9 +35,9 @@ settings.register_profile(
 settings.load_profile("same")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config | None = None) -> None:
     """
-    Handle the signals that tests send to their child processes, also where they are ignored.
+    Read our options, and handle signals that tests send to child processes.
 
     Shells ignore SIGINT in background processes, and children inherit that: they would never end.
     A handler is not inherited, the children have the default action.
@@ -43,6 +45,13 @@ def pytest_configure() -> None:
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, None)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler or signal.SIG_DFL)
+    if config is not None and config.getoption("share") is not None:
+        try:
+            Share.parsed(config.getoption("share"))
+        except ValueError as error:
+            raise pytest.UsageError(f"--share: {error}") from None
+    if config is not None and config.getoption("folders"):
+        config.pluginmanager.register(ProcessorTimes())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +60,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/golden and tests/browse/views anew instead of comparing",
     )
+    parser.addoption("--share", metavar="3/7", help="run the third of seven shares of the tests")
+    parser.addoption(
+        "--folders", action="store_true", help="print the time of processors of each folder"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    share = config.getoption("share")
+    return f"share: {share} of the selected tests, by their names" if share else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of one share; each test is in one of them, the same in each run."""
+    if config.getoption("share"):
+        share = Share.parsed(config.getoption("share"))
+        kept = [item for item in items if share.has(item.nodeid)]
+        config.hook.pytest_deselected(items=[item for item in items if not share.has(item.nodeid)])
+        items[:] = kept
 
 
 @pytest.fixture(scope="session")

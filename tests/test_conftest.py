@@ -1,13 +1,20 @@
-"""Signals of tests reach their child processes."""
+"""Options of the tests, and their signals, which reach child processes."""
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+
+from tests.conftest import pytest_collection_modifyitems, pytest_configure
+from tools.shares import Share
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
@@ -37,3 +44,42 @@ def test_children_do_not_inherit_ignored_signals(ignored: tuple[signal.Signals, 
         check=True,
     )
     assert done.stdout.strip() == "[0, 0]"
+
+
+SOME = "tests/tools/test_shares.py"
+
+
+def test_each_test_is_in_one_share(request: pytest.FixtureRequest) -> None:
+    left_out: list[pytest.Item] = []
+    hook = SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items))
+    here = list(request.session.items)
+    kept: list[pytest.Item] = []
+    for number in (1, 2, 3):
+        config = SimpleNamespace(hook=hook, getoption={"share": f"{number}/3"}.get)
+        items = list(here)
+        pytest_collection_modifyitems(cast(pytest.Config, config), items)
+        kept += items
+    assert Counter(kept) == Counter(here)
+    assert len(left_out) == 2 * len(here)
+
+
+@pytest.mark.long
+def test_workers_run_the_same_share_and_the_times_are_printed() -> None:
+    options = ["-p", "no:cacheprovider", "-v", "-n", "2", "--share", "2/3", "--folders"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, SOME],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+    )
+    names = re.findall(rf"PASSED +({SOME}::.*\S)", done.stdout)
+    assert names
+    assert all(map(Share(2, 3).has, names))
+    assert "share: 2/3" in done.stdout
+    assert re.search(rf"^ +\d+\.\d s +{len(names)} tests  tests/tools$", done.stdout, re.MULTILINE)
+
+
+def test_a_wrong_share_is_reported_in_one_line() -> None:
+    config = SimpleNamespace(getoption={"share": "8/7"}.get)
+    with pytest.raises(pytest.UsageError, match="'8/7' is no share of the tests"):
+        pytest_configure(cast(pytest.Config, config))

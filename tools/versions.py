@@ -1,6 +1,7 @@
 """
 Runs part of the tests with the lowest versions in pyproject.toml, and on a newer Python.
 
+Options, such as `--share 3/7`, are pytest's.
 Environments are in `.venvs/`, and are recreated when pyproject.toml changes. Missing Pythons are
 skipped with a message, not downloaded.
 """
@@ -11,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,15 +73,18 @@ class Environment:
         subprocess.run([uv, "venv", "--quiet", "--python", python, str(self.folder)], check=True)
         install = [uv, "pip", "install", "--quiet", "--python", str(self.interpreter)]
         extras = ["--resolution", self.resolution, "-e", ".[worker,dev]"]
-        subprocess.run(install + extras, cwd=ROOT, check=True)
+        # The checkout's kernels fit its own Python, and other tests may be using them.
+        own = self.python == f"{sys.version_info.major}.{sys.version_info.minor}"
+        variables = {**os.environ, "CC": "false"} if own else None
+        subprocess.run(install + extras, cwd=ROOT, check=True, env=variables)
         ready.touch()
         return True
 
-    def test(self) -> bool:
-        """Run the tests; return whether they pass."""
+    def test(self, options: Sequence[str]) -> bool:
+        """Run the tests, with further options of pytest; return whether they pass."""
         # Warnings are errors with the newest versions only: others have other deprecations.
         words = ["-q", "-n", "auto", "-m", FAST, "-W", "default", "-p", "no:cacheprovider"]
-        command = [str(self.interpreter), "-m", "pytest", *words, *SMOKE]
+        command = [str(self.interpreter), "-m", "pytest", *words, *options, *SMOKE]
         return subprocess.run(command, cwd=ROOT).returncode == 0
 
 
@@ -109,7 +114,7 @@ def main() -> int:
             print(f"Python {each.python} is not installed here: its tests are skipped")
             continue
         print(f"{each.name}: Python {each.python}, {each.resolution} versions", flush=True)
-        if not each.test():
+        if not each.test(sys.argv[1:]):
             failed.append(each.name)
     print(f"failed: {', '.join(failed)}" if failed else "all environments pass")
     return 1 if failed else 0
