@@ -13,7 +13,7 @@ class Change:
 
     Attributes:
         path: The path of the field in the body: `topic_data[0].partition_data[0].index`.
-        role: The meaning of the field: the value of a `roles.Role`.
+        role: The meaning of the field: the value of a `Role`.
         captured: The captured value.
         sent: The value that was sent.
         why: The rule that chose it, if there are several: `translated`, `earliest`, ...; or empty.

@@ -350,12 +350,9 @@ _BY_NAME = {(content, word): meaning for content, word, meaning in _entries() if
 _BY_END = {
     (content, word[1:]): meaning for (content, word), meaning in _BY_NAME.items() if word[0] == "*"
 }
-
-
 _SECRET_NAMES = frozenset(name for (_, name), meaning in _BY_NAME.items() if meaning.is_secret)
 
 
-@cache
 def meaning_of(field: Declared, path: str = "") -> Meaning:
     """
     Return the meaning of a field without subfields.
@@ -365,18 +362,20 @@ def meaning_of(field: Declared, path: str = "") -> Meaning:
         path: From the API and the kind on, or an embedded message's name; without it only the
             field itself decides.
     """
+    return _first_match(path, field.entity, field.type, field.name)
+
+
+@cache
+def _first_match(path: str, entity: str, type_name: str, name: str) -> Meaning:
     parts = path.split(".")
-    ends = (_BY_PATH.get(".".join(parts[start:])) for start in range(len(parts)))
-    found = next((meaning for meaning in ends if meaning is not None), None)
-    return found or _BY_ENTITY.get(field.entity) or _by_name(field)
-
-
-def _by_name(field: Declared) -> Meaning:
-    content, name = field.type.removeprefix("[]"), field.name
+    paths = (_BY_PATH.get(".".join(parts[start:])) for start in range(len(parts)))
+    found = next(filter(None, paths), None) or _BY_ENTITY.get(entity)
+    if found is not None:
+        return found
+    content = type_name.removeprefix("[]")
     content = content if content in _OTHER_CONTENT else "number"
-    found = _BY_NAME.get((content, name))
     ends = (each for (of, end), each in _BY_END.items() if of == content and name.endswith(end))
-    return found or next(ends, UNKNOWN)
+    return _BY_NAME.get((content, name)) or next(ends, UNKNOWN)
 
 
 def is_secret_name(name: str) -> bool:
