@@ -89,7 +89,10 @@ def test_an_open_transaction_is_not_stable(client: RawClient) -> None:
     assert _records(found) == [(0, b"mine")]
     assert (found.high_watermark, found.last_stable_offset) == (1, 0)
     _end(client, producer, committed=True)
-    assert _records(_fetch(client, READ_COMMITTED)) == [(0, b"mine"), (1, "COMMIT")]
+    found = _fetch(client, READ_COMMITTED)
+    assert _records(found) == [(0, b"mine"), (1, "COMMIT")]
+    (marker,) = parse_records(found.records)[-1].records
+    assert (marker.key, marker.value) == (b"\0\0\0\1", bytes(6))
     assert _stable_end(client) == 2
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import error_code
+from dissector.public import open_capture
+from serve.public import Cassette
 from tests.corpus import FOLDER
+from tests.serve.support.raw_client import RawClient
 from tests.serve.support.repeated_capture import Difference, differences
 
 LEAVES = "heartbeat_interval_ms"
@@ -42,3 +47,20 @@ EXPECTED: dict[str, set[Difference]] = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_repeated_request_has_the_captured_answer(name: str) -> None:
     assert differences(FOLDER / f"{name}.pcap") <= EXPECTED[name]
+
+
+def test_a_producer_that_failed_to_the_end_fails_again() -> None:
+    capture = FOLDER / "kafka4-sweep-data.pcap"
+    (failed,) = [*open_capture(capture, filter="api == Produce and error == UNKNOWN_TOPIC_ID")]
+    assert failed.request is not None
+    frame = failed.request.frame
+    with (
+        Cassette(capture, strict=True) as served,
+        RawClient(served.bootstrap, failed.client_id or "") as client,
+    ):
+        for _ in range(3):
+            client.send(len(frame).to_bytes(4, "big") + frame)
+            answer = client.response(KEYS["Produce"], failed.api_version or 0).body
+            assert answer is not None
+            (topic,) = answer.responses
+            assert topic.partition_responses[0].error_code == error_code("UNKNOWN_TOPIC_ID")
