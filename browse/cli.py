@@ -6,14 +6,17 @@ import io
 import os
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from dissector.capture.packets.decode_as import tunnel_ports
-from dissector.cli import interrupt, options
-from dissector.cli.live_options import LiveInput, accepts_live
-from dissector.engine.reading.prefetch import cores
+from dissector.cli import interrupt
+from dissector.cli.declared.reading_options import (
+    CopyOptions,
+    FilterOptions,
+    LiveOptions,
+    ReadingOptions,
+    SecretOptions,
+)
+from dissector.cli.parsing.declarations import option
 from dissector.errors import UsageError
 from dissector.installation import extra_needed
 
@@ -26,38 +29,42 @@ LOOPBACK = "127.0.0.1:8000"
 _TERMINAL = "/dev/tty"
 
 
-@accepts_live
-def browse(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="The last file still grows: follow the capture.")
-    ] = False,
-    web: Annotated[
-        bool, typer.Option("--web", help="Show the screen in a web browser; see --address.")
-    ] = False,
-    address: Annotated[
-        str,
-        typer.Option(
-            "--address",
-            metavar="HOST:PORT",
-            help="Listener address for --web. Browsers need the token in the printed address.",
-        ),
-    ] = LOOPBACK,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    show_secrets: options.ShowSecrets = False,
-) -> None:
+class BrowseOptions(FilterOptions, ReadingOptions, CopyOptions, SecretOptions, LiveOptions):
+    """The options of `browse`."""
+
+    follow: bool = option(
+        "--follow", default=False, help="The last file still grows: follow the capture."
+    )
+    web: bool = option(
+        "--web", default=False, help="Show the screen in a web browser; see --address."
+    )
+    address: str = option(
+        "--address",
+        default=LOOPBACK,
+        metavar="HOST:PORT",
+        help="Listener address for --web. Browsers need the token in the printed address.",
+    )
+
+
+def browse(given: BrowseOptions) -> None:
     """Show a capture on the screen: exchanges, the fields of one, and its bytes.
 
     Press ? for keys, q to quit. Live captures: - reads a pipe, -i captures.
     """
-    tunnel_ports(decode_as or ())
+    # All is loaded before a live capture begins: its first packets must not wait.
+    from dissector.cli import capture_source  # noqa: F401
+    from dissector.cli.live_input import accepts_live
+
+    accepts_live(_browse)(given)
+
+
+def _browse(given: BrowseOptions) -> None:
+    from dissector.capture.packets.decode_as import tunnel_ports
+    from dissector.cli.live_input import LiveInput, require_captures
+
+    captures, filter_text, follow = given.captures, given.filter_text, given.follow
+    require_captures(captures)
+    tunnel_ports(given.decode_as)
     if find_spec("textual") is None:
         raise UsageError(extra_needed("browse", "browse"))
     from browse.listing.capture_opening import CaptureOpening
@@ -71,37 +78,27 @@ def browse(
         raise UsageError("browse cannot combine - with files")
     if follow and "-" in captures:
         raise UsageError("--follow requires a file; pipes are always followed")
-    if web:
+    if given.web:
         if live is not None or "-" in captures:
             raise UsageError("--web requires files: each browser reads them separately")
         from browse.app.web_server import browse_words, serve
 
-        given = {
-            "--filter": filter_text,
-            "--follow": follow,
-            "--port": ports,
-            "--max-frame-bytes": max_frame_bytes,
-            "--keylog": keylogs,
-            "--decode-as": decode_as,
-            "--keep-copies": keep_copies,
-            "--schemas": schemas,
-            "--jobs": jobs,
-            "--show-secrets": show_secrets,
-        }
-        serve(address, browse_words(captures, given))
+        serve(given.address, browse_words(given))
         return
+    from dissector.engine.reading.prefetch import cores
+
     opening = CaptureOpening(
         list(captures),
         {
-            "ports": frozenset(ports or ()),
-            "max_frame_bytes": max_frame_bytes,
-            "jobs": jobs or cores(),
-            "keylogs": tuple(keylogs or ()),
-            "decode_as": tuple(decode_as or ()),
-            "keep_copies": keep_copies,
+            "ports": frozenset(given.ports),
+            "max_frame_bytes": given.max_frame_bytes,
+            "jobs": given.jobs or cores(),
+            "keylogs": given.keylogs,
+            "decode_as": given.decode_as,
+            "keep_copies": given.keep_copies,
         },
         follows=follow,
-        show_secrets=show_secrets,
+        show_secrets=given.show_secrets,
     )
     if live is not None:
         opening.pipe, opening.end_writer = live.packets, live.stop.request

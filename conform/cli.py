@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING
 
-import typer
-
-from dissector.cli import options
-from dissector.cli.live_options import accepts_live
-from dissector.cli.output import write_lines
+from conform.registry.rank import Severity
+from dissector.cli.declared.reading_options import (
+    CopyOptions,
+    LiveOptions,
+    OutputOptions,
+    ReadingOptions,
+)
+from dissector.cli.declared.row_options import format_option
+from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
-from dissector.view.text.value_text import json_text
-from replay.options import security_options
+from replay.options.security_options import TargetOptions
 
 if TYPE_CHECKING:
-    from conform.registry.rank import Severity
     from conform.registry.rule import Rule
     from conform.registry.verdict import Verdict
     from dissector.engine.reading.reader import Reading
@@ -30,112 +32,88 @@ FORMATS = ("text", "ndjson", "junit", "sarif", "html")
 EXIT_VIOLATION, EXIT_TOO_FEW_JUDGED = 1, 2
 
 
-def complete_rules(incomplete: str) -> list[str]:
+def complete_rules(command: str, incomplete: str) -> list[str]:
     """Complete the last id of a list of rules."""
     from conform.rules import REGISTRY
 
-    return complete_words(lambda: REGISTRY)(incomplete)
+    return complete_words(lambda: REGISTRY)(command, incomplete)
 
 
-@accepts_live
-def conform(
-    captures: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="CAPTURE...",
-            help="pcap or pcapng files, also compressed, in any order; - is standard input.",
-            show_default=False,
-        ),
-        READS,
-    ] = None,
-    form: Annotated[str, options.format_option(FORMATS)] = "text",
-    output: options.Output = None,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULES",
-            autocompletion=complete_rules,
-            help="Only these rules or families: F,B01. Repeatable.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULES",
-            autocompletion=complete_rules,
-            help="Omit these rules or families. Repeatable.",
-        ),
-    ] = None,
-    list_rules: Annotated[bool, typer.Option("--list", help="Print the rules.")] = False,
-    explain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULE",
-            autocompletion=complete_rules,
-            help="Print the documentation of a rule.",
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Known findings, which do not fail the check."),
-        READS,
-    ] = None,
-    write_baseline: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the findings as a baseline; the exit status is 0."
-        ),
-        WRITES,
-    ] = None,
-    fail_on: Annotated[
-        str,
-        typer.Option(
-            metavar="SEVERITY",
-            autocompletion=complete_words(lambda: ("error", "warning", "note")),
-            help="Mildest severity with exit status 1: error|warning|note.",
-        ),
-    ] = "error",
-    require_judged: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Required number of judged rules; with fewer, the exit status is 2.",
-        ),
-    ] = 1,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Check this running broker instead of a capture."),
-    ] = None,
-    allow_writes: Annotated[
-        bool,
-        typer.Option(
-            "--allow-writes",
-            help="With --target: create topics, groups and transactions, then delete them.",
-        ),
-    ] = False,
-    timeout: Annotated[
-        float,
-        typer.Option(metavar="S", min=0.1, help="Timeout of each response of the target."),
-    ] = 10.0,
-    tls: security_options.Tls = False,
-    tls_ca: security_options.TlsCa = None,
-    tls_certificate: security_options.TlsCertificate = None,
-    tls_key: security_options.TlsKey = None,
-    sasl: security_options.Sasl = "",
-    sasl_user: security_options.SaslUser = "",
-    sasl_secret: security_options.SaslSecret = None,
-    also: security_options.Also = None,
-    follow_advertised: security_options.FollowAdvertised = False,
-    allow_plaintext_password: security_options.AllowPlaintextPassword = False,
-) -> int:
+class ConformOptions(OutputOptions, TargetOptions, ReadingOptions, CopyOptions, LiveOptions):
+    """The options of `conform`."""
+
+    form: str = format_option(*FORMATS)
+    select: tuple[str, ...] = option(
+        "--select",
+        default=(),
+        metavar="RULES",
+        complete=complete_rules,
+        help="Only these rules or families: F,B01. Repeatable.",
+    )
+    ignore: tuple[str, ...] = option(
+        "--ignore",
+        default=(),
+        metavar="RULES",
+        complete=complete_rules,
+        help="Omit these rules or families. Repeatable.",
+    )
+    list_rules: bool = option("--list", default=False, help="Print the rules.")
+    explain: str | None = option(
+        "--explain",
+        default=None,
+        metavar="RULE",
+        complete=complete_rules,
+        help="Print the documentation of a rule.",
+    )
+    baseline: Path | None = option(
+        "--baseline",
+        default=None,
+        metavar="FILE",
+        help="Known findings, which do not fail the check.",
+        role=READS,
+    )
+    write_baseline: Path | None = option(
+        "--write-baseline",
+        default=None,
+        metavar="FILE",
+        help="Write the findings as a baseline; the exit status is 0.",
+        role=WRITES,
+    )
+    fail_on: str = option(
+        "--fail-on",
+        default=Severity.ERROR.value,
+        metavar="SEVERITY",
+        choices=tuple(each.value for each in Severity),
+        help=f"Mildest severity with exit status 1: {'|'.join(Severity)}.",
+    )
+    require_judged: int = option(
+        "--require-judged",
+        default=1,
+        metavar="N",
+        least=1,
+        help="Required number of judged rules; with fewer, the exit status is 2.",
+    )
+    target: str | None = option(
+        "--target",
+        default=None,
+        metavar="HOST:PORT",
+        help="Check this running broker instead of a capture.",
+    )
+    allow_writes: bool = option(
+        "--allow-writes",
+        default=False,
+        help="With --target: create topics, groups and transactions, then delete them.",
+    )
+    timeout: float = option(
+        "--timeout",
+        default=10.0,
+        metavar="S",
+        least=0.1,
+        help="Timeout of each response of the target.",
+    )
+
+
+def conform(given: ConformOptions) -> int:
     """Report violations of Kafka's protocol in a capture: rule, peer and place.
 
     A rule is not judged if the capture lacks the evidence for it. With --target, requests to a
@@ -145,93 +123,81 @@ def conform(
 
     Live, at the end: kafkashark conform -i eth0 -a duration:60 -w kept.pcapng
     """
-    from conform.public import judge_windows, select_rules_by_name
-    from conform.registry.rank import Severity
+    # All is loaded before a live capture begins: its first packets must not wait.
+    from conform import public  # noqa: F401
+    from dissector.cli import capture_source  # noqa: F401
+    from dissector.cli.live_input import accepts_live
+
+    return accepts_live(_conform)(given)
+
+
+def _conform(given: ConformOptions) -> int:
+    from conform.public import select_rules_by_name
     from conform.report.verdict_text import rule_lines
     from conform.rule_selection import rule_by_id, sort_rules
+    from dissector.cli.output import write_lines
 
-    options.check_choice(form, FORMATS, "-T")
-    options.check_choice(fail_on, tuple(Severity), "--fail-on")
-    output_options = _OutputOptions(
-        form, output, baseline, write_baseline, Severity(fail_on), require_judged
-    )
-    if explain is not None:
-        explained = rule_by_id(explain)
-        write_lines(_in_form(form, rule_lines(explained), [explained]), output)
+    if given.explain is not None:
+        explained = rule_by_id(given.explain)
+        write_lines(_in_form(given.form, rule_lines(explained), [explained]), given.output)
         return 0
-    rules = select_rules_by_name(select or (), ignore or ())
-    if list_rules:
+    rules = select_rules_by_name(given.select, given.ignore)
+    if given.list_rules:
         listed = sort_rules(rules)
-        write_lines(_in_form(form, _list_lines(listed), listed), output)
+        write_lines(_in_form(given.form, _list_lines(listed), listed), given.output)
         return 0
-    if target is not None:
-        if captures:
-            raise UsageError("--target checks a broker, and can't be combined with captures")
-        from cluster.client.auth import Security
-        from conform.probe.probe_command import probe_with_progress, release_lines
-
-        security = Security.read(
-            mechanism=sasl,
-            username=sasl_user,
-            secret_file=sasl_secret,
-            tls=tls,
-            authority_file=tls_ca,
-            certificate_file=tls_certificate,
-            key_file=tls_key,
-            also=tuple(also or ()),
-            follow_advertised=follow_advertised,
-            allow_plaintext_password=allow_plaintext_password,
-            tell=security_options.tell_once(),
-        )
-        outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _print_error)
-        return _write_verdict(
-            outcome.verdict, target, output_options, None, release_lines(outcome.match, form)
-        )
-    if not captures:
+    if given.target is not None:
+        return _probe(given, given.target, rules)
+    if not given.captures:
         raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
-    source = options.source(captures, None, ports, max_frame_bytes, jobs, keylogs, decode_as)
-    source.reports_unreadable = True
-    verdict = judge_windows(rules, source.capture, source.each_window())
+    from conform.public import judge_windows
+    from dissector.cli.capture_source import source
+
+    read = source(given)
+    read.reports_unreadable = True
+    verdict = judge_windows(rules, read.capture, read.each_window())
+    captures = given.captures
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    return _write_verdict(verdict, subject, output_options, source.capture.reading)
+    return _write_verdict(verdict, subject, given, read.capture.reading)
 
 
-class _OutputOptions(NamedTuple):
-    """The output options, by their names."""
+def _probe(given: ConformOptions, target: str, rules: Sequence[Rule]) -> int:
+    """Check a running broker."""
+    from conform.probe.probe_command import probe_with_progress, release_lines
 
-    form: str
-    output: str | None
-    baseline: Path | None
-    write_baseline: Path | None
-    fail_on: Severity
-    require_judged: int
+    if given.captures:
+        raise UsageError("--target checks a broker, and can't be combined with captures")
+    outcome = probe_with_progress(
+        target, rules, given.security(), given.timeout, given.allow_writes, _print_error
+    )
+    lines = release_lines(outcome.match, given.form)
+    return _write_verdict(outcome.verdict, target, given, None, lines)
 
 
 def _write_verdict(
     verdict: Verdict,
     subject: str,
-    output_options: _OutputOptions,
+    given: ConformOptions,
     reading: Reading | None,
     more_lines: Iterable[str] = (),
 ) -> int:
     """Write a verdict as the options require, then further lines; return the exit status."""
     from conform.report.baseline import apply_baseline, baseline_lines, read_baseline
     from conform.report.report_formats import FORMATTERS
+    from dissector.cli.output import write_lines
 
-    verdict.fail_on, verdict.require_judged = output_options.fail_on, output_options.require_judged
-    if output_options.baseline is not None:
-        for line in sorted(apply_baseline(verdict, read_baseline(output_options.baseline))):
-            _print_error(f"{output_options.baseline}: no finding matches {line}")
-    if output_options.write_baseline is not None:
-        write_lines(baseline_lines(verdict), str(output_options.write_baseline))
-    write_lines(
-        chain(FORMATTERS[output_options.form](verdict, subject), more_lines), output_options.output
-    )
+    verdict.fail_on, verdict.require_judged = Severity(given.fail_on), given.require_judged
+    if given.baseline is not None:
+        for line in sorted(apply_baseline(verdict, read_baseline(given.baseline))):
+            _print_error(f"{given.baseline}: no finding matches {line}")
+    if given.write_baseline is not None:
+        write_lines(baseline_lines(verdict), str(given.write_baseline))
+    write_lines(chain(FORMATTERS[given.form](verdict, subject), more_lines), given.output)
     for fault in verdict.faults.values():
         _print_error(
             f"bug in kafkashark: {fault} ({fault.where}); the other rules were still applied"
         )
-    if verdict.fails and output_options.write_baseline is None:
+    if verdict.fails and given.write_baseline is None:
         return EXIT_VIOLATION
     if verdict.is_enough:
         return 0
@@ -257,6 +223,7 @@ def _list_lines(rules: Iterable[Rule]) -> Iterable[str]:
 def _in_form(form: str, lines: Iterable[str], rules: Iterable[Rule]) -> Iterable[str]:
     """Return the lines about rules as text, or a row for each rule."""
     from conform.report.verdict_ndjson import rule_row
+    from dissector.view.text.value_text import json_text
 
     if form not in ("text", "ndjson"):
         raise UsageError(f"--list and --explain print text or ndjson, not {form}")

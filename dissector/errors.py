@@ -10,7 +10,7 @@ No input bytes make this library raise an exception other than a `DissectorError
 
 from __future__ import annotations
 
-import traceback
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -28,10 +28,21 @@ def innermost_error(error: BaseException) -> BaseException:
 
 def bug_location(error: BaseException) -> str:
     """Return the file and line of an unexpected exception, a bug of ours, and its class."""
+    import traceback  # loaded for a bug only
+
     inner = innermost_error(error)
     frames = traceback.extract_tb(inner.__traceback__)
     place = f"{Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else "no frame"
     return f"{type(inner).__name__} in {place}"
+
+
+def suggestion(word: str, candidates: Collection[str]) -> str:
+    """Return `; did you mean X?` for the closest candidate, or an empty text."""
+    from difflib import get_close_matches  # loaded for an error only
+
+    by_lower_case = {each.lower(): each for each in candidates}
+    matches = get_close_matches(word[:60].lower(), by_lower_case, n=1)
+    return f"; did you mean {by_lower_case[matches[0]]}?" if matches else ""
 
 
 class DissectorError(Exception):

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from dissector.capture.packets.decode_as import tunnel_ports
-from dissector.cli.options import (
-    MAX_FRAME,
-    DecodeAs,
-    KeyLogs,
-    MaxFrame,
-    Ports,
-    Schemas,
-    ShowSecrets,
+from dissector.cli.declared.reading_options import (
+    DecodingOptions,
+    FrameOptions,
+    SecretOptions,
 )
+from dissector.cli.parsing.declarations import option
+from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.file_roles import Reads, Writes
 from dissector.installation import extra_needed
@@ -44,109 +38,113 @@ MAX_REPORTED = 10
 """Captures named on stderr, if they could not be read; the table `problems` has all."""
 
 
-def pipeline(
-    captures: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CAPTURE|DIR|GLOB]...",
-            help="Captures, folders of captures, patterns; paths, or URIs as s3://bucket/a.pcap.",
-            show_default=False,
-        ),
-        _READS_ALL,
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Folder of the tables; a path or URI."),
-        Writes(in_folder=rf"{TABLES.replace(',', '|')}|summaries|_.*"),
-    ] = None,
-    watch: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR", help="Process the files in this folder, and new ones as they arrive."
-        ),
-        _READS_ALL,
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="With --watch: end when all present files are processed.")
-    ] = False,
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Spark master. [default: local[*]]"),
-    ] = None,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(metavar="K=V", help="A Spark setting. May be given more than once."),
-    ] = None,
-    tables: Annotated[str, typer.Option(metavar="TABLE[,TABLE]", help="Tables to make.")] = TABLES,
-    fields: Annotated[
-        str,
-        typer.Option(
-            metavar="PATH[,PATH]|all",
-            help="Fields of messages in the table fields, for example topics.name.",
-        ),
-    ] = FIELDS,
-    summaries: Annotated[
-        bool, typer.Option(help="Make the summaries too, from the table exchanges.")
-    ] = True,
-    range_mb: Annotated[
-        int,
-        typer.Option("--range-mb", metavar="N", min=1, help="Size of the file range per task."),
-    ] = 128,
-    parts: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Number of parts for connections across files; 0 selects as many as fit.",
-        ),
-    ] = 0,
-    idle_minutes: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="With --watch: silence after which a connection counts as ended.",
-        ),
-    ] = 15,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace existing tables.")
-    ] = False,
-    ports: Ports = None,
-    max_frame_bytes: MaxFrame = MAX_FRAME,
-    keylogs: KeyLogs = None,
-    decode_as: DecodeAs = None,
-    schemas: Schemas = None,
-    show_secrets: ShowSecrets = False,
-) -> int:
+class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions):
+    """The options of `pipeline`."""
+
+    captures: tuple[str, ...] = option(
+        default=(),
+        metavar="[CAPTURE|DIR|GLOB]...",
+        help="Captures, folders of captures, patterns; paths, or URIs as s3://bucket/a.pcap.",
+        role=_READS_ALL,
+    )
+    out: str | None = option(
+        "--out",
+        default=None,
+        metavar="DIR",
+        help="Folder of the tables; a path or URI.",
+        role=Writes(in_folder=rf"{TABLES.replace(',', '|')}|summaries|_.*"),
+    )
+    watch: str | None = option(
+        "--watch",
+        default=None,
+        metavar="DIR",
+        help="Process the files in this folder, and new ones as they arrive.",
+        role=_READS_ALL,
+    )
+    once: bool = option(
+        "--once", default=False, help="With --watch: end when all present files are processed."
+    )
+    master: str | None = option(
+        "--master", default=None, metavar="URL", help="Spark master; by default local[*]."
+    )
+    conf: tuple[str, ...] = option(
+        "--conf",
+        default=(),
+        metavar="K=V",
+        help="A Spark setting. May be given more than once.",
+    )
+    tables: str = option(
+        "--tables",
+        default=TABLES,
+        metavar="TABLE[,TABLE]",
+        complete=complete_words(lambda: TABLES.split(",")),
+        help="Tables to make.",
+    )
+    fields: str = option(
+        "--fields",
+        default=FIELDS,
+        metavar="PATH[,PATH]|all",
+        help="Fields of messages in the table fields, for example topics.name.",
+    )
+    summaries: bool = option(
+        "--summaries", default=True, help="Make the summaries too, from the table exchanges."
+    )
+    range_mb: int = option(
+        "--range-mb",
+        default=128,
+        metavar="N",
+        least=1,
+        help="Size of the file range per task.",
+    )
+    parts: int = option(
+        "--parts",
+        default=0,
+        metavar="N",
+        least=0,
+        help="Number of parts for connections across files; 0, the default, selects as many as "
+        "fit.",
+    )
+    idle_minutes: int = option(
+        "--idle-minutes",
+        default=15,
+        metavar="N",
+        least=1,
+        help="With --watch: silence after which a connection counts as ended.",
+    )
+    overwrite: bool = option("--overwrite", default=False, help="Replace existing tables.")
+
+
+def pipeline(given: PipelineOptions) -> int:
     """Make tables of captures with Spark. All files together are one capture."""
+    captures, out, watch, parts = given.captures, given.out, given.watch, given.parts
     if out is None:
         raise UsageError("missing --out DIR")
     if bool(captures) == bool(watch):
         raise UsageError("give either CAPTURE... or --watch DIR")
-    settings = _settings(conf or ())
+    settings = _settings(given.conf)
     try:
         import pyspark  # noqa: F401  (a missing Spark is a usage error)
     except ImportError:
         raise UsageError(extra_needed("pipeline", "spark")) from None
-    options = _table_options(tables, fields, ports, max_frame_bytes, show_secrets, keylogs)
-    options = replace(options, decode_as=tuple(decode_as or ()))
-    tunnel_ports(options.decode_as)
+    options = _table_options(given)
     from pipeline.jobs.job import Request, check_request, make_tables
     from pipeline.jobs.job_progress import Progress
     from pipeline.jobs.session import has_reader, open_session
     from pipeline.jobs.summaries import make_summaries
     from pipeline.watch.stream_job import MINUTE_NS, Watch
 
-    request = Request(captures or (), out, options, range_mb << 20, parts, overwrite=overwrite)
+    request = Request(
+        captures, out, options, given.range_mb << 20, parts, overwrite=given.overwrite
+    )
     if watch:
-        idle_ns = idle_minutes * MINUTE_NS
+        idle_ns = given.idle_minutes * MINUTE_NS
         stream = Watch(watch, out, options, parts=parts, idle_ns=idle_ns)
-        _watch(stream, master, settings, once)
+        _watch(stream, given.master, settings, given.once)
         return report_unread(stream.unread)
     # Check before starting Java, which takes seconds.
     check_request(request)
-    summaries = summaries and "exchanges" in options.tables
-    with open_session(master, settings) as spark, Progress(spark.sparkContext) as progress:
+    summaries = given.summaries and "exchanges" in options.tables
+    with open_session(given.master, settings) as spark, Progress(spark.sparkContext) as progress:
         if summaries and not has_reader(spark, out):
             raise UsageError(
                 f"Spark can't read {out}, which summaries need: "
@@ -184,27 +182,24 @@ def _watch(watch: Watch, master: str | None, settings: dict[str, str], once: boo
             query.stop()
 
 
-def _table_options(
-    tables: str,
-    fields: str,
-    ports: list[int] | None,
-    max_frame_bytes: int,
-    show_secrets: bool,
-    keylogs: list[str] | None,
-) -> TableOptions:
+def _table_options(given: PipelineOptions) -> TableOptions:
+    from dissector.capture.packets.decode_as import tunnel_ports
     from pipeline.tables.table_builder import TableOptions, found_keylogs
     from pipeline.tables.table_schemas import SCHEMAS
 
-    named = frozenset(tables.split(","))
+    named = frozenset(given.tables.split(","))
     for name in sorted(named - SCHEMAS.keys()):
         raise UsageError(f"--tables takes {', '.join(SCHEMAS)}, not {name!r}")
+    tunnel_ports(given.decode_as)
+    fields = given.fields
     return TableOptions(
         tables=named,
         fields=frozenset() if fields == ALL_FIELDS else frozenset(fields.split(",")),
-        ports=frozenset(ports or ()),
-        max_frame_bytes=max_frame_bytes,
-        show_secrets=show_secrets,
-        keylogs=found_keylogs(keylogs or ()),
+        ports=frozenset(given.ports),
+        max_frame_bytes=given.max_frame_bytes,
+        show_secrets=given.show_secrets,
+        keylogs=found_keylogs(given.keylogs),
+        decode_as=given.decode_as,
     )
 
 

@@ -3,60 +3,49 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
-import typer
-
-from dissector.cli import options
-from dissector.cli.output import is_terminal, open_atomic
+from dissector.cli.declared.reading_options import (
+    CopyOptions,
+    FilterOptions,
+    OutputOptions,
+    ReadingOptions,
+    SecretOptions,
+)
+from dissector.cli.parsing.declarations import option
+from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
-from dissector.protocol.releases.removals import check_release
+from dissector.protocol.releases.kafka_release_table import RELEASES
 
 ALL = "all"
 
 
-def report(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    output: options.Output = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="RELEASE",
-            help="Kafka release for the upgrade check; default: the newest.",
-            show_default=False,
-        ),
-    ] = None,
-    events: Annotated[
-        str | None,
-        typer.Option(
-            "--events",
-            metavar="N|all",
-            help="Number of exchanges, from the first, processed for events; default: 20,000. "
-            "0 omits events.",
-            show_default=False,
-        ),
-    ] = None,
-    conform: Annotated[
-        str | None,
-        typer.Option(
-            "--conform",
-            metavar="N|all",
-            help="Number of exchanges, from the first, checked for conformance; default: 1,000. "
-            "0 omits the check.",
-            show_default=False,
-        ),
-    ] = None,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    show_secrets: options.ShowSecrets = False,
-) -> None:
+class ReportOptions(FilterOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions):
+    """The options of `report`."""
+
+    to: str | None = option(
+        "--to",
+        default=None,
+        metavar="RELEASE",
+        complete=complete_words(lambda: RELEASES),
+        help="Kafka release for the upgrade check; default: the newest.",
+    )
+    events: str | None = option(
+        "--events",
+        default=None,
+        metavar="N|all",
+        help="Number of exchanges, from the first, processed for events; default: 20,000. "
+        "0 omits events.",
+    )
+    conform: str | None = option(
+        "--conform",
+        default=None,
+        metavar="N|all",
+        help="Number of exchanges, from the first, checked for conformance; default: 1,000. "
+        "0 omits the check.",
+    )
+
+
+def report(given: ReportOptions) -> None:
     """Write a report on a capture: one self-contained HTML page.
 
     Contents: gaps of the capture; throughput, latencies and errors over time by API, client, topic
@@ -65,19 +54,22 @@ def report(
         conformance cover the first exchanges only, see --events and --conform; everything else
         covers all exchanges.
     """
+    from dissector.cli import capture_source
+    from dissector.cli.output import is_terminal, open_atomic
     from dissector.view.document.html_form import html_lines
     from report.gather.figures import EVENT_EXCHANGES, JUDGED_EXCHANGES, Figures, Wishes
     from report.page.capture_document import capture_document
 
+    output = given.output
     if is_terminal(output):
         raise UsageError("report requires an output file: -o report.html")
     wishes = Wishes(
-        event_exchanges=_limit("--events", events, EVENT_EXCHANGES),
-        judged_exchanges=_limit("--conform", conform, JUDGED_EXCHANGES),
-        show_secrets=show_secrets,
-        **({} if to is None else {"release": _release(to)}),
+        event_exchanges=_limit("--events", given.events, EVENT_EXCHANGES),
+        judged_exchanges=_limit("--conform", given.conform, JUDGED_EXCHANGES),
+        show_secrets=given.show_secrets,
+        **({} if given.to is None else {"release": _release(given.to)}),
     )
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
+    source = capture_source.source(given, given.filter_text)
     figures = Figures(source, wishes)
     figures.gather()
     page = capture_document(figures)
@@ -111,6 +103,7 @@ def _release(text: str) -> str:
     Raises:
         UsageError: The release is unknown.
     """
+    from dissector.protocol.releases.removals import check_release
     from dissector.summary.upgrade_check import NEWEST, OLDEST
 
     release = check_release(text)

@@ -18,11 +18,13 @@ from shutil import copy
 from typing import NamedTuple
 
 import pytest
-import typer
 
 import kafkashark
 from dissector.cli import main
-from dissector.cli.parsing.typer_commands import application
+from dissector.cli.app import demo
+from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.parsing.command_line import parse as parse_line
+from dissector.cli.parsing.command_table import CommandTable
 from dissector.filter import parse
 from tests.definitions import vendor
 
@@ -164,8 +166,7 @@ def test_the_options_of_commands_that_are_not_run_exist(page: str, folder: Path)
         if example.page != page or not reason_not_to_run(example):
             continue
         name, *words = example.words
-        command = typer.main.get_command(application([name]))
-        command.commands[name].make_context(name, words)  # type: ignore[attr-defined]
+        parse_line(CommandTable((*BUILTIN, demo)).find(name), words)
         if "-Y" in words:
             parse(words[words.index("-Y") + 1], records=name == "records")
 

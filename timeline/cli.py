@@ -4,83 +4,80 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from dissector.cli import options
-from dissector.cli.output import (
-    check_parquet,
-    is_terminal,
-    open_atomic,
-    terminal_width,
-    write_lines,
-    write_parquet,
-    write_rows,
+from dissector.cli.declared.reading_options import (
+    CopyOptions,
+    FilterOptions,
+    OutputOptions,
+    ReadingOptions,
+    SecretOptions,
 )
+from dissector.cli.declared.row_options import format_option
+from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.file_roles import WRITES
-from dissector.view.text.value_text import json_text
 from timeline.events.event import COLUMNS, KINDS, Event
-from timeline.events.words import counted, mask_of
+
+if TYPE_CHECKING:
+    from dissector.cli.capture_source import Source
 
 FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid", "perfetto")
 
 
-def timeline(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    form: Annotated[str, options.format_option(FORMATS)] = "text",
-    output: options.Output = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            autocompletion=complete_words(lambda: KINDS),
-            help=f"Only events of these kinds: {', '.join(KINDS)}. Repeatable, or with commas.",
-        ),
-    ] = None,
-    otlp: Annotated[
-        str | None,
-        typer.Option(
-            "--otlp",
-            metavar="FILE|URL",
-            help="Write Produce and Fetch as spans of OpenTelemetry, in place of events: as lines "
-            "of JSON, or to a collector. `traceparent` headers of records name their parents.",
-        ),
-        WRITES,
-    ] = None,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    show_secrets: options.ShowSecrets = False,
-) -> None:
+class TimelineOptions(FilterOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions):
+    """The options of `timeline`."""
+
+    form: str = format_option(*FORMATS)
+    kinds: tuple[str, ...] = option(
+        "--kind",
+        default=(),
+        metavar="KIND",
+        complete=complete_words(lambda: KINDS),
+        help=f"Only events of these kinds: {', '.join(KINDS)}. Repeatable, or with commas.",
+    )
+    otlp: str | None = option(
+        "--otlp",
+        default=None,
+        metavar="FILE|URL",
+        help="Write Produce and Fetch as spans of OpenTelemetry, in place of events: as lines "
+        "of JSON, or to a collector. `traceparent` headers of records name their parents.",
+        role=WRITES,
+    )
+
+
+def timeline(given: TimelineOptions) -> None:
     """Print the events in a capture in time order, with causes and evidence.
 
     Events of groups, producers, transactions, consumers, connections and the cluster. -Y selects
     events with evidence in a matching exchange. Events are marked as uncertain if lost packets
     could show another cause.
     """
+    from dissector.cli import capture_source
+    from dissector.cli.output import (
+        check_parquet,
+        is_terminal,
+        open_atomic,
+        terminal_width,
+        write_lines,
+        write_parquet,
+        write_rows,
+    )
     from timeline.output.event_rows import event_types
     from timeline.output.event_text import event_lines
     from timeline.output.mermaid import mermaid_lines
     from timeline.output.perfetto.trace import Trace
     from timeline.timeline import Timeline
 
-    options.check_choice(form, FORMATS, "-T")
-    chosen = _kinds(kinds or ())
+    form, output, otlp, show_secrets = given.form, given.output, given.otlp, given.show_secrets
+    chosen = _kinds(given.kinds)
     check_parquet(form, output)
     if otlp is not None:
         _check_otlp(otlp, form, output)
     if form == "perfetto" and is_terminal(output):
         raise UsageError("-T perfetto requires an output file: -o FILE")
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
+    source = capture_source.source(given, given.filter_text)
     source.explains_no_kafka = True
     if otlp is not None:
         _export_spans(source, otlp, show_secrets)
@@ -127,8 +124,10 @@ def _check_otlp(target: str, form: str, output: str | None) -> None:
         check_sender()
 
 
-def _export_spans(source: options.Source, target: str, show_secrets: bool) -> None:
+def _export_spans(source: Source, target: str, show_secrets: bool) -> None:
     """Write or send the spans of matching exchanges."""
+    from dissector.cli.output import write_lines
+    from timeline.events.words import counted, mask_of
     from timeline.output.messaging_spans import messaging_spans
     from timeline.output.otlp import is_url, json_lines, send
 
@@ -142,6 +141,8 @@ def _export_spans(source: options.Source, target: str, show_secrets: bool) -> No
 
 def _flat_row(event: Event) -> dict[str, Any]:
     """Return a row with its evidence as JSON, because CSV has no nested values."""
+    from dissector.view.text.value_text import json_text
+
     row = event.row()
     return {**row, "evidence": json_text(row["evidence"])}
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
-import typer
-
-from dissector.cli.parsing.typer_commands import application
+from dissector.cli.app import DESCRIPTION, demo
+from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.parsing.command_table import CommandTable
+from dissector.cli.parsing.declarations import Command, Option
+from dissector.cli.parsing.help_text import meaning_of, option_sections, paragraphs, title_of
 from dissector.cli.presentation.examples import EXAMPLES
 
 PAGE = Path(__file__).parents[1] / "man" / "kafkashark.1"
@@ -34,20 +36,26 @@ def page() -> str:
 
 
 def _lines() -> Iterator[str]:
-    group: Any = typer.main.get_command(application())
+    table = CommandTable((*BUILTIN, demo))
     yield '.TH KAFKASHARK 1 "" kafkashark "User Commands"'
     yield from (".SH NAME", r"kafkashark \- Wireshark for Apache Kafka")
-    yield from (".SH SYNOPSIS", _INTRODUCTION, ".SH DESCRIPTION", _text(group.help))
+    yield from (".SH SYNOPSIS", _INTRODUCTION, ".SH DESCRIPTION", _text(DESCRIPTION))
     yield _text("A CAPTURE is a pcap or pcapng file, also compressed, or - for standard input.")
     yield ".SH COMMANDS"
-    for name, command in sorted(group.commands.items()):
-        yield from (f".SS {name}", *_paragraphs(command.help))
-        for option in command.params:
-            if not getattr(option, "hidden", False):
-                yield from _option(option)
-        if name in EXAMPLES:
+    for command in sorted(table.all(), key=lambda each: each.name):
+        yield f".SS {command.name}"
+        for paragraph in paragraphs(command.help):
+            yield from (".PP", _text(paragraph))
+        options = command.options.declared().values()
+        for option in (*(each for each in options if not each.names), *_named(command)):
+            yield from (
+                ".TP",
+                f".B {_text(title_of(option))}",
+                _text(meaning_of(option).replace("\xa0", " ")),
+            )
+        if command.name in EXAMPLES:
             yield from (".PP", "Examples:", ".PP", ".nf")
-            yield from (f"kafkashark {_text(each)}" for each in EXAMPLES[name])
+            yield from (f"kafkashark {_text(each)}" for each in EXAMPLES[command.name])
             yield ".fi"
     yield ".SH EXIT STATUS"
     for status, meaning in _STATUS:
@@ -56,17 +64,9 @@ def _lines() -> Iterator[str]:
     yield from (".SH SEE ALSO", ".BR tshark (1),", ".BR tcpdump (1)")
 
 
-def _paragraphs(text: str | None) -> Iterator[str]:
-    for paragraph in (text or "").split("\n\n"):
-        yield from (".PP", _text(" ".join(paragraph.split())))
-
-
-def _option(option: Any) -> Iterator[str]:
-    """Yield an option, or an argument, with its help."""
-    names = ", ".join(option.opts) if option.param_type_name == "option" else ""
-    metavar = "" if getattr(option, "is_flag", False) else option.metavar or ""
-    title = " ".join(filter(None, (names, metavar))) or option.name.upper()
-    yield from (".TP", f".B {_text(title)}", _text(" ".join((option.help or "").split())))
+def _named(command: Command) -> Iterator[Option]:
+    """Yield the options of a command in the order of its help."""
+    return chain.from_iterable(option_sections(command).values())
 
 
 def _text(text: str) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 
+from dissector.cli.parsing.declarations import Options
 from dissector.errors import UsageError
 from dissector.installation import extra_needed
+
+_SERVER_ONLY = ("web", "address")
+"""Options of the server of the screens."""
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -24,16 +28,20 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def browse_words(captures: Iterable[str], given: Mapping[str, object]) -> list[str]:
-    """Return command-line arguments; `given` maps options to values, None for unset ones."""
-    words = ["browse"]
-    for option, value in given.items():
+def browse_words(given: Options) -> list[str]:
+    """Return the command line of a screen in a web browser, from that of its server."""
+    words, captures = ["browse"], list[str]()
+    for name, each in given.declared().items():
+        value = getattr(given, name)
         values: Sequence[object] = value if isinstance(value, list | tuple) else [value]
-        for each in values:
-            if each is True:
-                words.append(option)
-            elif each is not None and each is not False:
-                words.append(f"{option}={each}")
+        if not each.names:
+            captures += map(str, values)
+        elif value == each.default or name in _SERVER_ONLY:
+            continue
+        elif value is True:
+            words.append(each.names[-1])
+        else:
+            words += [f"{each.names[-1]}={one}" for one in values]
     return [*words, "--", *captures]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from browse.rows.freed_memory import trim_memory
-from dissector.cli.options import Source
+from dissector.cli.capture_source import Source
 from dissector.engine.reading.capture import Window
 from dissector.errors import DissectorError, Problem, bug_location, innermost_error
 

@@ -14,7 +14,7 @@ from browse.listing.capture_access import CaptureAccess
 from browse.listing.pipe_spool import PipeSpool
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.inputs import Input, PositionedReader
-from dissector.cli.options import Source
+from dissector.cli.capture_source import Source
 from dissector.engine.reading.capture import Capture, Options
 from dissector.errors import CaptureError
 from dissector.query.selection import Selection

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.rows.shown_rows import ShownRows
+from dissector.cli.declared.file_options import ExportOptions
 from dissector.cli.export import export
 from dissector.cli.output import write_rows
 
@@ -51,14 +52,14 @@ class PacketExport(Pass):
 
     def _write(self) -> None:
         options = self.source.capture.options
-        export(
-            self.source.capture.paths,
-            self._text or None,
-            str(self._path),
-            connections=False,
-            ports=list(options.ports),
+        given = ExportOptions(
+            captures=self.source.capture.paths,
+            filter_text=self._text or None,
+            output=str(self._path),
+            ports=tuple(options.ports),
             max_frame_bytes=options.max_frame_bytes,
-            keylogs=list(options.keylogs),
-            decode_as=list(options.decode_as),
+            keylogs=tuple(options.keylogs),
+            decode_as=tuple(options.decode_as),
             jobs=options.jobs,
         )
+        export(given)

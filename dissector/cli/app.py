@@ -7,23 +7,32 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dissector.cli import interrupt
-from dissector.cli.output import OutputClosed
-from dissector.cli.parsing import plain_parser
-from dissector.cli.parsing.builtin_commands import COMMANDS, command_function, command_name
-from dissector.cli.parsing.path_options import run_checked
-from dissector.cli.presentation import completion
-from dissector.errors import DissectorError, FilterError, bug_location, innermost_error
+from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.declared.file_options import DemoOptions
+from dissector.cli.interrupt import OutputClosed
+from dissector.cli.parsing import command_line
+from dissector.cli.parsing.command_table import CommandTable, Plugins
+from dissector.cli.parsing.declarations import Command, Options, option
+from dissector.errors import (
+    DissectorError,
+    FilterError,
+    UsageError,
+    bug_location,
+    innermost_error,
+)
 from dissector.protocol.context import using
 from dissector.view.text.escape import escaped
 
-if TYPE_CHECKING:
-    from dissector.cli.parsing.typer_commands import Plugins
+COMPLETION_VARIABLE = "_KAFKASHARK_COMPLETE"
+"""Set to the name of a shell that requests completions."""
+
+DESCRIPTION = "Wireshark for Apache Kafka: reads captures and shows their Kafka traffic."
 
 GARBAGE_THRESHOLD = 50_000
 """New objects until the interpreter looks for garbage among them."""
@@ -46,26 +55,30 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
         its output was closed.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    table = CommandTable((*BUILTIN, demo), plugins)
+    if shell := os.environ.get(COMPLETION_VARIABLE):
+        from dissector.cli.parsing.shell_completion import complete
+
+        complete(shell, words, table)
+        return 0
     if words and words[0] == "help":
         words = [*words[1:2], "--help"]
-    if completion.is_completing():
-        words = completion.typed_words(os.environ)
     mask = os.umask(0o077)  # --show-secrets may restrict it
     os.umask(mask)
     try:
         with interrupt.restored_handlers(), using(None):
-            return interrupt.exit_status(_run(words, plugins))
+            return interrupt.exit_status(_run(words, table))
     finally:
         os.umask(mask)
 
 
-def _run(words: Sequence[str], plugins: Plugins | None) -> int:
+def _run(words: Sequence[str], table: CommandTable) -> int:
     try:
         _use_utf8()
-        run = _prepared(words, plugins)
+        run = _prepared(words, table)
         gc.freeze()
         gc.set_threshold(GARBAGE_THRESHOLD)
-        if command_name(words) not in COMMANDS:
+        if not table.is_builtin(words):
             interrupt.use_raising_handlers()
         status = run()
         sys.stdout.flush()
@@ -87,16 +100,81 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
         return _report_bug(error)
 
 
-def _prepared(words: Sequence[str], plugins: Plugins | None) -> Callable[[], Any]:
+def _prepared(words: Sequence[str], table: CommandTable) -> Callable[[], Any]:
     """Return the command of some words, to be run."""
-    if words and words[0] in COMMANDS and not completion.is_completing():
-        command = command_function(words[0])
-        values = plain_parser.parse(command, words[1:])
-        if values is not None:
-            return lambda: run_checked(command, values)
-    from dissector.cli.parsing.typer_commands import prepared
+    first, *others = words or ("",)
+    if first and not first.startswith("-"):
+        return command_line.prepared(table.find(first), others)
+    if first:
+        return command_line.prepared(_program(table), words)
+    _print_stderr("\n".join(_program_help(table)))
+    return lambda: 2
 
-    return prepared(words, plugins)
+
+def demo(given: DemoOptions) -> int:
+    """Show the main commands on the included capture."""
+    from dissector.cli.demo import demo
+
+    return demo(given, main)
+
+
+def _program(table: CommandTable) -> Command:
+    """Return the program itself as a command: the options before a command's name."""
+
+    def run(given: Options) -> None:
+        raise UsageError("no command (kafkashark --help)")
+
+    def show_help(command: Command) -> None:
+        print("\n".join(_program_help(table)))
+
+    class ProgramOptions(Options):
+        version: bool = option(
+            "--version", default=False, instead=_print_version, help="Print the version."
+        )
+        install_completion: bool = option(
+            "--install-completion",
+            default=False,
+            instead=_install_completion,
+            help="Install completion for the current shell: bash, zsh or fish.",
+        )
+        show_completion: bool = option(
+            "--show-completion",
+            default=False,
+            instead=_show_completion,
+            help="Print the script of that completion, to install it elsewhere.",
+        )
+        help: bool = option(
+            "-h", "--help", default=False, instead=show_help, help="Show this message and exit."
+        )
+
+    return Command("", DESCRIPTION, ProgramOptions, run)
+
+
+def _program_help(table: CommandTable) -> Iterator[str]:
+    from dissector.cli.parsing.help_text import program_help_lines
+
+    return program_help_lines(_program(table), table.all())
+
+
+def _print_version(command: Command) -> None:
+    from importlib.metadata import distribution
+
+    # `version` would load the parser of mails for this line.
+    found = distribution("kafkashark")
+    text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
+    print("kafkashark", *(each[9:] for each in text.splitlines() if each.startswith("Version: ")))
+
+
+def _install_completion(command: Command) -> None:
+    from dissector.cli.parsing.shell_completion import install_script
+
+    install_script(command)
+
+
+def _show_completion(command: Command) -> None:
+    from dissector.cli.parsing.shell_completion import show_script
+
+    show_script(command)
 
 
 def _use_utf8() -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TypeAlias
 
+from dissector.cli.declared.file_options import DemoOptions
 from dissector.cli.output import write_lines
-from dissector.cli.parsing.parameters import Option
 from dissector.errors import UsageError
-from dissector.file_roles import WRITES
 from dissector.installation import extra_needed
+
+Main: TypeAlias = Callable[[list[str]], int]
 
 CAPTURE = Path(__file__).with_name("demo.pcap.gz")
 
@@ -39,20 +40,14 @@ MAX_LINES = 25
 MAX_WIDTH = 200
 
 
-def demo(
-    save: Annotated[
-        Path | None,
-        Option("--save", metavar="FILE", help="Only write the demo's capture to a file."),
-        WRITES,
-    ] = None,
-) -> int:
-    """Show the main commands on the included capture."""
-    if save is not None:
-        _save(save)
+def demo(given: DemoOptions, main: Main) -> int:
+    """Show the main commands on the included capture; `main` runs them."""
+    if given.save is not None:
+        _save(given.save)
         return 0
     has_mock = find_spec("confluent_kafka") is not None
     for title, words in (*STEPS, REPLAY) if has_mock else STEPS:
-        status = _run(title, words)
+        status = _run(main, title, words)
         if status:
             return status
     hints = [] if has_mock else [extra_needed("a replay in this demo", "mock")]
@@ -71,10 +66,8 @@ def _save(file: Path) -> None:
         raise UsageError(f"{file}: {error.strerror}") from None
 
 
-def _run(title: str, words: Sequence[str]) -> int:
+def _run(main: Main, title: str, words: Sequence[str]) -> int:
     """Run a command and print the beginning of its output; return its exit status."""
-    from dissector.cli.app import main
-
     command, *options = words
     shown = [f"'{each}'" if " " in each else each for each in (command, SHOWN_NAME, *options)]
     # Rows are written as bytes.

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Any
 
-from dissector.cli import options
-from dissector.cli.live_options import accepts_live
+from dissector.cli import capture_source
+from dissector.cli.declared.row_options import MessageOptions
+from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
-from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
@@ -33,53 +33,13 @@ from dissector.view.text.hexdump import hexdump
 from dissector.view.text.summary_line import NOTES, LineStyle, MessageSummary, message_line
 from dissector.view.text.value_text import json_text
 
-FORMATS = ("text", "ndjson", "fields", "parquet")
-
 
 @accepts_live
-def dissect(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    form: Annotated[str, options.format_option(FORMATS)] = "text",
-    fields: Annotated[
-        list[str] | None,
-        Option(
-            "-e",
-            metavar="NAME",
-            help="With -T fields: a column or a body field such as request.acks. "
-            "May be given more than once.",
-        ),
-    ] = None,
-    columns: table_options.ColumnList = None,
-    limit: table_options.Limit = None,
-    times: table_options.Times = None,
-    utc: table_options.Utc = False,
-    color: table_options.Color = "auto",
-    list_columns: table_options.ListColumns = False,
-    list_fields: table_options.ListFields = False,
-    verbose: Annotated[
-        bool, Option("-V", "--tree", help="Print every field with its place in the bytes.")
-    ] = False,
-    bytes_too: Annotated[bool, Option("-x", "--hex", help="Print the bytes.")] = False,
-    output: options.Output = None,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    show_secrets: options.ShowSecrets = False,
-) -> None:
-    """
-    Print a line for each message, in the order of the capture.
-
-    -T parquet has a row for each field of each message.
-
-    Live: kafkashark dissect -i eth0 -f 'tcp port 9092' -a duration:60
-    """
-    options.check_choice(form, FORMATS, "-T")
-    chosen = table_options.chosen_columns(columns, fields)
+def dissect(given: MessageOptions) -> None:
+    """Print a line for each message, in the order of the capture."""
+    form, output, limit, show_secrets = given.form, given.output, given.limit, given.show_secrets
+    verbose, bytes_too = given.verbose, given.bytes_too
+    chosen = table_options.chosen_columns(given)
     if chosen and form == "text" and not (verbose or bytes_too):
         form = "fields"
     if form == "fields" and not chosen:
@@ -91,11 +51,11 @@ def dissect(
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
+    source = capture_source.source(given, given.filter_text)
     source.explains_no_kafka = True
     names = _names(source, chosen)
-    view = table_options.table_view(form, output, lambda: source.begin_ns, times=times, utc=utc)
-    has_color = table_options.has_color(color, output)
+    view = table_options.table_view(given, lambda: source.begin_ns)
+    has_color = table_options.has_color(given, output)
 
     def style() -> LineStyle:
         return LineStyle(source.begin_ns, view.times, has_color, source.places)
@@ -119,7 +79,7 @@ def dissect(
     write_lines(lines, output)
 
 
-def _write_fields(source: options.Source, output: str | None, show_secrets: bool) -> None:
+def _write_fields(source: capture_source.Source, output: str | None, show_secrets: bool) -> None:
     """Write every field of every message."""
     from dissector.engine.fields.field_arrow_schema import ARROW_SCHEMA
     from dissector.engine.fields.field_rows import FIELD_TYPES, field_rows
@@ -129,7 +89,7 @@ def _write_fields(source: options.Source, output: str | None, show_secrets: bool
     write_row_groups(groups, FIELD_TYPES, output, metadata, source.capture.options.jobs)
 
 
-def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:
+def _json_parts(source: capture_source.Source, show_secrets: bool) -> Iterator[TablePart]:
     """Yield the rows of messages in the order of the capture's packets."""
     from dissector.cli.presentation.message_windows import message_windows, ordered_batches
     from dissector.view.json.bulk_bodies import with_bodies
@@ -144,7 +104,10 @@ def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePar
 
 
 def _summary_lines(
-    source: options.Source, style: Callable[[], LineStyle], limit: int | None, show_secrets: bool
+    source: capture_source.Source,
+    style: Callable[[], LineStyle],
+    limit: int | None,
+    show_secrets: bool,
 ) -> Iterator[str]:
     """Yield the lines of messages in the order of the capture's packets, some at a time."""
     from dissector.cli.presentation.message_windows import (
@@ -172,7 +135,7 @@ def _summary_lines(
             yield "\n".join(each["line"] for each in rows)
 
 
-def _messages_in_order(source: options.Source) -> Iterator[OrderedMessage]:
+def _messages_in_order(source: capture_source.Source) -> Iterator[OrderedMessage]:
     """Yield the messages of a capture in the order of its packets."""
     order, live_requests = PacketOrder(), LiveRequests(source.passes)
     for window in source.passing():
@@ -268,7 +231,7 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     }
 
 
-def _names(source: options.Source, fields: Iterable[str]) -> list[Name]:
+def _names(source: capture_source.Source, fields: Iterable[str]) -> list[Name]:
     """Return the columns and fields named by `-e`."""
     own = {each.name for each in MESSAGES} - {each.name for each in EXCHANGES}
     return [

@@ -7,14 +7,14 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dissector.capture.formats.capture_reader import is_file
-from dissector.cli import options, redaction_options
+from dissector.cli import capture_source, redaction_options
+from dissector.cli.declared.file_options import ExportOptions
 from dissector.cli.output import is_terminal, open_atomic
-from dissector.cli.parsing.parameters import Option
 from dissector.engine.export.exchange_sums import ExchangeSums, differing, exchange_hashes
 from dissector.engine.export.flow_filter import Bools, FlowFilter
 from dissector.engine.export.name_definitions import NameDefinitions
@@ -42,46 +42,18 @@ MAX_CHECKS = 4
 """Maximum number of selections: the messages, more connections, all of those, everything."""
 
 
-def export(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    output: options.Output = None,
-    connections: Annotated[
-        bool,
-        Option("--connections", help="Write whole connections instead of single exchanges."),
-    ] = False,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    redact: redaction_options.Redact = False,
-    keep: redaction_options.Keep = None,
-    key: redaction_options.Key = None,
-    map_file: redaction_options.Map = None,
-    decrypt: redaction_options.Decrypt = False,
-) -> None:
-    """Write the packets of the exchanges that pass a filter to a pcapng file.
-
-    Of each exchange its segments, their repetitions and acknowledgements, of its connection the
-    handshake and the end. The same filter finds the same exchanges in the new file. With --redact
-    it has no names and contents of the capture: to pass on.
-    """
+def export(given: ExportOptions) -> None:
+    """Write the packets of the exchanges that pass a filter to a pcapng file."""
+    captures, filter_text, output = list(given.captures), given.filter_text, given.output
     if output is None or is_terminal(output):
         raise UsageError("export requires an output file: -o OUT.pcapng")
     for name in captures:
         if name == "-" or (Path(name).exists() and not is_file(name)):
             raise UsageError(f"{name}: export reads a capture several times; save a pipe to a file")
+    kept, secret = redaction_options.kept_roles(given), redaction_options.read_key(given.key)
 
-    if not redact:
-        redaction_options.check_unused(
-            {"--keep": keep, "--key": key, "--map": map_file, "--decrypt": decrypt}
-        )
-    kept, secret = redaction_options.parse_kept(keep), redaction_options.read_key(key)
-
-    def source(text: str | None) -> options.Source:
-        made = options.source(captures, text, ports, max_frame_bytes, jobs, keylogs, decode_as)
+    def source(text: str | None) -> capture_source.Source:
+        made = capture_source.source(given, text)
         # Connections that the capture holds twice are packets too, with the same secrets.
         made.capture.options.keep_copies = True
         return made
@@ -90,7 +62,7 @@ def export(
     if selection.is_stopped:
         return
     chosen = selection.connections()
-    whole = chosen if connections else selection.tls_connections()
+    whole = chosen if given.connections else selection.tls_connections()
     for _ in range(MAX_CHECKS):
         flows = FlowFilter.of(selection.ranges, selection.table, whole)
         check = _check(source(filter_text), selection, flows)
@@ -102,15 +74,15 @@ def export(
         whole = whole | more
     if check.is_stopped:
         return
-    if redact:
+    if given.redact:
         whole_source = source(None)
-        with closing(_redaction(whole_source, secret, kept, decrypts=decrypt)) as redaction:
+        with closing(_redaction(whole_source, secret, kept, decrypts=given.decrypt)) as redaction:
             stop, reading = whole_source.capture.options.stop, whole_source.capture.reading
             if stop.is_requested or reading is None:
                 return
             with open_atomic(output) as file:
                 copied, total = write_redacted(captures, flows, redaction, reading, file, stop)
-            _report_redaction(redaction, map_file)
+            _report_redaction(redaction, given.map_file)
     else:
         with open_atomic(output) as file:
             copied, total = write_packets(
@@ -119,7 +91,7 @@ def export(
                 file,
                 check.stop,
                 fragments=check.has_fragments,
-                decode_as=decode_as or (),
+                decode_as=given.decode_as,
             )
     count = f"{selection.count:,} exchanges on {int(chosen.sum()):,} connections"
     print(f"{count}: {copied:,} of {total:,} packets")
@@ -129,7 +101,7 @@ def export(
 
 
 def _redaction(
-    source: options.Source, key: bytes, kept: frozenset[ValueKind], *, decrypts: bool
+    source: capture_source.Source, key: bytes, kept: frozenset[ValueKind], *, decrypts: bool
 ) -> Redaction:
     """Read and replace all messages of the capture, regardless of the filter."""
     source.reports_unreadable = True
@@ -216,7 +188,7 @@ class _Check(NamedTuple):
         return self.stop.is_requested
 
 
-def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
+def _select(source: capture_source.Source, *, by_numbers: bool) -> _Selection:
     """Read the capture; `by_numbers`: the filter has numbers that a part has not."""
     ranges, naming, sums = StreamRanges(), StreamRanges(), ExchangeSums()
     definitions, hashes, count = NameDefinitions(), [np.zeros(0, np.uint64)], 0
@@ -237,7 +209,7 @@ def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
     return _Selection(source.capture.reading, ranges, sums, found, count)
 
 
-def _check(source: options.Source, selection: _Selection, flows: FlowFilter) -> _Check:
+def _check(source: capture_source.Source, selection: _Selection, flows: FlowFilter) -> _Check:
     """Dissect the packets to be written."""
     source.reports_unreadable = True
     capture, stop = source.capture, source.capture.options.stop

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from dissector.capture.formats.byte_source import StopSignal
+if TYPE_CHECKING:
+    from dissector.capture.formats.byte_source import StopSignal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -26,6 +28,10 @@ _received: list[int] = []
 
 _partial_files: set[Path] = set()
 """Incomplete files, removed if the process ends immediately."""
+
+
+class OutputClosed(Exception):
+    """The reader of standard output is gone, as with `| head`; output stops without an error."""
 
 
 @contextmanager
@@ -49,6 +55,8 @@ def use_raising_handlers() -> None:
 
 def new_stop_signal(end_writer: Callable[[], None] | None = None) -> StopSignal:
     """Return a signal that Ctrl-C and SIGTERM set from now on to stop reading."""
+    from dissector.capture.formats.byte_source import StopSignal
+
     stop = StopSignal(end_writer)
     _stop_signals.append(stop)
     reinstall_handlers()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
+from dissector.cli.interrupt import OutputClosed
 from dissector.engine.tables.polars_tables import TablePart
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 Item = TypeVar("Item")
-
-ROW_FORMATS = ("table", "ndjson", "csv", "parquet")
-
-
-class OutputClosed(Exception):
-    """The reader of standard output is gone, as with `| head`; output stops without an error."""
 
 
 @contextmanager
@@ -83,7 +78,7 @@ def write_rows(
     layout: Layout | None = None,
 ) -> None:
     """
-    Write rows in one of the `ROW_FORMATS` except parquet.
+    Write rows in one of the formats of `pairs` except parquet.
 
     Args:
         parts: The rows, or columns of them; ndjson prints everything in them.

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from dissector.cli import options
-from dissector.cli.live_options import accepts_live
-from dissector.cli.output import (
-    ROW_FORMATS,
-    check_parquet,
-    write_parquet,
-    write_rows,
-)
-from dissector.cli.parsing.parameters import Option
+from dissector.cli import capture_source
+from dissector.cli.declared.row_options import PairOptions
+from dissector.cli.live_input import accepts_live
+from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
 from dissector.column_catalogue import EXCHANGES
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
@@ -54,70 +49,28 @@ BODIES = ("request", "response")
 
 
 @accepts_live
-def pairs(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    form: options.RowFormat = "table",
-    output: options.Output = None,
-    bodies: Annotated[
-        bool, Option("--bodies", help="Add the decoded bodies as request and response.")
-    ] = False,
-    pending: Annotated[
-        bool,
-        Option(
-            "--pending",
-            help="Only requests without a response: in live captures those in flight.",
-        ),
-    ] = False,
-    columns: table_options.ColumnList = None,
-    fields: table_options.ColumnNames = None,
-    sort: options.Sort = None,
-    limit: table_options.Limit = None,
-    times: table_options.Times = None,
-    utc: table_options.Utc = False,
-    color: table_options.Color = "auto",
-    list_columns: table_options.ListColumns = False,
-    list_fields: table_options.ListFields = False,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    show_secrets: options.ShowSecrets = False,
-) -> None:
-    """Print a row for each request with its response.
-
-    Live: kafkashark pairs -i eth0 -f 'tcp port 9092' -w kept.pcapng
-    """
-    options.check_choice(form, ROW_FORMATS, "-T")
+def pairs(given: PairOptions) -> None:
+    """Print a row for each request with its response."""
+    form, output, bodies, show_secrets = given.form, given.output, given.bodies, given.show_secrets
     if bodies and form == "table":
         raise UsageError("--bodies requires -T ndjson, csv or parquet")
-    if pending and (bodies or set(table_options.chosen_columns(columns, fields)) - {*COLUMNS}):
+    chosen = table_options.chosen_columns(given)
+    if given.pending and (bodies or set(chosen) - {*COLUMNS}):
         raise UsageError("--pending can't be combined with --bodies or columns of body fields")
     check_parquet(form, output)
+    filter_text = given.filter_text
     passes = _filter(filter_text)
-    if pending:
+    if given.pending:
         filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
+    source = capture_source.source(given, filter_text)
     source.explains_no_kafka = True
-    chosen = table_options.chosen_columns(columns, fields)
     view = table_options.table_view(
-        form,
-        output,
-        lambda: source.begin_ns,
-        columns=chosen,
-        limit=limit,
-        times=times,
-        utc=utc,
-        color=color,
-        priority=PRIORITY,
+        given, lambda: source.begin_ns, columns=chosen, priority=PRIORITY
     )
     known = COLUMNS + BODIES if bodies else COLUMNS
     if bodies and chosen:
         raise UsageError("--bodies and --columns exclude each other; --columns takes body fields")
-    sorted_parts = _sorting(sort, tuple(dict.fromkeys(known + chosen)))
+    sorted_parts = _sorting(given.sort, tuple(dict.fromkeys(known + chosen)))
     parts: Iterable[TablePart] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
@@ -126,7 +79,7 @@ def pairs(
 
         operands = parse_operands(source, more)
         parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
-    if pending:
+    if given.pending:
         parts = _pending_parts(source, passes)
     parts = sorted_parts(source.without_secrets(parts, show_secrets))
     if chosen:
@@ -138,7 +91,7 @@ def pairs(
         types = types_of(EXCHANGES, chosen, BODIES if bodies else ())
         write_parquet(parts, types, output, 1 if bodies else source.parallel_parts)
     else:
-        jobs = 1 if bodies or sort or chosen or limit else source.parallel_parts
+        jobs = 1 if bodies or given.sort or chosen or given.limit else source.parallel_parts
         write_rows(
             parts,
             form,
@@ -161,7 +114,7 @@ def _filter(filter_text: str | None) -> Callable[[Exchange], bool]:
 
 
 def _pending_parts(
-    source: options.Source, passes: Callable[[Exchange], bool]
+    source: capture_source.Source, passes: Callable[[Exchange], bool]
 ) -> Iterator[TablePart]:
     """Yield waiting requests, each once, and finally unanswered ones."""
     source.capture.options.live = True
@@ -188,7 +141,7 @@ def _sorting(
 
 
 def _parts_with_bodies(
-    source: options.Source, as_text: bool, show_secrets: bool
+    source: capture_source.Source, as_text: bool, show_secrets: bool
 ) -> Iterator[TablePart]:
     """Yield rows with bodies, or columns if there are many."""
     from dissector.view.json.bulk_bodies import with_bodies

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dissector.cli import options
-from dissector.cli.live_options import accepts_live
-from dissector.cli.output import (
-    ROW_FORMATS,
-    Row,
-    check_parquet,
-    write_parquet,
-    write_rows,
-)
+from dissector.cli import capture_source
+from dissector.cli.declared.row_options import RowOptions
+from dissector.cli.live_input import accepts_live
+from dissector.cli.output import Row, check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.column_catalogue import RECORDS
@@ -59,58 +54,16 @@ PRIORITY = (
 
 
 @accepts_live
-def records(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    form: options.RowFormat = "table",
-    output: options.Output = None,
-    columns: table_options.ColumnList = None,
-    fields: table_options.ColumnNames = None,
-    sort: options.Sort = None,
-    limit: table_options.Limit = None,
-    times: table_options.Times = None,
-    utc: table_options.Utc = False,
-    color: table_options.Color = "auto",
-    list_columns: table_options.ListColumns = False,
-    list_fields: table_options.ListFields = False,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    show_secrets: options.ShowSecrets = False,
-) -> None:
-    """Print a row for each record that was produced or fetched.
-
-    Live: kafkashark records -i eth0 -Y 'topic == orders'
-    """
-    options.check_choice(form, ROW_FORMATS, "-T")
+def records(given: RowOptions) -> None:
+    """Print a row for each record that was produced or fetched."""
+    form, output, sort, show_secrets = given.form, given.output, given.sort, given.show_secrets
     check_parquet(form, output)
-    source = options.source(
-        captures,
-        filter_text,
-        ports,
-        max_frame_bytes,
-        jobs,
-        keylogs=keylogs,
-        decode_as=decode_as,
-        records=True,
-    )
+    source = capture_source.source(given, given.filter_text, records=True)
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     source.explains_no_kafka = True
-    chosen = table_options.chosen_columns(columns, fields)
+    chosen = table_options.chosen_columns(given)
     view = table_options.table_view(
-        form,
-        output,
-        lambda: source.begin_ns,
-        columns=chosen,
-        limit=limit,
-        times=times,
-        utc=utc,
-        color=color,
-        priority=PRIORITY,
+        given, lambda: source.begin_ns, columns=chosen, priority=PRIORITY
     )
     keys = sort_keys(sort, tuple(dict.fromkeys(COLUMNS + chosen))) if sort is not None else []
     more = [name for name in chosen if name not in COLUMNS]
@@ -147,7 +100,7 @@ def records(
 
 
 def _with_operands(
-    source: options.Source,
+    source: capture_source.Source,
     names: Sequence[str],
     rows: Callable[[Exchange], Iterator[Row]],
     how: tuple[bool, bool],

@@ -6,83 +6,29 @@ import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
 
-from dissector.cli.parsing.parameters import Option
-from dissector.cli.presentation.completion import complete_words
+from dissector.cli.declared.file_options import ExportOptions
 from dissector.errors import UsageError
-from dissector.file_roles import READS, WRITES
 from dissector.protocol.field_roles import KEPT, ValueKind
 from dissector.small_files import read_small_file
 
 _MIN_KEY_BYTES = 16
 _OWNER_ONLY = 0o600
 
-Redact = Annotated[
-    bool,
-    Option(
-        "--redact",
-        help="Replace names by pseudonyms, keys and values by filler. Sizes and times stay.",
-    ),
-]
-Keep = Annotated[
-    str | None,
-    Option(
-        "--keep",
-        metavar="KIND,...",
-        autocompletion=complete_words(lambda: KEPT),
-        help=f"With --redact: leave names of these kinds unchanged. Kinds: {', '.join(KEPT)}.",
-    ),
-]
-Key = Annotated[
-    str | None,
-    Option(
-        "--key",
-        metavar="FILE",
-        help="With --redact: a file with a secret of 16 bytes or more. The same key gives the same "
-        "pseudonyms in other captures; by default each export has a random key.",
-    ),
-    READS,
-]
-Map = Annotated[
-    str | None,
-    Option(
-        "--map",
-        metavar="FILE",
-        help="With --redact: write the replaced names and their pseudonyms, for you only.",
-    ),
-    WRITES,
-]
-Decrypt = Annotated[
-    bool,
-    Option(
-        "--decrypt",
-        help="With --redact: write connections that a key log opens as plain TCP. Without it they "
-        "are left out.",
-    ),
-]
 
-
-def check_unused(options: dict[str, object]) -> None:
-    """
-    Check that options of `--redact` are not given without it.
-
-    Raises:
-        UsageError: One is.
-    """
-    for name, value in options.items():
-        if value:
-            raise UsageError(f"{name} needs --redact")
-
-
-def parse_kept(text: str | None) -> frozenset[ValueKind]:
+def kept_roles(given: ExportOptions) -> frozenset[ValueKind]:
     """
     Return the kinds of names that stay.
 
     Raises:
-        UsageError: The kind does not exist.
+        UsageError: The kind does not exist, or an option of `--redact` is given without it.
     """
-    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    if not given.redact:
+        values = (given.keep, given.key, given.map_file, given.decrypt)
+        for name, value in zip(("--keep", "--key", "--map", "--decrypt"), values, strict=True):
+            if value:
+                raise UsageError(f"{name} needs --redact")
+    words = [word.strip() for word in (given.keep or "").split(",") if word.strip()]
     for word in words:
         if word not in KEPT:
             raise UsageError(f"--keep takes {', '.join(KEPT)}, not {word!r}")

@@ -3,49 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-from dissector.cli import options
+from dissector.cli.declared.file_options import SchemaOptions
 from dissector.cli.output import write_lines
-from dissector.cli.parsing.parameters import Argument
-from dissector.cli.presentation.completion import complete_api
-from dissector.errors import UsageError
-from dissector.filter.literals import suggestion
+from dissector.errors import UsageError, suggestion
 from dissector.protocol.api import Api, Kind
 from dissector.protocol.apis import all_apis, api, api_keys
 from dissector.protocol.schema import Field
 from dissector.view.tables.row_formats import table_lines
 from dissector.view.text.value_text import json_text
 
-FORMATS = ("text", "ndjson")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-def schema(
-    name: Annotated[
-        str | None,
-        Argument(
-            metavar="[API]",
-            help="Name or key of an API.",
-            show_default=False,
-            autocompletion=complete_api,
-        ),
-    ] = None,
-    version: Annotated[
-        int | None,
-        Argument(metavar="[VERSION]", help="By default the newest.", show_default=False),
-    ] = None,
-    form: Annotated[str, options.format_option(FORMATS)] = "text",
-    output: options.Output = None,
-    schemas: options.Schemas = None,
-) -> None:
+def schema(given: SchemaOptions) -> None:
     """Print the declaration of an API at a version; of all APIs, their names and versions."""
-    options.check_choice(form, FORMATS, "-T")
+    name, version = given.name, given.version
     chosen = all_apis() if name is None else [_find_api(name)]
     if version is not None and version not in chosen[0].request.versions:
         versions = chosen[0].request.versions_text
         raise UsageError(f"{chosen[0].name} has no version {version}; known: {versions}")
-    if form == "ndjson":
+    if given.form == "ndjson":
         lines: Iterator[str] = (json_text(row) for row in _rows(chosen, version))
     elif name is None:
         lines = table_lines(map(_overview, chosen), list(_overview(chosen[0])))
@@ -53,7 +32,7 @@ def schema(
         lines = _declaration_lines(
             chosen[0], chosen[0].request.versions.high if version is None else version
         )
-    write_lines(lines, output)
+    write_lines(lines, given.output)
 
 
 def _find_api(name: str) -> Api:

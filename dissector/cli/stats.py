@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 
-from dissector.cli import options
-from dissector.cli.live_options import accepts_live
+from dissector.cli import capture_source
+from dissector.cli.declared.answer_options import StatsOptions
+from dissector.cli.live_input import accepts_live
 from dissector.cli.output import terminal_width
-from dissector.cli.parsing.parameters import Option
-from dissector.cli.presentation import table_options
-from dissector.cli.presentation.completion import complete_words
-from dissector.cli.presentation.section_view import SectionOptions, SectionView, Tables
+from dissector.cli.presentation.section_view import SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
-from dissector.summary.group_keys import KEYS
+from dissector.summary.key_columns import KEYS
 from dissector.summary.sections import chosen_sections
 from dissector.summary.statistics import GROUPS, Grouping, Statistics, health
 from dissector.summary.version_offers import VersionOffers
 from dissector.view.tables.statistics_report import NAMES, SECTIONS
 from dissector.view.tables.statistics_report import report as report_lines
 from dissector.view.text.value_text import json_text
-
-FORMATS = ("table", "ndjson")
 
 PRIORITY = (
     *dict.fromkeys((*NAMES, *KEYS)),
@@ -37,81 +32,16 @@ PRIORITY = (
 
 
 @accepts_live
-def stats(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    form: Annotated[str, options.format_option(FORMATS)] = "table",
-    output: options.Output = None,
-    columns: table_options.ColumnList = None,
-    fields: table_options.ColumnNames = None,
-    sort: options.Sort = None,
-    limit: Annotated[
-        int | None,
-        Option(
-            *("-c", "--limit", "--top"),
-            metavar="N",
-            min=1,
-            help="Only the first N rows of each section.",
-        ),
-    ] = None,
-    color: table_options.Color = "auto",
-    list_columns: table_options.ListColumns = False,
-    list_fields: table_options.ListFields = False,
-    by: Annotated[
-        list[str] | None,
-        Option(
-            "--by",
-            metavar="KEY[,KEY]",
-            autocompletion=complete_words(lambda: KEYS),
-            help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}. May be given more "
-            "than once. Exchanges without a topic or error are not in tables by these.",
-        ),
-    ] = None,
-    topics: Annotated[
-        bool, Option("--topics", help="Users of each topic: APIs, versions, software.")
-    ] = False,
-    clients: Annotated[
-        bool, Option("--clients", help="Clients and their software, from ApiVersions.")
-    ] = False,
-    talkers: Annotated[bool, Option("--talkers", help="Clients and brokers by bytes.")] = False,
-    sizes: Annotated[bool, Option("--sizes", help="Sizes of messages by API.")] = False,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    interval: Annotated[
-        float | None,
-        Option(
-            "--interval",
-            metavar="S",
-            min=0.1,
-            help="Print the report so far every S seconds; on a terminal in place.",
-        ),
-    ] = None,
-) -> None:
-    """
-    Print response times and errors per API, client, topic, broker; and the capture's health.
-
-    Options for tables replace these four: kafkashark stats a.pcap --by minute,api --clients
-    Live, refreshed every two seconds: kafkashark stats -i eth0 --interval 2 --top 10
-    """
-    options.check_choice(form, FORMATS, "-T")
-    requested = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
-    chosen = chosen_sections(by or [], [name for name, wanted in requested.items() if wanted])
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
+def stats(given: StatsOptions) -> None:
+    """Print response times and errors per API, client, topic, broker; and the capture's health."""
+    form, output, interval = given.form, given.output, given.interval
+    requested = [name for name in ("topics", "clients", "talkers", "sizes") if getattr(given, name)]
+    chosen = chosen_sections(given.by, requested)
+    source = capture_source.source(given, given.filter_text)
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
     tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
     tables = tables or SECTIONS
-    view = SectionView.of(
-        tables,
-        SectionOptions(columns, fields, sort, limit, color),
-        names=(*NAMES, *KEYS),
-        output=output,
-        priority=PRIORITY,
-    )
+    view = SectionView.of(tables, given, names=(*NAMES, *KEYS), priority=PRIORITY)
 
     screen = RefreshedOutput(output, interval)
     if interval is not None:
@@ -134,7 +64,7 @@ def stats(
     view.report_left_out()
 
 
-def _new_report(source: options.Source, groups: Mapping[str, Grouping]) -> Statistics:
+def _new_report(source: capture_source.Source, groups: Mapping[str, Grouping]) -> Statistics:
     """Return an empty report, with the software of clients if requested."""
     if not any("software" in grouping.keys for grouping in groups.values()):
         return Statistics(groups)

@@ -12,9 +12,6 @@ from dissector.engine.reading.reader import PLAINTEXT_BEGINS
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.messages import Message
 
-FILE_NAMES = r"\d+-[ab]\.bin"
-"""Names of these files, as a regular expression."""
-
 MAX_OPEN_FILES = 100
 SIZE_BYTES = 4
 BLANK = b"*"

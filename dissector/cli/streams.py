@@ -6,27 +6,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
-from dissector.cli import options
-from dissector.cli.live_options import accepts_live
-from dissector.cli.output import (
-    ROW_FORMATS,
-    Row,
-    check_parquet,
-    write_parquet,
-    write_rows,
-)
-from dissector.cli.parsing.parameters import Option
+from dissector.cli import capture_source
+from dissector.cli.declared.row_options import StreamOptions
+from dissector.cli.live_input import accepts_live
+from dissector.cli.output import Row, check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_rows
-from dissector.cli.stream_files import FILE_NAMES
 from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
 from dissector.engine.tables.polars_tables import TablePart
-from dissector.file_roles import Writes
 
 SHOWN = (
     "connection",
@@ -61,64 +52,19 @@ PRIORITY = (
 
 
 @accepts_live
-def streams(
-    captures: options.Captures,
-    filter_text: options.FilterText = None,
-    form: options.RowFormat = "table",
-    output: options.Output = None,
-    write: Annotated[
-        Path | None,
-        Option(
-            "--write",
-            metavar="DIR",
-            help="Write the bytes of each side, decrypted if possible, gaps left out, to files.",
-        ),
-        Writes(in_folder=FILE_NAMES),
-    ] = None,
-    columns: table_options.ColumnList = None,
-    fields: table_options.ColumnNames = None,
-    sort: options.Sort = None,
-    limit: table_options.Limit = None,
-    times: table_options.Times = None,
-    utc: table_options.Utc = False,
-    color: table_options.Color = "auto",
-    list_columns: table_options.ListColumns = False,
-    list_fields: table_options.ListFields = False,
-    ports: options.Ports = None,
-    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
-    keylogs: options.KeyLogs = None,
-    decode_as: options.DecodeAs = None,
-    keep_copies: options.KeepCopies = False,
-    schemas: options.Schemas = None,
-    jobs: options.Jobs = None,
-    show_secrets: options.ShowSecrets = False,
-) -> None:
-    """Print a row for each TCP connection: endpoints, traffic, losses, protocol and TLS.
-
-    With -Y only the connections with an exchange that passes.
-
-    Live, at the end: kafkashark streams -i eth0 -a duration:60
-    """
-    options.check_choice(form, ROW_FORMATS, "-T")
+def streams(given: StreamOptions) -> None:
+    """Print a row for each TCP connection: endpoints, traffic, losses, protocol and TLS."""
+    form, output = given.form, given.output
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, jobs, keylogs, decode_as)
-    chosen = table_options.chosen_columns(columns, fields)
+    source = capture_source.source(given, given.filter_text)
+    chosen = table_options.chosen_columns(given)
     table_options.check_columns(chosen, CONNECTIONS, "streams")
-    view = table_options.table_view(
-        form,
-        output,
-        lambda: source.begin_ns,
-        columns=chosen,
-        limit=limit,
-        times=times,
-        utc=utc,
-        color=color,
-    )
-    keys = sort_keys(sort, COLUMNS) if sort is not None else []
-    if write is None:
+    view = table_options.table_view(given, lambda: source.begin_ns, columns=chosen)
+    keys = sort_keys(given.sort, COLUMNS) if given.sort is not None else []
+    if given.write is None:
         rows = _rows(source, _passing_connections(source))
     else:
-        rows = _write_streams(source, write, show_secrets)
+        rows = _write_streams(source, given.write, given.show_secrets)
     tls = {name for name in TLS_COLUMNS if any(row[name] is not None for row in rows)}
     priority = [name for name in PRIORITY if name in tls or name not in TLS_COLUMNS]
     view.layout = replace(view.layout, priority=priority)
@@ -135,7 +81,7 @@ def streams(
         write_rows(parts, form, output, chosen or COLUMNS, shown, layout=view.layout)
 
 
-def _write_streams(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:
+def _write_streams(source: capture_source.Source, folder: Path, show_secrets: bool) -> list[Row]:
     """Return the rows, and write the bytes of their connections."""
     from dissector.cli.stream_files import StreamFiles
 
@@ -153,7 +99,7 @@ def _write_streams(source: options.Source, folder: Path, show_secrets: bool) -> 
 
 
 def _passing_connections(
-    source: options.Source, see: Callable[[Exchange], None] | None = None
+    source: capture_source.Source, see: Callable[[Exchange], None] | None = None
 ) -> set[int]:
     """Read the capture; return the connections with an exchange that passes the filter."""
     if see is None and source.filter is None:
@@ -170,7 +116,7 @@ def _passing_connections(
     return passed
 
 
-def _rows(source: options.Source, passed: set[int]) -> list[Row]:
+def _rows(source: capture_source.Source, passed: set[int]) -> list[Row]:
     reading = source.capture.reading
     assert reading is not None
     every = source.filter is None

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from dissector.errors import suggestion
 from dissector.filter import kinds
-from dissector.filter.literals import suggestion
 from dissector.filter.operands import BodyPath, Name, UnknownName
 from dissector.protocol.api import Kind as Side
 from dissector.protocol.apis import all_apis

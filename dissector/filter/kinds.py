@@ -13,7 +13,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 from uuid import UUID
 
-from dissector.filter.literals import Literal, suggestion
+from dissector.errors import suggestion
+from dissector.filter.literals import Literal
 from dissector.filter.records_in_fields import text_pieces
 from dissector.filter.time_literals import parse_time_ns
 from dissector.protocol.apis import api_keys, api_name

@@ -1,11 +1,9 @@
-"""Literals of a filter, and suggestions for misspelt words."""
+"""Literals of a filter."""
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
-from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -50,10 +48,3 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
             return re.compile(pattern.removeprefix(_CASE_SENSITIVE), 0 if exact else re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from None
-
-
-def suggestion(word: str, candidates: Collection[str]) -> str:
-    """Return `; did you mean X?` for the closest candidate, or an empty text."""
-    by_lower_case = {each.lower(): each for each in candidates}
-    matches = difflib.get_close_matches(word[:60].lower(), by_lower_case, n=1)
-    return f"; did you mean {by_lower_case[matches[0]]}?" if matches else ""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dissector.column_catalogue import EXCHANGES, RECORDS, Catalogue
+from dissector.errors import suggestion
 from dissector.filter import kinds, wireshark_names
 from dissector.filter.body_names import body_fields, body_name, names_matching, similar_paths
-from dissector.filter.literals import suggestion
 from dissector.filter.operands import BodyPath, Column, Name, Source, UnknownName
 from dissector.filter.records_in_fields import batch_part, record_part
 

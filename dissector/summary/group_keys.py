@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,19 +11,7 @@ import numpy as np
 from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
-
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "minute": ("minute",),
-    "second": ("second",),
-    "client": ("client_id", "client"),
-    "api": ("api",),
-    "version": ("api_version",),
-    "topic": ("topic",),
-    "broker": ("broker",),
-    "error": ("error",),
-    "software": ("software_name", "software_version"),
-}
-"""Each key, and the columns that it fills."""
+from dissector.summary.key_columns import KEYS
 
 TIMES = {"minute": (60_000_000_000, "m"), "second": (1_000_000_000, "s")}
 """Keys of time: their length in nanoseconds, and numpy's unit."""

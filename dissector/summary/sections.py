@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dissector.errors import UsageError
-from dissector.summary.group_keys import KEYS
+from dissector.summary.key_columns import KEYS
 from dissector.summary.statistics import Grouping
 
 NAMED: Mapping[str, tuple[str, Grouping]] = {

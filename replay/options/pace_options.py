@@ -2,76 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import ClassVar
 
-import typer
+from dissector.cli.parsing.declarations import Options, option
+from replay.options.pacing import STAGGER_S
 
-Speed: TypeAlias = Annotated[
-    str,
-    typer.Option(
+
+class PaceOptions(Options):
+    """How fast, how often and how much is replayed."""
+
+    heading: ClassVar[str] = "Pace"
+
+    speed: str = option(
+        "--speed",
+        default="1",
         metavar="N|max|auto",
         help="Speed relative to the capture; max sends as fast as responses arrive; auto finds the "
         "highest speed with latencies below --latency-limit.",
-    ),
-]
-LatencyLimit: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
+    )
+    latency_limit: tuple[str, ...] = option(
+        "--latency-limit",
+        default=(),
         metavar="p99>50ms",
         help="Latency limits for --speed auto, in the form of --fail-on: Produce:p99>50ms limits "
         "one API, p99>2x is relative to the capture. Repeatable.",
-    ),
-]
-Rate: TypeAlias = Annotated[
-    float,
-    typer.Option(
-        metavar="N", min=0, show_default=False, help="Maximum number of requests per second."
-    ),
-]
-MaxWait: TypeAlias = Annotated[
-    float | None,
-    typer.Option(metavar="S", min=0, help="Shorten longer pauses between requests to this."),
-]
-Loop: TypeAlias = Annotated[
-    int,
-    typer.Option(metavar="N", min=1, help="Number of passes, each with separate names."),
-]
-Scale: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=1, help="Play N copies at the same time, each with separate names."
-    ),
-]
-Stagger: TypeAlias = Annotated[
-    float,
-    typer.Option(metavar="S", min=0, help="Begin each copy of --scale S seconds after the last."),
-]
-PartOf: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
+    )
+    rate: float = option(
+        "--rate",
+        default=0.0,
+        metavar="N",
+        least=0,
+        help="Maximum number of requests per second.",
+    )
+    max_wait: float | None = option(
+        "--max-wait",
+        default=None,
+        metavar="S",
+        least=0,
+        help="Shorten longer pauses between requests to this.",
+    )
+    loop: int = option(
+        "--loop",
+        default=1,
+        metavar="N",
+        least=1,
+        help="Number of passes, each with separate names.",
+    )
+    scale: int = option(
+        "--scale",
+        default=1,
+        metavar="N",
+        least=1,
+        help="Play N copies at the same time, each with separate names.",
+    )
+    stagger: float = option(
+        "--stagger",
+        default=STAGGER_S,
+        metavar="S",
+        least=0,
+        help="Begin each copy of --scale S seconds after the last.",
+    )
+    part: str | None = option(
         "--part",
+        default=None,
         metavar="I/N",
         help="Play part I of N of the connections: others play the rest at the same time.",
-    ),
-]
-Merge: TypeAlias = Annotated[
-    bool,
-    typer.Option(
+    )
+    merge: bool = option(
         "--merge",
+        default=False,
         help="Make one report of .ndjson reports, given in place of captures: of parts, or of "
         "replays at the same target.",
-    ),
-]
-Limit: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Maximum number of requests.")
-]
-Duration: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        metavar="S", min=0, help="Maximum duration of the replay; with --speed auto, of each trial."
-    ),
-]
-Timeout: TypeAlias = Annotated[
-    float,
-    typer.Option(metavar="S", min=0.001, help="Timeout for each response of the target."),
-]
+    )
+    limit: int | None = option(
+        "--limit", default=None, metavar="N", least=1, help="Maximum number of requests."
+    )
+    duration: float | None = option(
+        "--duration",
+        default=None,
+        metavar="S",
+        least=0,
+        help="Maximum duration of the replay; with --speed auto, of each trial.",
+    )
+    timeout: float = option(
+        "--timeout",
+        default=30.0,
+        metavar="S",
+        least=0.001,
+        help="Timeout for each response of the target.",
+    )

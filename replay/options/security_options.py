@@ -6,73 +6,110 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
-import typer
-
+from dissector.cli.parsing.declarations import Options, option, with_prefix
 from dissector.file_roles import READS
-from dissector.protocol.embedded.secrecy.credentials import mask_texts
-from dissector.view.text.escape import escaped
+
+if TYPE_CHECKING:
+    from cluster.client.auth import Security
 
 
-class SecurityOptions:
-    """
-    The options for one cluster, for `Annotated`.
+class TargetOptions(Options):
+    """The options for the cluster that a command talks to."""
 
-    Args:
-        prefix: Of their names, `upstream-` of `--upstream-tls`.
-        cluster: The option that names the cluster; empty where a command has one cluster only.
-    """
+    heading: ClassVar[str] = "Security of the target"
+    prefix: ClassVar[str] = ""
 
-    def __init__(self, prefix: str = "", cluster: str = "") -> None:
-        to, of, at = (f" {word} {cluster}" if cluster else "" for word in ("to", "for", "at"))
-        self.prefix = prefix
-        self.tls: Any = typer.Option(f"--{prefix}tls", help=f"Encrypt connections{to}.")
-        self.tls_ca: Any = typer.Option(
-            metavar="FILE",
-            help=f"PEM: certificate authorities{of}, instead of the system's.",
-        )
-        self.tls_certificate: Any = typer.Option(
-            metavar="FILE", help=f"PEM: the client certificate{of}."
-        )
-        self.tls_key: Any = typer.Option(metavar="FILE", help="PEM: the client's private key.")
-        self.sasl: Any = typer.Option(
-            metavar="MECHANISM",
-            help=f"SASL mechanism{of}: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Secret: "
-            f"$KAFKASHARK_PASSWORD, $KAFKASHARK_TOKEN, or --{prefix}sasl-secret.",
-        )
-        self.sasl_user: Any = typer.Option(
-            metavar="NAME", help=f"User name for PLAIN and SCRAM{at}."
-        )
-        self.sasl_secret: Any = typer.Option(
-            metavar="FILE", help=f"File with the password or token{of}."
-        )
-        self.also: Any = typer.Option(
-            metavar="HOST[:PORT]",
-            help="Another host to connect to, if the cluster names it as a broker. Repeatable.",
-        )
-        self.follow_advertised: Any = typer.Option(
-            f"--{prefix}follow-advertised",
-            help="Connect to all hosts that the cluster names as brokers.",
-        )
-        self.allow_plaintext_password: Any = typer.Option(
-            f"--{prefix}allow-plaintext-password",
-            help="Log in without TLS also at hosts that only the cluster names.",
+    tls: bool = option("--tls", default=False, help="Encrypt connections.")
+    tls_ca: Path | None = option(
+        "--tls-ca",
+        default=None,
+        metavar="FILE",
+        help="PEM: certificate authorities, instead of the system's.",
+        role=READS,
+    )
+    tls_certificate: Path | None = option(
+        "--tls-certificate",
+        default=None,
+        metavar="FILE",
+        help="PEM: the client certificate.",
+        role=READS,
+    )
+    tls_key: Path | None = option(
+        "--tls-key",
+        default=None,
+        metavar="FILE",
+        help="PEM: the client's private key.",
+        role=READS,
+    )
+    sasl: str = option(
+        "--sasl",
+        default="",
+        metavar="MECHANISM",
+        help="SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Secret: "
+        "$KAFKASHARK_PASSWORD, $KAFKASHARK_TOKEN, or --sasl-secret.",
+    )
+    sasl_user: str = option(
+        "--sasl-user", default="", metavar="NAME", help="User name for PLAIN and SCRAM."
+    )
+    sasl_secret: Path | None = option(
+        "--sasl-secret",
+        default=None,
+        metavar="FILE",
+        help="File with the password or token.",
+        role=READS,
+    )
+    also: tuple[str, ...] = option(
+        "--also",
+        default=(),
+        metavar="HOST[:PORT]",
+        help="Another host to connect to, if the cluster names it as a broker. Repeatable.",
+    )
+    follow_advertised: bool = option(
+        "--follow-advertised",
+        default=False,
+        help="Connect to all hosts that the cluster names as brokers.",
+    )
+    allow_plaintext_password: bool = option(
+        "--allow-plaintext-password",
+        default=False,
+        help="Log in without TLS also at hosts that only the cluster names.",
+    )
+
+    def security(self) -> Security:
+        """
+        Return the settings of these options.
+
+        Raises:
+            UsageError: They contradict each other, or a file can't be read.
+        """
+        from cluster.client.auth import Security
+
+        return Security.read(
+            mechanism=self.sasl,
+            username=self.sasl_user,
+            secret_file=self.sasl_secret,
+            tls=self.tls,
+            authority_file=self.tls_ca,
+            certificate_file=self.tls_certificate,
+            key_file=self.tls_key,
+            also=self.also,
+            follow_advertised=self.follow_advertised,
+            allow_plaintext_password=self.allow_plaintext_password,
+            option_prefix=self.prefix,
+            tell=tell_once(),
         )
 
 
-TARGET = SecurityOptions()
+class UpstreamOptions(TargetOptions):
+    """The options for a cluster beside the one that a command stands in for."""
 
-Tls: TypeAlias = Annotated[bool, TARGET.tls]
-TlsCa: TypeAlias = Annotated[Path | None, TARGET.tls_ca, READS]
-TlsCertificate: TypeAlias = Annotated[Path | None, TARGET.tls_certificate, READS]
-TlsKey: TypeAlias = Annotated[Path | None, TARGET.tls_key, READS]
-Sasl: TypeAlias = Annotated[str, TARGET.sasl]
-SaslUser: TypeAlias = Annotated[str, TARGET.sasl_user]
-SaslSecret: TypeAlias = Annotated[Path | None, TARGET.sasl_secret, READS]
-Also: TypeAlias = Annotated[list[str] | None, TARGET.also]
-FollowAdvertised: TypeAlias = Annotated[bool, TARGET.follow_advertised]
-AllowPlaintextPassword: TypeAlias = Annotated[bool, TARGET.allow_plaintext_password]
+    heading: ClassVar[str] = "Security of --upstream"
+    prefix: ClassVar[str] = "upstream-"
+
+
+with_prefix(UpstreamOptions, UpstreamOptions.prefix)
 
 
 def tell_once() -> Callable[[str], None]:
@@ -82,5 +119,8 @@ def tell_once() -> Callable[[str], None]:
 
 def tell(text: str) -> None:
     """Print a message on stderr; on a terminal, in place of a progress line."""
+    from dissector.protocol.embedded.secrecy.credentials import mask_texts
+    from dissector.view.text.escape import escaped
+
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
     print(f"{start}kafkashark:", escaped(mask_texts(text)), file=sys.stderr, flush=True)

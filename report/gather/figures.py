@@ -13,7 +13,7 @@ import numpy as np
 from conform.judge import Judge
 from conform.public import select_rules_by_name
 from conform.registry.verdict import Verdict
-from dissector.cli.options import Source
+from dissector.cli.capture_source import Source
 from dissector.engine.exchanges.topic_resolution import LateNames
 from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.tables.column_types import Columns, Integers, row_count

@@ -67,9 +67,3 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "pipeline --watch incoming --out watched --once",
     ),
 }
-
-
-def epilog(command: str) -> str | None:
-    """Return the examples of a command, as the end of its help."""
-    lines = [f"  kafkashark {each}" for each in EXAMPLES.get(command, ())]
-    return "\n".join(["\b", "Examples:", *lines]) if lines else None

@@ -22,7 +22,7 @@ from dissector.view.json.message_rows import (
 )
 
 if TYPE_CHECKING:
-    from dissector.cli.options import Source
+    from dissector.cli.capture_source import Source
 
 REQUEST = 0
 """Index of requests in a window's packet numbers."""

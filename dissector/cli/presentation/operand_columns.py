@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dissector.cli.options import Source
+from dissector.cli.capture_source import Source
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.polars_tables import Row, TablePart

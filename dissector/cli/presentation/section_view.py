@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dissector.cli.declared.answer_options import SectionOptions
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
 from dissector.engine.tables.polars_tables import Row
@@ -18,17 +19,6 @@ Tables = Mapping[str, tuple[str, tuple[str, ...]]]
 
 Sections = Mapping[str, Sequence[Row]]
 """Sections: rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class SectionOptions:
-    """The values of the options."""
-
-    columns: str | None = None
-    fields: list[str] | None = None
-    sort: str | None = None
-    limit: int | None = None
-    color: str = "auto"
 
 
 @dataclass(slots=True)
@@ -55,10 +45,9 @@ class SectionView:
     def of(
         cls,
         tables: Tables,
-        options: SectionOptions,
+        given: SectionOptions,
         *,
         names: Sequence[str] = (),
-        output: str | None,
         priority: Sequence[str] = (),
     ) -> SectionView:
         """
@@ -66,26 +55,25 @@ class SectionView:
 
         Args:
             tables: The sections.
-            options: The options.
+            given: The options.
             names: The columns that name a row, and are always shown.
-            output: The file for the output; None for standard output.
             priority: The columns that a narrow terminal shows first.
 
         Raises:
-            UsageError: No section has such a column, or an option has no such value.
+            UsageError: No section has such a column.
         """
-        chosen = table_options.chosen_columns(options.columns, options.fields)
+        chosen = table_options.chosen_columns(given)
         known = tuple(dict.fromkeys(name for _, every in tables.values() for name in every))
-        keys = sort_keys(options.sort, known) if options.sort is not None else []
+        keys = sort_keys(given.sort, known) if given.sort is not None else []
         left_out: dict[str, None] = {}
         layout = Layout(
             priority,
             bool(chosen),
-            table_options.has_color(options.color, output),
+            table_options.has_color(given, given.output),
             lambda each: left_out.update(dict.fromkeys(each)),
         )
         shown = _with_columns(tables, chosen, known, names)
-        return cls(shown, keys, options.limit, bool(chosen), layout, left_out)
+        return cls(shown, keys, given.limit, bool(chosen), layout, left_out)
 
     def arranged(self, sections: Sections, known: Known) -> Sections:
         """

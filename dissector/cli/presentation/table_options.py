@@ -1,4 +1,4 @@
-"""Options of tables: columns, order, number of rows, times and colour."""
+"""The view of tables that options describe: columns, number of rows, times and colour."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
-from dissector.cli.output import ROW_FORMATS, is_terminal
-from dissector.cli.parsing.parameters import Invocation, Option
-from dissector.cli.presentation.completion import complete_columns
+from dissector.cli.declared.row_options import ColumnOptions, TableOptions
+from dissector.cli.output import is_terminal
 from dissector.column_catalogue import Catalogue
 from dissector.engine.tables.column_types import (
     Coded,
@@ -24,108 +23,7 @@ from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tables.polars_tables import Row, TablePart, split_mixed
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
-from dissector.view.text.time_style import STYLES, TimeStyle
-
-ColumnList = Annotated[
-    str | None,
-    Option(
-        "--columns",
-        metavar="NAME,NAME",
-        autocompletion=complete_columns,
-        help="Print these columns: any of --list-columns, or a field such as request.acks.",
-    ),
-]
-ColumnNames = Annotated[
-    list[str] | None,
-    Option(
-        "-e",
-        metavar="NAME",
-        autocompletion=complete_columns,
-        help="As --columns, for one name; may be repeated.",
-    ),
-]
-RowFormat = Annotated[
-    str,
-    Option(
-        *("-T", "--format"),
-        metavar="FORMAT",
-        autocompletion=lambda: list(ROW_FORMATS),
-        help="|".join(ROW_FORMATS),
-    ),
-]
-Sort = Annotated[
-    str | None,
-    Option(
-        "--sort",
-        metavar="[-]COLUMN,...",
-        autocompletion=complete_columns,
-        help="Sort the rows, in memory; - before a column: descending.",
-    ),
-]
-Limit = Annotated[
-    int | None,
-    Option("-c", "--limit", metavar="N", min=1, help="Print at most N rows, then exit."),
-]
-Times = Annotated[
-    str | None,
-    Option(
-        "-t",
-        "--times",
-        metavar="|".join(STYLES),
-        autocompletion=lambda: list(STYLES),
-        help="Form of times in text and tables, as tshark's: "
-        + ", ".join(f"{key} {meaning}" for key, meaning in STYLES.items()),
-    ),
-]
-Utc = Annotated[bool, Option("--utc", help="-t a and -t ad in UTC.")]
-Color = Annotated[
-    str,
-    Option(
-        "--color",
-        metavar="auto|always|never",
-        autocompletion=lambda: ["auto", "always", "never"],
-        help="Colour rows with errors; auto: on a terminal, unless NO_COLOR is set.",
-    ),
-]
-
-
-def _print_columns(ctx: Invocation, wanted: bool) -> bool:
-    if wanted:
-        import typer
-
-        from dissector.cli.presentation.listing import print_columns
-
-        print_columns(str(ctx.info_name))
-        raise typer.Exit
-    return wanted
-
-
-def _print_fields(ctx: Invocation, wanted: bool) -> bool:
-    if wanted:
-        import typer
-
-        from dissector.cli.presentation.listing import print_fields
-
-        print_fields(str(ctx.info_name))
-        raise typer.Exit
-    return wanted
-
-
-ListColumns = Annotated[
-    bool,
-    Option(
-        "--list-columns", is_eager=True, callback=_print_columns, help="List the columns, and end."
-    ),
-]
-ListFields = Annotated[
-    bool,
-    Option(
-        "--list-fields",
-        is_eager=True,
-        callback=_print_fields,
-        help="List the names for -Y, and end.",
-    ),
-]
+from dissector.view.text.time_style import TimeStyle
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -155,61 +53,44 @@ class TableView:
 
 
 def table_view(
-    form: str,
-    output: str | None,
+    given: TableOptions,
     begin_ns: Callable[[], int],
     *,
     columns: tuple[str, ...] = (),
-    limit: int | None = None,
-    times: str | None = None,
-    utc: bool = False,
-    color: str = "auto",
     priority: Sequence[str] = (),
 ) -> TableView:
-    """
-    Return the view that options describe.
-
-    Raises:
-        UsageError: An option has no such value.
-    """
-    style = times or ("r" if form == "table" and is_terminal(output) else None)
-    if style is not None and style not in STYLES:
-        raise UsageError(f"-t takes {', '.join(STYLES)}, not {style!r}")
-    if utc and style is None:
+    """Return the view that options describe."""
+    style = given.times or ("r" if given.form == "table" and is_terminal(given.output) else None)
+    if given.utc and style is None:
         style = "ad"
-    layout = Layout(priority, bool(columns), has_color(color, output), report_left_out)
-    return TableView(
-        columns, limit, None if style is None else TimeStyle(style, begin_ns, utc=utc), layout
-    )
+    times = None if style is None else TimeStyle(style, begin_ns, utc=given.utc)
+    layout = Layout(priority, bool(columns), has_color(given, given.output), report_left_out)
+    return TableView(columns, given.limit, times, layout)
 
 
-def has_color(color: str, output: str | None) -> bool:
+def has_color(given: ColumnOptions, output: str | None) -> bool:
     """
     Return whether output is coloured.
 
     Source: https://no-color.org
-
-    Raises:
-        UsageError: `color` has no such value.
     """
-    if color not in ("auto", "always", "never"):
-        raise UsageError(f"--color takes auto, always, never, not {color!r}")
     is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return color == "always" or (color == "auto" and is_terminal(output) and is_wanted)
+    is_default = given.color == "auto" and is_wanted
+    return given.color == "always" or (is_default and is_terminal(output))
 
 
-def chosen_columns(listed: str | None, single: list[str] | None) -> tuple[str, ...]:
+def chosen_columns(given: ColumnOptions) -> tuple[str, ...]:
     """
     Return the names of --columns and -e.
 
     Raises:
         UsageError: One is empty, or given twice.
     """
-    names = [name.strip() for name in (listed.split(",") if listed is not None else [])]
-    names += single or []
+    listed = [] if given.columns is None else given.columns.split(",")
+    names = (*map(str.strip, listed), *given.fields)
     if "" in names or len(set(names)) < len(names):
         raise UsageError("--columns: a name is empty, or given twice")
-    return tuple(names)
+    return names
 
 
 def check_columns(names: Sequence[str], known: Catalogue, command: str) -> None:

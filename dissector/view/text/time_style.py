@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from dissector.view.text.value_text import time_text
-
 STYLES = {
     "a": "local time of day",
     "ad": "local date and time",
@@ -54,6 +52,8 @@ class TimeStyle:
         try:
             clock = time.gmtime(seconds) if self._in_utc else time.localtime(seconds)
         except (OverflowError, ValueError, OSError):
+            from dissector.view.text.value_text import time_text  # rare
+
             return time_text(time_ns)
         return f"{time.strftime(form, clock)}{_fraction(rest_ns)}{'Z' if self._in_utc else ''}"
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from browse.app.web_server import browse_words, parse_address
+from browse.cli import LOOPBACK, BrowseOptions, browse
+from dissector.cli.parsing.command_line import parse
+from dissector.cli.parsing.declarations import Command
 from dissector.errors import UsageError
 
 
@@ -17,13 +20,20 @@ def test_addresses() -> None:
 
 
 def test_the_command_of_a_browser() -> None:
-    given = {
-        "--filter": "api == Fetch",
-        "--port": [1, 2],
-        "--follow": False,
-        "--show-secrets": True,
-    }
-    assert browse_words(["-a.pcap"], {**given, "--jobs": None}) == [
-        *("browse", "--filter=api == Fetch", "--port=1", "--port=2", "--show-secrets"),
-        *("--", "-a.pcap"),
-    ]
+    given = BrowseOptions(
+        captures=["-a.pcap"],
+        filter_text="api == Fetch",
+        ports=(1, 2),
+        web=True,
+        address="127.0.0.1:1",
+        jobs=1,
+        show_secrets=True,
+    )
+    words = browse_words(given)
+    assert words[0] == "browse"
+    assert sorted(words[1:-2]) == sorted(
+        ["--filter=api == Fetch", "--port=1", "--port=2", "--jobs=1", "--show-secrets"]
+    )
+    assert words[-2:] == ["--", "-a.pcap"]
+    again = parse(Command.of("browse", browse), words[1:])
+    assert vars(again) == vars(given.replace(captures=("-a.pcap",), web=False, address=LOOPBACK))

@@ -16,11 +16,14 @@ import pytest
 import zstandard
 
 from dissector.cli import app, main
-from dissector.cli.parsing.typer_commands import ENTRY_POINT_GROUP
+from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.parsing.command_table import ENTRY_POINT_GROUP
+from dissector.cli.parsing.declarations import Options, option
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
+COMMANDS = [*(each.__name__ for each in BUILTIN), "demo"]
 READERS = ("dissect", "pairs", "streams", "records", "stats")
 SNOOP = b"snoop\0\0\0\0\0\0\2\0\0\0\4"
 
@@ -37,12 +40,12 @@ def test_version(good: Run) -> None:
     assert done.out.startswith("kafkashark ")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["-h"], *([name, "-h"] for name in app.COMMANDS)])
+@pytest.mark.parametrize("words", [["--help"], ["-h"], *([name, "-h"] for name in COMMANDS)])
 def test_help(good: Run, words: list[str]) -> None:
     out = good(*words).out
     assert out.startswith("Usage: kafkashark")
     if len(words) == 1:
-        assert all(f"\n  {name} " in out for name in app.COMMANDS)
+        assert all(f"\n  {name} " in out for name in COMMANDS)
 
 
 def test_a_missing_command_shows_help_on_stderr(run: Run) -> None:
@@ -68,7 +71,7 @@ def test_a_missing_command_shows_help_on_stderr(run: Run) -> None:
         (["dissect", "a", "-T", "csv"], "'csv'"),
         (["records", "a", "--bodies"], "--bodies"),
         (["streams", "a", "-T", "text"], "'text'"),
-        (["schema", "a", "b", "c"], "c"),
+        (["schema", "a", "1", "c"], "c"),
         (["pairs", "a\x1b[2J", "--nope\x1b[2J"], "--nope\\x1b[2J"),
     ],
 )
@@ -225,12 +228,12 @@ def test_standard_input(
         assert text.replace(f'["{cli_traffic.ORDERS_ID}"]', '["orders"]') == rows
 
 
-def test_only_the_given_command_is_loaded() -> None:
+def test_only_the_given_command_is_loaded(shop: Path) -> None:
     """Each has imports that delay the others."""
     script = (
-        "import sys; from dissector.cli import main; main(['pairs', '--help'])\n"
+        f"import sys; from dissector.cli import main; main(['pairs', {str(shop)!r}])\n"
         "print(sorted(m for m in sys.modules if m.startswith('dissector.cli.')))\n"
-        "print([m for m in ('polars', 'pyarrow', 'scapy', 'rich') if m in sys.modules])"
+        "print([m for m in ('polars', 'pyarrow', 'scapy', 'asyncio') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     loaded, heavy = done.stdout.decode().splitlines()[-2:]
@@ -240,13 +243,27 @@ def test_only_the_given_command_is_loaded() -> None:
     assert heavy == "[]"
 
 
-def test_a_plain_command_line_does_not_wait_for_typer(shop: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "shell"),
+    [
+        *((["--help"], ""), (["--version"], ""), ([], "")),
+        *(([name, "--help"], "") for name in ("pairs", "conform", "replay", "serve", "pipeline")),
+        *(([""], shell) for shell in ("bash", "zsh", "fish")),
+        *(([name, "--"], "bash") for name in ("stats", "timeline", "report", "browse")),
+        (["dissect", "-T", ""], "zsh"),
+    ],
+)
+def test_help_and_completion_load_only_declarations(words: list[str], shell: str) -> None:
     script = (
-        f"import sys; from dissector.cli import main; main(['pairs', {str(shop)!r}])\n"
-        "print([m for m in ('polars', 'typer') if m in sys.modules])"
+        f"import sys; from dissector.cli import main; main({words!r})\n"
+        "heavy = 'numpy polars construct textual asyncio json cryptography typer argcomplete'\n"
+        "print(*(m for m in heavy.split() if m in sys.modules), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert done.stdout.decode().splitlines()[-1] == "[]"
+    environment = os.environ | ({"_KAFKASHARK_COMPLETE": shell} if shell else {})
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, check=True, env=environment, text=True)
+    assert done.stderr.splitlines()[-1] == ""
+    assert len((done.stdout or done.stderr).splitlines()) > (words != ["--version"])
 
 
 def test_entry_points_are_commands(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,12 +271,34 @@ def test_entry_points_are_commands(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([here]))
     assert run("shout", "hello") == (1, "HELLO\n", "")
     assert "shout" in run("--help").out
+    assert run("shuot", "hello").err == (
+        "kafkashark: no command 'shuot'; did you mean shout? (kafkashark --help)\n"
+    )
 
 
-def shout(word: str) -> int:
+class ShoutOptions(Options):
+    word: str = option(metavar="WORD", help="A word.")
+
+
+def shout(given: ShoutOptions) -> int:
     """Print a word; its status becomes that of the process."""
-    print(word.upper())
+    print(given.word.upper())
     return 1
+
+
+def whisper(word: str) -> None:
+    """Print a word, as no command does: without options."""
+
+
+def test_a_function_without_options_is_no_command(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = EntryPoint("whisper", f"{__name__}:whisper", ENTRY_POINT_GROUP)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([here]))
+    done = run("whisper", "hello")
+    assert (done.status, done.out) == (2, "")
+    assert "whisper can't be loaded: TypeError: the function of a command takes one" in done.err
+    assert "whisper  Can't be loaded." in run("--help").out
 
 
 def test_an_internal_error_is_one_line(
@@ -268,7 +307,7 @@ def test_an_internal_error_is_one_line(
     def mistake(*words: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr("dissector.cli.options.Capture", mistake)
+    monkeypatch.setattr("dissector.cli.capture_source.Capture", mistake)
     done = run("pairs", shop)
     assert (done.status, done.out, done.err.count("\n")) == (app.EXIT_BUG, "", 1)
     assert "ZeroDivisionError in test_app.py line " in done.err
@@ -278,5 +317,5 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, shop: Path) -> None:
     def interrupt(*words: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dissector.cli.options.Capture", interrupt)
+    monkeypatch.setattr("dissector.cli.capture_source.Capture", interrupt)
     assert main(["pairs", str(shop)]) == 130

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dissector.cli.output import ROW_FORMATS
+from dissector.cli.declared.row_options import ROW_FORMATS
 from tests.dissector.cli.conftest import Run
 
 READERS = ("dissect", "pairs", "streams", "records", "stats")

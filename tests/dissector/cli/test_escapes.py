@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dissector.cli.output import ROW_FORMATS
+from dissector.cli.declared.row_options import ROW_FORMATS
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run

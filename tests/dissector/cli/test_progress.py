@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from dissector.cli import progress
-from dissector.cli.options import source
+from dissector.cli.capture_source import source
+from dissector.cli.declared.reading_options import ReadingOptions
 from dissector.cli.progress import Progress
 from dissector.engine.reading.capture import Capture
 from tests.dissector.cli.conftest import Run
@@ -78,7 +79,7 @@ def test_damage_is_reported_on_its_own_line(
     monkeypatch.setattr(sys, "stderr", terminal)
     path = tmp_path / "cut.pcap"
     path.write_bytes(shop.read_bytes()[:-1])
-    chosen = source([str(path)])
+    chosen = source(ReadingOptions(captures=[str(path)]))
     list(chosen.exchanges())
     before, _, after = terminal.getvalue().partition("kafkashark: ")
     assert before == ""

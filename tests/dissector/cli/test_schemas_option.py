@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from pathlib import Path
 
 import polars
 import pytest
 
+from browse.cli import browse
 from conform.cli import conform
-from dissector.cli.parsing.builtin_commands import COMMANDS, command_function
+from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.declared.reading_options import SchemaSourceOptions
+from dissector.cli.parsing.declarations import Command
 from pipeline.cli import pipeline
 from replay.cli import replay
 from report.cli import report
+from serve.cli import serve
 from tests import default_frames, definitions, tcp_captures
 from tests.dissector.cli.conftest import Run
 from timeline.cli import timeline
 
 FEW, MANY = 4, 150
+INSTALLED = (browse, conform, pipeline, replay, report, serve, timeline)
 
 
 @pytest.fixture
@@ -32,9 +36,10 @@ def pings(request: pytest.FixtureRequest, tmp_path: Path, vendor: str) -> str:
 
 
 def test_every_command_has_the_option() -> None:
-    commands = [*map(command_function, set(COMMANDS) - {"demo"}), conform, pipeline, replay, report]
-    commands.append(timeline)
-    assert all("schemas" in inspect.signature(each).parameters for each in commands)
+    """Once declared, it is the same everywhere."""
+    commands = [Command.of(each.__name__, each) for each in (*BUILTIN, *INSTALLED)]
+    found = {id(each.options.declared().get("schemas")) for each in commands}
+    assert found == {id(SchemaSourceOptions.declared()["schemas"])}
 
 
 def test_rows_with_bodies(good: Run, pings: str, vendor: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from dissector.cli.output import ROW_FORMATS
+from dissector.cli.declared.row_options import ROW_FORMATS
 from dissector.engine.reading.connection_rows import COLUMNS
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic

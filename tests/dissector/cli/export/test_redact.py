@@ -254,7 +254,7 @@ def test_only_the_owner_can_read_the_map(run: Run, key: Path, tmp_path: Path) ->
             "--redact --map shop.pcap",
             "shop.pcap, which is read (CAPTURE); --map would overwrite it",
         ),
-        ("--redact --map out.pcapng", "out.pcapng is written (-o); --map would overwrite it"),
+        ("--redact --map out.pcapng", "out.pcapng is written (--map); -o would overwrite it"),
         ("--redact --key short", "a key has 16 bytes or more, this one 5"),
     ],
 )

@@ -258,11 +258,11 @@ def test_progress_is_never_among_the_rows(tmp_path: Path, terminal: tuple[int, i
     capture = many(tmp_path / "many.pcap")
     words = ["pairs", str(capture), "-T", "csv"]
     code = (
-        "import sys; from dissector.cli import progress, options; progress.PATIENCE_S = 0;"
+        "import sys; from dissector.cli import progress, capture_source; progress.PATIENCE_S = 0;"
         "from dissector.capture.formats import capture_reader as reader;"
         "reader._PIECE_BYTES = 40_000;"
-        "make = options.Options;"
-        "options.Options = lambda **values: make(window_bytes=40_000, **values);"
+        "make = capture_source.Options;"
+        "capture_source.Options = lambda **values: make(window_bytes=40_000, **values);"
         "from dissector.cli import main;"
         f"sys.exit(main({words!r}))"
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, get_args
 
 import pytest
 
-from dissector.cli.parsing.builtin_commands import COMMANDS, command_function
-from dissector.cli.parsing.path_options import name_of, role_of
-from dissector.cli.parsing.typer_commands import ENTRY_POINT_GROUP
+from dissector.cli.app import demo
+from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.declared.row_options import PairOptions
+from dissector.cli.parsing.command_table import CommandTable
+from dissector.cli.parsing.declarations import Command, Options, value_types
+from dissector.cli.parsing.path_options import name_of, named_paths
 from dissector.file_roles import Reads
 from tests.dissector.cli.conftest import Run
 from tests.dissector.cli.test_process import ended
@@ -63,56 +62,42 @@ ROLES = {
 """The paths of each command: `<` is read, `>` is written."""
 
 
-def commands() -> Iterator[tuple[str, Callable[..., Any]]]:
-    for name in COMMANDS:
-        yield name, command_function(name)
-    for each in entry_points(group=ENTRY_POINT_GROUP):
-        if each.dist is not None and each.dist.name == "kafkashark":
-            yield each.name, each.load()
+def commands() -> list[Command]:
+    """Return our commands, also those that are installed as others are."""
+    own = [each for each in CommandTable((*BUILTIN, demo)).all() if each.options is not Options]
+    assert {each.name for each in own} >= ROLES.keys()
+    return [each for each in own if each.name in ROLES]
 
 
-def paths_of(command: Callable[..., Any]) -> str:
+def paths_of(command: Command) -> str:
     """Return the paths of a command, arguments first."""
     found = [
-        f"{name_of(each)} {'<' if isinstance(role, Reads) else '>'}"
-        for each in parameters(command)
-        if (role := role_of(each)) is not None
+        f"{name_of(each)} {'<' if isinstance(each.role, Reads) else '>'}"
+        for each in command.options.declared().values()
+        if each.role is not None
     ]
     return " ".join(sorted(found, key=lambda text: (text.startswith("-"), text)))
 
 
-def parameters(command: Callable[..., Any]) -> Iterator[inspect.Parameter]:
-    return iter(inspect.signature(command, eval_str=True).parameters.values())
-
-
 def test_each_path_has_its_role() -> None:
-    assert {name: paths_of(command) for name, command in commands()} == ROLES
+    assert {each.name: paths_of(each) for each in commands()} == ROLES
 
 
 def test_each_text_is_a_path_with_a_role_or_known_to_be_none() -> None:
     unknown = []
-    for name, command in commands():
-        for each in parameters(command):
-            base, *metadata = get_args(each.annotation) or (each.annotation,)
-            if not metadata or role_of(each) is not None:
-                continue
-            is_path = Path in (base, *get_args(base))
-            words = [_metavar(found) for found in metadata]
-            is_text = is_path or any(kind in str(base) for kind in ("str", "Any"))
-            if is_text and (is_path or not NO_PATHS.intersection(words)):
-                unknown.append((name, each.name, words))
+    for command in commands():
+        types = value_types(command.options)
+        for name, each in command.options.declared().items():
+            is_text = types[name].each in (str, tuple) and each.metavar not in NO_PATHS
+            if each.role is None and (is_text or types[name].each is Path):
+                unknown.append((command.name, name, each.metavar))
     assert unknown == []
-
-
-def _metavar(declared: Any) -> str | None:
-    settings = getattr(declared, "settings", None) or {}
-    return settings.get("metavar") or getattr(declared, "metavar", None)
 
 
 CONFLICTS = {
     "conform a.pcap --write-baseline a.pcap": "a.pcap is read (CAPTURE); --write-baseline",
     "conform b.pcap --baseline k --write-baseline k": "k is read (--baseline); --write-baseline",
-    "conform a.pcap -o c --write-baseline ./c": "is written (-o); --write-baseline",
+    "conform a.pcap -o c --write-baseline ./c": "is written (--write-baseline); -o",
     "timeline a.pcap --otlp a.pcap": "a.pcap is read (CAPTURE); --otlp",
     "replay a.pcap --to mock --write-accepted a.pcap": "is read (CAPTURE); --write-accepted",
     "replay a.pcap --to mock --report hard.ndjson": "hard.ndjson is the same file as a.pcap",
@@ -188,10 +173,10 @@ def test_definitions_of_the_environment_are_inputs(
     file = folder / "Own.json"
     file.write_text("precious")
     monkeypatch.setenv("KAFKASHARK_SCHEMAS", f"{os.devnull}{os.pathsep}{folder}")
-    from dissector.cli.parsing.path_options import named_paths
-
-    found = list(named_paths(command_function("pairs"), {"captures": ["a"], "output": "b"}))
-    assert [(each.path, each.option) for each in found] == [
-        *(("a", "CAPTURE"), ("b", "-o")),
-        *((os.devnull, "--schemas"), (str(folder), "--schemas")),
-    ]
+    found = sorted(named_paths(PairOptions(captures=["a"], output="b")))
+    assert [(each.path, each.option) for each in found] == sorted(
+        [
+            *(("a", "CAPTURE"), ("b", "-o")),
+            *((os.devnull, "--schemas"), (str(folder), "--schemas")),
+        ]
+    )

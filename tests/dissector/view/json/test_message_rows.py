@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from dissector.cli import options
+from dissector.cli import capture_source
 from dissector.cli.presentation import message_windows
 from dissector.engine.reading import packet_order
 from dissector.engine.reading.capture import Capture, Options
@@ -63,7 +63,7 @@ def test_irregular_messages(
     pairs_of_texts: Texts,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(options, "Options", partial(Options, window_bytes=window_bytes))
+    monkeypatch.setattr(capture_source, "Options", partial(Options, window_bytes=window_bytes))
     monkeypatch.setattr(packet_order, "BATCH_MESSAGES", 3)
     one_by_one, in_columns = pairs_of_texts(shop, *words)
     assert in_columns == one_by_one
@@ -82,7 +82,7 @@ def test_late_names_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch)
     quick.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[topic]))
     slow.broker(response(12, 4, 1))
     monkeypatch.setattr(selection, "is_bulk_worthwhile", lambda _: True)
-    monkeypatch.setattr(options, "Options", partial(Options, window_bytes=1))
+    monkeypatch.setattr(capture_source, "Options", partial(Options, window_bytes=1))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pcap_file(wire.packets))))
     rows = run("dissect", "-", "-T", "ndjson").rows
     assert [row["topics"] for row in rows if row["api"] == "Fetch"] == [[str(topic_id)], []]
@@ -102,7 +102,7 @@ def late_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     topic = {"error_code": 0, "name": "orders", "topic_id": named, "partitions": []}
     two.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[topic]))
     monkeypatch.setattr(selection, "is_bulk_worthwhile", lambda _: True)
-    monkeypatch.setattr(options, "Options", partial(Options, window_bytes=1))
+    monkeypatch.setattr(capture_source, "Options", partial(Options, window_bytes=1))
     path = tmp_path / "late.pcap"
     path.write_bytes(pcap_file(wire.packets))
     return path

@@ -1,27 +1,21 @@
-"""The options that commands share, and the capture they describe."""
+"""The captures of a command as its options describe them: filtered, with progress and problems."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dissector.capture.columns import NEVER
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.cli import interrupt
-from dissector.cli.copy_option import KeepCopies as KeepCopies
-from dissector.cli.live_options import LiveInput, is_pipe
-from dissector.cli.parsing.parameters import Argument, Option
-from dissector.cli.presentation.completion import complete_filter, complete_words
-from dissector.cli.presentation.table_options import RowFormat as RowFormat
-from dissector.cli.presentation.table_options import Sort as Sort
+from dissector.cli.declared.reading_options import ReadingOptions
+from dissector.cli.live_input import LiveInput, is_pipe, require_captures
 from dissector.cli.progress import Progress
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.notices import reading_notices
@@ -29,140 +23,13 @@ from dissector.engine.reading.prefetch import cores
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
-from dissector.errors import Problem, UsageError
-from dissector.file_roles import READS, WRITES
-from dissector.protocol.definitions.sources import READS_SCHEMAS, SCHEMAS_VARIABLE, use_sources
+from dissector.errors import Problem
 from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
     from dissector.engine.fields.field_frame import FieldTable
     from dissector.filter import Filter
-
-Captures = Annotated[
-    list[str],
-    Argument(
-        metavar="CAPTURE...",
-        help="pcap or pcapng files, also compressed, in any order; - is standard input.",
-        show_default=False,
-    ),
-    READS,
-]
-FilterText = Annotated[
-    str | None,
-    Option(
-        *("-Y", "--filter"),
-        metavar="FILTER",
-        autocompletion=complete_filter,
-        help="Display filter: print only matching rows.",
-    ),
-]
-Output = Annotated[
-    str | None,
-    Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
-    WRITES,
-]
-Ports = Annotated[
-    list[int] | None,
-    Option(
-        "--port",
-        metavar="N",
-        min=1,
-        max=65535,
-        help="Treat connections on this port as Kafka, and no others. May be given more than once. "
-        "By default Kafka is recognised by its content, on any port.",
-    ),
-]
-MaxFrame = Annotated[
-    int,
-    Option(
-        "--max-frame-bytes",
-        metavar="N",
-        min=1,
-        help="Larger messages are skipped and reported as a problem.",
-    ),
-]
-
-
-def format_option(formats: Sequence[str]) -> Any:
-    """Return the option -T with some formats."""
-    return Option(
-        "-T",
-        "--format",
-        metavar="FORMAT",
-        autocompletion=complete_words(lambda: formats),
-        help="|".join(formats),
-    )
-
-
-def _keep_private(show_secrets: bool) -> bool:
-    """Make files of this process readable by its user only if they may show secrets."""
-    if show_secrets:
-        os.umask(0o077)
-    return show_secrets
-
-
-ShowSecrets = Annotated[
-    bool,
-    Option(
-        "--show-secrets",
-        callback=_keep_private,
-        help="Show passwords, tokens and salts instead of ***; files are then mode 0600.",
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    Option(
-        "--jobs",
-        metavar="N",
-        min=1,
-        help="Stages of reading that may run in parallel; by default the number of cores.",
-        show_default=False,
-    ),
-]
-
-
-def _use_schemas(sources: list[str] | None) -> list[str] | None:
-    """Decode by message definitions; report unusable ones."""
-    for problem in use_sources(sources):
-        print("kafkashark:", escaped(problem), file=sys.stderr)
-    return sources
-
-
-Schemas = Annotated[
-    list[str] | None,
-    Option(
-        "--schemas",
-        metavar="JAR|DIR",
-        callback=_use_schemas,
-        help="Message definitions that override the built-in ones: kafka-clients' JAR, or a folder "
-        f"of JSON files. May be given more than once; by default those of ${SCHEMAS_VARIABLE}.",
-        show_default=False,
-    ),
-    READS_SCHEMAS,
-]
-KeyLogs = Annotated[
-    list[str] | None,
-    Option(
-        "--keylog",
-        metavar="FILE",
-        help="TLS key log (NSS key log, RFC 9850). May be given more than once; secrets inside "
-        "pcapng files are used without it.",
-        show_default=False,
-    ),
-    READS,
-]
-DecodeAs = Annotated[
-    list[str] | None,
-    Option(
-        "--decode-as",
-        metavar="RULE",
-        help="Tunnel on another UDP port, as udp.port==10800,vxlan: vxlan, vxlan-gpe, geneve, gtp "
-        "or mpls. May be given more than once.",
-        show_default=False,
-    ),
-]
-MAX_FRAME = MAX_FRAME_BYTES
 
 Part = TypeVar("Part", bound=TablePart)
 
@@ -348,49 +215,36 @@ _SMALL_BYTES = 1 << 18
 
 
 def source(
-    captures: list[str],
-    filter_text: str | None = None,
-    ports: list[int] | None = None,
-    max_frame_bytes: int = MAX_FRAME,
-    jobs: int | None = None,
-    keylogs: list[str] | None = None,
-    decode_as: list[str] | None = None,
-    *,
-    records: bool = False,
+    given: ReadingOptions, filter_text: str | None = None, *, records: bool = False
 ) -> Source:
     """
     Return the captures of a command; `records`: the filter may name columns of records.
 
     Raises:
         FilterError: The filter does not parse.
-        UsageError: A rule of --decode-as is invalid.
+        UsageError: There is no capture, or a rule of --decode-as is invalid.
     """
+    captures = given.captures
+    require_captures(captures)
     live = captures if isinstance(captures, LiveInput) else None
     options = Options(
-        ports=frozenset(ports or ()),
-        max_frame_bytes=max_frame_bytes,
-        jobs=jobs or (1 if live is None and _are_small(captures) else cores()),
+        ports=frozenset(given.ports),
+        max_frame_bytes=given.max_frame_bytes,
+        jobs=given.jobs or (1 if live is None and _are_small(captures) else cores()),
         stop=interrupt.new_stop_signal() if live is None else live.stop,
         stdin=None if live is None else live.packets,
-        keylogs=tuple(keylogs or ()),
-        decode_as=tuple(decode_as or ()),
+        keylogs=given.keylogs,
+        decode_as=given.decode_as,
     )
     tunnel_ports(options.decode_as)
-    capture = Capture(captures, options)
+    capture = Capture(list(captures), options)
     chosen = Selection.of(capture, filter_text, records=records)
     return Source(capture, chosen.filter, record_filter=chosen.record_filter)
 
 
-def _are_small(captures: list[str]) -> bool:
+def _are_small(captures: Sequence[str]) -> bool:
     """Return whether threads would cost more time than they save."""
     try:
         return sum(Path(name).stat().st_size or _SMALL_BYTES for name in captures) < _SMALL_BYTES
     except OSError:  # also for `-`, and for unreadable files, which are reported elsewhere
         return False
-
-
-def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:
-    """Check the value of an option against the allowed ones; another raises UsageError."""
-    if value not in allowed:
-        raise UsageError(f"{option} takes {', '.join(allowed)}, not {value!r}")
-    return value

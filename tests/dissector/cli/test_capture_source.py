@@ -8,24 +8,29 @@ from weakref import ref
 import polars
 import pytest
 
-from dissector.cli.options import check_choice, source
+from dissector.cli.capture_source import source
+from dissector.cli.declared.reading_options import ReadingOptions
 from dissector.engine.exchanges import exchange_facts
 from dissector.engine.reading.capture import Window
-from dissector.errors import FilterError, UsageError
+from dissector.errors import FilterError
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 
+def reading(path: Path, **options: Any) -> ReadingOptions:
+    return ReadingOptions(captures=[str(path)], **options)
+
+
 def test_options_of_a_source(shop: Path) -> None:
-    chosen = source([str(shop)], "api == Produce", [9092], 1 << 20)
+    chosen = source(reading(shop, ports=(9092,), max_frame_bytes=1 << 20), "api == Produce")
     assert chosen.capture.options.ports == frozenset({9092})
     assert chosen.capture.options.max_frame_bytes == 1 << 20
     assert [exchange.correlation_id for exchange in chosen.exchanges()] == [2, 3, 1]
 
 
 def test_all_and_filtered_exchanges(shop: Path) -> None:
-    chosen = source([str(shop)], "not api == Produce")
+    chosen = source(reading(shop), "not api == Produce")
     passed = [chosen.passes(exchange) for window in chosen.windows() for exchange in window]
     assert (len(passed), passed.count(True)) == (9, 6)
 
@@ -35,7 +40,7 @@ def test_damage_is_reported_once_and_counted(
 ) -> None:
     path = tmp_path / "evil\x1b[2J.pcap"
     path.write_bytes(shop.read_bytes()[:-1])
-    chosen = source([str(path)])
+    chosen = source(reading(path))
     assert len(list(chosen.exchanges())) == 9
     assert chosen.problems == 1
     out, err = capsys.readouterr()
@@ -46,11 +51,11 @@ def test_damage_is_reported_once_and_counted(
 
 def test_an_invalid_filter_is_an_error() -> None:
     with pytest.raises(FilterError):
-        source(["a"], "api ==")
+        source(reading(Path("a")), "api ==")
 
 
 def test_fields_release_each_window_before_the_next(shop: Path) -> None:
-    few = source([str(shop)], jobs=1)
+    few = source(reading(shop, jobs=1))
     few.capture.options.window_bytes = 600
     held: list[bool] = []
     few.capture.windows = watched(few.capture.windows, held)  # type: ignore[method-assign]
@@ -73,12 +78,6 @@ def watched(read: Callable[..., Iterator[Window]], held: list[bool]) -> Any:
             del window
 
     return windows
-
-
-def test_check_choice() -> None:
-    assert check_choice("b", ("a", "b"), "-T") == "b"
-    with pytest.raises(UsageError, match="-T takes a, b, not 'c'"):
-        check_choice("c", ("a", "b"), "-T")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The options of commands: declarations that load no command."""

@@ -1,0 +1,77 @@
+"""Options of the commands that answer a question about a whole capture."""
+
+from __future__ import annotations
+
+from dissector.cli.declared.reading_options import (
+    CopyOptions,
+    FilterOptions,
+    LiveOptions,
+    OutputOptions,
+    ReadingOptions,
+)
+from dissector.cli.declared.row_options import ColumnOptions, SortOptions, format_option
+from dissector.cli.parsing.declarations import option
+from dissector.cli.presentation.completion import complete_words
+from dissector.protocol.releases.kafka_release_table import RELEASES
+from dissector.summary.key_columns import KEYS
+
+
+class SectionOptions(
+    FilterOptions, OutputOptions, ColumnOptions, SortOptions, ReadingOptions, CopyOptions
+):
+    """The options of reports in sections, a table each."""
+
+    form: str = format_option("table", "ndjson")
+
+
+class StatsOptions(SectionOptions, LiveOptions):
+    """The options of `stats`."""
+
+    by: tuple[str, ...] = option(
+        "--by",
+        default=(),
+        metavar="KEY[,KEY]",
+        complete=complete_words(lambda: KEYS),
+        help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}. May be given more "
+        "than once. Exchanges without a topic or error are not in tables by these.",
+    )
+    topics: bool = option(
+        "--topics", default=False, help="Users of each topic: APIs, versions, software."
+    )
+    clients: bool = option(
+        "--clients", default=False, help="Clients and their software, from ApiVersions."
+    )
+    talkers: bool = option("--talkers", default=False, help="Clients and brokers by bytes.")
+    sizes: bool = option("--sizes", default=False, help="Sizes of messages by API.")
+    interval: float | None = option(
+        "--interval",
+        default=None,
+        metavar="S",
+        least=0.1,
+        help="Print the report so far every S seconds; on a terminal in place.",
+    )
+
+
+class GroupOptions(SectionOptions):
+    """The options of `groups`."""
+
+    names: tuple[str, ...] = option(
+        "--group", default=(), metavar="NAME", help="Only this group; may be repeated."
+    )
+
+
+class UpgradeOptions(SectionOptions):
+    """The options of `upgrade`."""
+
+    to: str = option(
+        "--to",
+        metavar="RELEASE",
+        complete=complete_words(lambda: RELEASES),
+        help="The release of Kafka, as 4.4.",
+    )
+    clients: bool = option(
+        "--clients",
+        default=False,
+        help="Check an upgrade of the clients instead: report brokers that are too old.",
+    )
+    form: str = format_option("table", "ndjson", "csv")

@@ -1,0 +1,215 @@
+"""Options that commands share: their captures, and how these are read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from dissector.cli.parsing.declarations import Options, option
+from dissector.cli.presentation.completion import complete_filter
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.file_roles import READS, WRITES
+from dissector.protocol.definitions.sources import READS_SCHEMAS, SCHEMAS_VARIABLE, use_sources
+from dissector.view.text.escape import escaped
+
+
+def _use_schemas(sources: Sequence[str]) -> None:
+    """Decode by message definitions; report unusable ones."""
+    for problem in use_sources(sources):
+        print("kafkashark:", escaped(problem), file=sys.stderr)
+
+
+def _keep_copies(is_wanted: bool) -> None:
+    from dissector.engine.reading.connection_copies import keep_copies
+
+    keep_copies(is_wanted)
+
+
+def _keep_private(show_secrets: bool) -> None:
+    """Make files of this process readable by its user only if they may show secrets."""
+    if show_secrets:
+        os.umask(0o077)
+
+
+class CaptureOptions(Options):
+    """The captures of a command."""
+
+    captures: Sequence[str] = option(
+        metavar="CAPTURE...",
+        help="pcap or pcapng files, also compressed, in any order; - is standard input.",
+        role=READS,
+    )
+
+
+class FilterOptions(Options):
+    """The filter of a command."""
+
+    filter_text: str | None = option(
+        *("-Y", "--filter"),
+        default=None,
+        metavar="FILTER",
+        complete=complete_filter,
+        help="Display filter: take only what matches.",
+    )
+
+
+class OutputOptions(Options):
+    """The destination of rows, lines or packets."""
+
+    output: str | None = option(
+        *("-o", "--output"),
+        default=None,
+        metavar="FILE",
+        help="Write to a file, not to stdout.",
+        role=WRITES,
+    )
+
+
+class SchemaSourceOptions(Options):
+    """Message definitions."""
+
+    heading: ClassVar[str] = "Reading"
+
+    schemas: tuple[str, ...] = option(
+        "--schemas",
+        default=(),
+        metavar="JAR|DIR",
+        callback=_use_schemas,
+        help="Message definitions that override the built-in ones: kafka-clients' JAR, or a folder "
+        f"of JSON files. May be given more than once; by default those of ${SCHEMAS_VARIABLE}.",
+        role=READS_SCHEMAS,
+    )
+
+
+class DecodingOptions(SchemaSourceOptions):
+    """How captures are decoded, by each command that reads some."""
+
+    heading: ClassVar[str] = "Reading"
+
+    ports: tuple[int, ...] = option(
+        "--port",
+        default=(),
+        metavar="N",
+        least=1,
+        most=65535,
+        help="Treat connections on this port as Kafka, and no others. May be given more than once. "
+        "By default Kafka is recognised by its content, on any port.",
+    )
+    keylogs: tuple[str, ...] = option(
+        "--keylog",
+        default=(),
+        metavar="FILE",
+        help="TLS key log (NSS key log, RFC 9850). May be given more than once; secrets inside "
+        "pcapng files are used without it.",
+        role=READS,
+    )
+    decode_as: tuple[str, ...] = option(
+        "--decode-as",
+        default=(),
+        metavar="RULE",
+        help="Tunnel on another UDP port, as udp.port==10800,vxlan: vxlan, vxlan-gpe, geneve, gtp "
+        "or mpls. May be given more than once.",
+    )
+
+
+class FrameOptions(Options):
+    """The limit of messages."""
+
+    heading: ClassVar[str] = "Reading"
+
+    max_frame_bytes: int = option(
+        "--max-frame-bytes",
+        default=MAX_FRAME_BYTES,
+        metavar="N",
+        least=1,
+        help="Larger messages are skipped and reported as a problem.",
+    )
+
+
+class CopyOptions(Options):
+    """Connections that a capture holds twice."""
+
+    heading: ClassVar[str] = "Reading"
+
+    keep_copies: bool = option(
+        "--keep-copies",
+        default=False,
+        callback=_keep_copies,
+        help="Count connections twice that the capture holds twice: before and behind a NAT, in "
+        "two VLANs or tunnels, at two taps.",
+    )
+
+
+class SecretOptions(Options):
+    """Whether secrets are shown."""
+
+    heading: ClassVar[str] = "Reading"
+
+    show_secrets: bool = option(
+        "--show-secrets",
+        default=False,
+        callback=_keep_private,
+        help="Show passwords, tokens and salts instead of ***; files are then mode 0600.",
+    )
+
+
+class ReadingOptions(CaptureOptions, DecodingOptions, FrameOptions):
+    """All that a reading of captures depends on."""
+
+    heading: ClassVar[str] = "Reading"
+
+    jobs: int | None = option(
+        "--jobs",
+        default=None,
+        metavar="N",
+        least=1,
+        help="Stages of reading that may run in parallel; by default the number of cores.",
+    )
+
+
+class LiveOptions(CaptureOptions):
+    """Capturing in place of captures."""
+
+    heading: ClassVar[str] = "Live capture"
+
+    captures: Sequence[str] = option(
+        default=(),
+        metavar="CAPTURE...",
+        help="pcap or pcapng files, also compressed, in any order; - is standard input.",
+        role=READS,
+    )
+    interfaces: tuple[str, ...] = option(
+        *("-i", "--interface"),
+        default=(),
+        metavar="IFACE",
+        help="Capture on this interface, with dumpcap or else tcpdump, until Ctrl-C. May be given "
+        "more than once.",
+    )
+    capture_filter: str = option(
+        *("-f", "--capture-filter"),
+        default="",
+        metavar="BPF",
+        help="With -i: capture only these packets, as in 'tcp port 9092' (pcap-filter).",
+    )
+    autostop: tuple[str, ...] = option(
+        *("-a", "--autostop"),
+        default=(),
+        metavar="duration:S|packets:N|filesize:KB",
+        help="With -i: when the capture ends. May be given more than once.",
+    )
+    file_to_keep: Path | None = option(
+        *("-w", "--keep"),
+        default=None,
+        metavar="FILE",
+        help="With -i: keep the packets in a file, too.",
+        role=WRITES,
+    )
+    ring: str | None = option(
+        "--ring",
+        default=None,
+        metavar="files:N,filesize:KB",
+        help="With -w: keep the last N files, each of this size.",
+    )

@@ -1,0 +1,180 @@
+"""Options of the commands that print rows: their format, columns, order and number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dissector.cli.declared.reading_options import (
+    CopyOptions,
+    FilterOptions,
+    LiveOptions,
+    OutputOptions,
+    ReadingOptions,
+    SecretOptions,
+)
+from dissector.cli.parsing.declarations import Options, option
+from dissector.cli.presentation.completion import complete_columns
+from dissector.file_roles import Writes
+from dissector.view.text.time_style import STYLES
+
+if TYPE_CHECKING:
+    from dissector.cli.parsing.declarations import Command
+
+ROW_FORMATS = ("table", "ndjson", "csv", "parquet")
+MESSAGE_FORMATS = ("text", "ndjson", "fields", "parquet")
+COLORS = ("auto", "always", "never")
+
+STREAM_FILES = r"\d+-[ab]\.bin"
+"""Names of the files of `streams --write`, as a regular expression."""
+
+
+def format_option(*formats: str) -> Any:
+    """Declare the option -T with some formats; the first one is the default."""
+    return option(
+        *("-T", "--format"),
+        default=formats[0],
+        metavar="FORMAT",
+        choices=formats,
+        help="|".join(formats),
+    )
+
+
+def _print_columns(command: Command) -> None:
+    from dissector.cli.presentation.listing import print_columns
+
+    print_columns(command.name)
+
+
+def _print_fields(command: Command) -> None:
+    from dissector.cli.presentation.listing import print_fields
+
+    print_fields(command.name)
+
+
+class ColumnOptions(Options):
+    """The columns of rows, their number, and colour."""
+
+    heading: ClassVar[str] = "Rows"
+
+    columns: str | None = option(
+        "--columns",
+        default=None,
+        metavar="NAME,NAME",
+        complete=complete_columns,
+        help="Print these columns: any of --list-columns, or a field such as request.acks.",
+    )
+    fields: tuple[str, ...] = option(
+        "-e",
+        default=(),
+        metavar="NAME",
+        complete=complete_columns,
+        help="As --columns, for one name; may be repeated.",
+    )
+    limit: int | None = option(
+        *("-c", "--limit", "--top"),
+        default=None,
+        metavar="N",
+        least=1,
+        help="Print at most N rows, of each section if there are several, then exit.",
+    )
+    color: str = option(
+        "--color",
+        default="auto",
+        metavar="|".join(COLORS),
+        choices=COLORS,
+        help="Colour rows with errors; auto: on a terminal, unless NO_COLOR is set.",
+    )
+    list_columns: bool = option(
+        "--list-columns", default=False, instead=_print_columns, help="List the columns, and end."
+    )
+    list_fields: bool = option(
+        "--list-fields",
+        default=False,
+        instead=_print_fields,
+        help="List names for -Y, and end.",
+    )
+
+
+class SortOptions(Options):
+    """The order of rows."""
+
+    heading: ClassVar[str] = "Rows"
+
+    sort: str | None = option(
+        "--sort",
+        default=None,
+        metavar="[-]COLUMN,...",
+        complete=complete_columns,
+        help="Sort the rows, in memory; - before a column: descending.",
+    )
+
+
+class TimeOptions(Options):
+    """The form of times."""
+
+    heading: ClassVar[str] = "Rows"
+
+    times: str | None = option(
+        *("-t", "--times"),
+        default=None,
+        metavar="|".join(STYLES),
+        choices=tuple(STYLES),
+        help="Form of times in text and tables, as tshark's: "
+        + ", ".join(f"{key} {meaning}" for key, meaning in STYLES.items()),
+    )
+    utc: bool = option("--utc", default=False, help="-t a and -t ad in UTC.")
+
+
+class TableOptions(
+    FilterOptions,
+    OutputOptions,
+    ColumnOptions,
+    TimeOptions,
+    ReadingOptions,
+    CopyOptions,
+    SecretOptions,
+    LiveOptions,
+):
+    """The options of commands with one table."""
+
+    form: str = format_option(*ROW_FORMATS)
+
+
+class MessageOptions(TableOptions):
+    """The options of `dissect`."""
+
+    form: str = format_option(*MESSAGE_FORMATS)
+    verbose: bool = option(
+        *("-V", "--tree"), default=False, help="Print every field with its place in the bytes."
+    )
+    bytes_too: bool = option(*("-x", "--hex"), default=False, help="Print the bytes.")
+
+
+class RowOptions(SortOptions, TableOptions):
+    """The options of `records`, and those that are the same for all rows."""
+
+
+class PairOptions(RowOptions):
+    """The options of `pairs`."""
+
+    bodies: bool = option(
+        "--bodies", default=False, help="Add the decoded bodies as request and response."
+    )
+    pending: bool = option(
+        "--pending",
+        default=False,
+        help="Only requests without a response: in live captures those in flight.",
+    )
+
+
+class StreamOptions(RowOptions):
+    """The options of `streams`."""
+
+    write: Path | None = option(
+        "--write",
+        default=None,
+        metavar="DIR",
+        help="Write the bytes of each side, decrypted if possible, gaps left out, to files.",
+        role=Writes(in_folder=STREAM_FILES),
+    )
