@@ -15,7 +15,6 @@ from dissector.cli.declared.reading_options import (
     OutputOptions,
     ReadingOptions,
 )
-from dissector.cli.declared.row_options import format_option
 from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
@@ -29,6 +28,15 @@ if TYPE_CHECKING:
     from dissector.engine.reading.reader import Reading
 
 FORMATS = ("text", "ndjson", "junit", "sarif", "html")
+SUFFIXES = {
+    ".txt": "text",
+    ".ndjson": "ndjson",
+    ".xml": "junit",
+    ".sarif": "sarif",
+    ".html": "html",
+}
+"""Suffix of an output -> format."""
+
 EXIT_VIOLATION, EXIT_TOO_FEW_JUDGED = 1, 2
 
 
@@ -42,7 +50,14 @@ def complete_rules(command: str, incomplete: str) -> list[str]:
 class ConformOptions(OutputOptions, TargetOptions, ReadingOptions, CopyOptions, LiveOptions):
     """The options of `conform`."""
 
-    form: str = format_option(*FORMATS)
+    form: str = option(
+        "-T",
+        "--format",
+        default="",
+        metavar="FORMAT",
+        choices=FORMATS,
+        help=f"{'|'.join(FORMATS)}; by default as the suffix of -o says: {', '.join(SUFFIXES)}.",
+    )
     select: tuple[str, ...] = option(
         "--select",
         default=(),
@@ -137,6 +152,9 @@ def _conform(given: ConformOptions) -> int:
     from conform.rule_selection import rule_by_id, sort_rules
     from dissector.cli.output import write_lines
 
+    if not given.form:
+        suffix = Path(given.output or "").suffix.lower()
+        given = given.replace(form=SUFFIXES.get(suffix, "text"))
     if given.explain is not None:
         explained = rule_by_id(given.explain)
         write_lines(_in_form(given.form, rule_lines(explained), [explained]), given.output)

@@ -135,6 +135,7 @@ class ReplayOptions(
         "report lists them in a section of their own.",
     )
     report: tuple[str, ...] = option(
+        "-o",
         "--report",
         default=(),
         metavar="FILE",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from dissector.cli.declared.reading_options import (
     CopyOptions,
@@ -46,7 +47,7 @@ class ReportOptions(FilterOptions, OutputOptions, ReadingOptions, CopyOptions, S
 
 
 def report(given: ReportOptions) -> None:
-    """Write a report on a capture: one self-contained HTML page.
+    """Write a report on a capture: one self-contained HTML page, or text (-o report.txt).
 
     Contents: gaps of the capture; throughput, latencies and errors over time by API, client, topic
         and broker; the slowest and largest exchanges; events of groups, transactions and producers;
@@ -57,6 +58,7 @@ def report(given: ReportOptions) -> None:
     from dissector.cli import capture_source
     from dissector.cli.output import is_terminal, open_atomic
     from dissector.view.document.html_form import html_lines
+    from dissector.view.document.text_form import text_lines
     from report.gather.figures import EVENT_EXCHANGES, JUDGED_EXCHANGES, Figures, Wishes
     from report.page.capture_document import capture_document
 
@@ -72,9 +74,11 @@ def report(given: ReportOptions) -> None:
     source = capture_source.source(given, given.filter_text)
     figures = Figures(source, wishes)
     figures.gather()
-    page = capture_document(figures)
+    document = capture_document(figures)
+    is_text = Path(output or "").suffix.lower() == ".txt"
+    lines = text_lines(document) if is_text else html_lines(document)
     with open_atomic(output) as file:
-        file.writelines(f"{line}\n".encode() for line in html_lines(page))
+        file.writelines(f"{line}\n".encode() for line in lines)
     for section, bug in figures.sections.bugs.items():
         line = f"kafkashark: a bug in kafkashark: report: section {section}: {bug}"
         print(f"{line}; the other sections are complete", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 from dissector.cli.declared.reading_options import CaptureOptions, CopyOptions, DecodingOptions
 from dissector.cli.parsing.declarations import option
 from dissector.file_roles import READS, WRITES
-from dissector.view.text.escape import escaped
 from replay.options.security_options import UpstreamOptions, tell
 
 if TYPE_CHECKING:
@@ -68,6 +68,14 @@ class ServeOptions(UpstreamOptions, CaptureOptions, DecodingOptions, CopyOptions
         metavar="'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
         help="Inject a fault into requests that pass a filter, or the first N. Repeatable.",
     )
+    report: tuple[str, ...] = option(
+        "-o",
+        "--report",
+        default=(),
+        metavar="FILE",
+        help="Also write the report, as .txt, .ndjson, .xml (JUnit) or .html. Repeatable.",
+        role=WRITES,
+    )
     wait_for_producers: bool = option(
         "--wait-for-producers",
         default=False,
@@ -111,6 +119,7 @@ def serve(given: ServeOptions) -> int:
     Each captured broker gets a listener. A request gets the response to the equivalent captured
     request: versions, ids and times may differ.
     """
+    from dissector.view.document.report_files import check_report_file
     from serve.fallback.chosen_fallback import chosen_fallback
     from serve.faults.fault import Fault
     from serve.recording.recording_reader import read_recording
@@ -119,6 +128,8 @@ def serve(given: ServeOptions) -> int:
     from serve.server.serving import serve_until_signal
     from serve.traffic.served_traffic import ServedTraffic
 
+    for file in given.report:
+        check_report_file(file)
     settings = _server_settings(given)
     fallback = chosen_fallback(given.upstream, given.security(), is_strict=given.strict)
     found = [Fault.of(*each) for each in given.faults]
@@ -133,7 +144,7 @@ def serve(given: ServeOptions) -> int:
             recording, settings, report, faults=found, fallback=fallback, observe=traffic.observe
         )
         serve_until_signal(server, len(recording), tell)
-        return _end(report, traffic.all_path, is_strict=given.strict)
+        return _end(report, traffic.all_path, given.report, is_strict=given.strict)
 
 
 def _server_settings(given: ServeOptions) -> ServerSettings:
@@ -155,12 +166,14 @@ def _server_settings(given: ServeOptions) -> ServerSettings:
     )
 
 
-def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:
-    """Print the report and the verdict on the traffic; return the exit status."""
-    from dissector.protocol.embedded.secrecy.credentials import mask_texts
+def _end(report: ServeReport, traffic: str | None, files: Sequence[str], *, is_strict: bool) -> int:
+    """Print the report and the verdict on the traffic, write files; return the exit status."""
+    from serve.report.serve_document import write_report
 
+    for file in files:
+        write_report(report, file)
     for line in report.lines():
-        print(escaped(mask_texts(line)))
+        print(line)
     has_failed = is_strict and report.miss_count > 0
     if traffic is not None and report.connections:
         from conform import conform

@@ -38,9 +38,14 @@ class Miss:
     captured: Any = None
     answered_by: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def title(self) -> str:
+        """The request, and what is missing."""
         client = f" from {self.client_id}" if self.client_id else ""
-        text = f"{self.api} v{self.version}{client}: the capture lacks {self.what}"
+        return f"{self.api} v{self.version}{client}: the capture lacks {self.what}"
+
+    def __str__(self) -> str:
+        text = self.title
         if self.nearest:
             text += f"; nearest is {self.nearest}"
         if self.field:
@@ -105,17 +110,7 @@ class ServeReport:
             self.misses.append(miss)
 
     def lines(self) -> Iterator[str]:
-        """Yield the report as text."""
-        total = self.counts.total()
-        yield f"{total:,} requests on {self.connections:,} connections, {self.miss_count:,} misses"
-        for api, count in self.counts.most_common():
-            yield f"  {count:>8,} {api}"
-        for fault, count in self.faults.most_common():
-            yield f"fault {fault}: {count:,} times"
-        for reason, count in self.garbage.most_common():
-            yield f"{count:,} connections closed: {reason}"
-        for miss in self.misses:
-            by = f" (answered by the {miss.answered_by})" if miss.answered_by else ""
-            yield f"miss: {miss}{by}"
-        if self.miss_count > len(self.misses):
-            yield f"{self.miss_count - len(self.misses):,} more or repeated misses"
+        """Yield the report as text; credentials are masked."""
+        from serve.report.serve_document import text_lines
+
+        return text_lines(self)

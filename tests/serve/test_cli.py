@@ -46,7 +46,7 @@ def test_a_miss_fails_if_strict() -> None:
             assert client.ask("DescribeAcls", 1).error_code == -1
         status, out = _end(process)
     assert status == 1
-    assert "miss: DescribeAcls v1 from raw: the capture lacks an equivalent request" in out
+    assert "  DescribeAcls v1 from raw: the capture lacks an equivalent request\n" in out
 
 
 def test_faults_are_options() -> None:
@@ -57,7 +57,7 @@ def test_faults_are_options() -> None:
                 client.send_request("Metadata", 9, topics=[])
                 assert client.is_closed() is is_closed
         _, out = _end(process)
-    assert "fault 'api == Metadata' close,times:1: 1 times\n" in out
+    assert "Injected faults\ncount  fault\n    1  'api == Metadata' close,times:1\n" in out
 
 
 def test_wrong_usage_is_a_one_line_error(

@@ -53,7 +53,8 @@ def text_lines(
 def _block_lines(block: Block, terminal_width: int | None) -> Iterator[str]:
     match block:
         case Facts(rows):
-            yield from (f"{name:<{NAME_WIDTH}} {escaped(value)}" for name, value in rows)
+            width = max([NAME_WIDTH, *(len(name) for name, _ in rows)])
+            yield from (f"{name:<{width}} {escaped(value)}" for name, value in rows)
         case Notes():
             yield from _note_lines(block)
         case Findings():
