@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dissector.capture.packets.decode_as import tunnel_ports
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Options
 from dissector.errors import (

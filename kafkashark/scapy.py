@@ -33,7 +33,7 @@ except ImportError as missing:
 
     raise ImportError(f"{extra_needed('kafkashark.scapy', 'scapy')}: {missing}") from None
 
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import EncodeError, Problem
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api, api_name

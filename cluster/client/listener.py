@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol
 
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 
 MAX_UNFINISHED_BYTES = 2 * MAX_FRAME_BYTES
 """Default limit of the bytes in unfinished frames, for all connections of a server."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.fields.field_reader import FieldReader
 from dissector.engine.reading.capture import Capture, Options, Reading, Window

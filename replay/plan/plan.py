@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.reading.capture import Options
 from dissector.filter import Filter, parse
 from dissector.query.capture_sources import Sources, named_inputs

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cluster.client.endpoint import parse_address
 from cluster.client.listener import MAX_UNFINISHED_BYTES, log_warning
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import UsageError
 
 LOOPBACK = "127.0.0.1"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dissector import open_capture
-from dissector.engine.correlation.objects.exchange_rows import to_exchange_table
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields.field_predicates import matches_any_value
@@ -38,6 +37,7 @@ from tests.dissector.engine.fields.test_field_reader import (
 )
 from tests.dissector.engine.records.test_record_windows import in_parts, one_by_one
 from tests.dissector.view import bulk
+from tests.reference.correlation.exchange_rows import to_exchange_table
 from tests.tcp_captures import Wire, write
 from tests.value_sources import Source, every_api, go_through
 

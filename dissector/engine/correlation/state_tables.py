@@ -2,40 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from dissector.capture.columns import NEVER, Bytes, Int32s
 from dissector.capture.formats.window_buffers import BufferPool, single_use
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_SUPPRESSED
-from dissector.engine.correlation.both_paths.correlator_rows import (
-    CARRY_OVER_BASE,
-    KAFKA,
-    UNRECOGNISED,
-    ApiLimits,
-    ConnectionRow,
-    Copy,
+from dissector.capture.hashing import SECRET
+from dissector.engine.correlation import api_limits, correlation_limits
+from dissector.engine.correlation.candidate_checks import MAX_PADDED_BYTES
+from dissector.engine.correlation.correlator_arrays import (
     CorrelatorState,
-    Counts,
-    Entry,
     ExchangeColumns,
     FrameColumns,
 )
-from dissector.engine.correlation.fast_path.linked_lists import copy_ranges
-from dissector.engine.correlation.objects.open_requests import SuppressedIds
+from dissector.engine.correlation.correlator_rows import (
+    CARRY_OVER_BASE,
+    ConnectionRow,
+    Counts,
+    Entry,
+    Mode,
+    PacketEnd,
+    Piece,
+    SideRow,
+    StreamBreak,
+)
+from dissector.engine.correlation.entries import copy_ranges, rehash
+from dissector.engine.correlation.resync_kernel import MAX_LED_BYTES
 from dissector.engine.tables.column_types import with_capacity
-from dissector.engine.tables.exchange_table import Exchanges, Frames, Ints
+from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Frames, Ints
+from dissector.engine.tape.tape_arrays import new_rows
 from dissector.kernel.named_rows import RowArray, Rows, dtype_of, row_of, rows_of
 
 SPARE_BYTES = 1 << 20
 """The carry-over buffer is compacted when it has more than this beyond twice the bytes in use."""
 
-FIRST_BYTES = 1024
-"""Bytes of a fragmented frame that are checked."""
+_HEAD_BYTES = 1024
+"""Bytes of a fragmented frame, or of a damaged one, that are looked at in one place."""
 
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
+
+
+def new_connection(start_captured: bool, client: int | None = None) -> RowArray:
+    """Return the row of a new connection; its client may be known."""
+    made: RowArray = np.zeros((), dtype_of(ConnectionRow))
+    row = row_of(made, ConnectionRow)
+    row.mode, row.client = (Mode.UNRECOGNISED, -1) if client is None else (Mode.KAFKA, client)
+    row.start_captured, row.highest_id = (True, -1) if start_captured else (False, NEVER)
+    row.expects_first = start_captured
+    row.oldest_request = row.newest_request = row.first_token = row.last_token = -1
+    row.suppressed_ring = row.first_delayed = row.last_delayed = row.doubtful_side = -1
+    in_sync = start_captured and client is not None
+    for side in (0, 1):
+        stream = row.sides[side]
+        stream.in_sync, stream.at_packet_start = in_sync, True
+        stream.entered = 0 if in_sync else NONE
+        stream.last_packet, stream.barrier = -1, NEVER
+        stream.first_fragment = stream.last_fragment = stream.held = stream.preface = -1
+        stream.first_ready = stream.last_ready = stream.damaged = -1
+    return made
 
 
 class StateTables:
@@ -45,34 +71,37 @@ class StateTables:
     Attributes:
         counts: Counters and limits of the kernel.
         connections: `ConnectionRow`, by number.
-        entries: `Entry`: requests, ready frames and fragments, in linked lists.
+        entries: `Entry`: requests, ready frames, fragments and other kept bytes.
+        ends: `PacketEnd`, of held bytes.
         exchanges: The exchanges of this window.
-        copies: `Copy`: copies to the carry-over buffer that are to be made.
         emitters: Connections that emitted their first exchange.
+        doubtful: Connections that ended in doubt.
         data: The bytes of this window.
         carry_over: Bytes that do not lie in the window, or not in one piece.
-        frame_head: Scratch space for the first bytes of a fragmented frame.
         suppressed: Rows of suppressed correlation ids.
         next_ring: Of an unused row of these, the next one.
+        api_limits: What is known of APIs.
     """
 
     _connection_rows: tuple[RowArray, Rows[ConnectionRow]]
-    _entry_rows: tuple[RowArray, Rows[Entry]]
 
     def __init__(self) -> None:
+        """Make empty tables."""
         self._counts: RowArray = np.zeros((), dtype_of(Counts))
+        self._piece: RowArray = np.zeros((), dtype_of(Piece))
+        self._break: RowArray = np.zeros((), dtype_of(StreamBreak))
         self.connections: RowArray = np.zeros(0, dtype_of(ConnectionRow))
         self.entries: RowArray = np.zeros(64, dtype_of(Entry))
+        self.ends: RowArray = np.zeros(64, dtype_of(PacketEnd))
         self._refer()
         self.counts.free_entry = self.counts.free_ring = -1
         self._buffers = BufferPool()
         self.exchanges = self._new_exchanges(0)
-        self.copies: RowArray = np.zeros(64, dtype_of(Copy))
         self.emitters: Ints = np.zeros(64, np.int64)
+        self.doubtful: Ints = np.zeros(64, np.int64)
         self.data: Bytes = _NO_BYTES
         self.carry_over: Bytes = _NO_BYTES
-        self.frame_head: Bytes = np.zeros(FIRST_BYTES, np.uint8)
-        self.suppressed: Int32s = np.zeros((1, MAX_SUPPRESSED), np.int32)
+        self.suppressed: Int32s = np.zeros((1, correlation_limits.MAX_SUPPRESSED), np.int32)
         self.next_ring: Ints = np.zeros(1, np.int64)
         self._grown = 0
 
@@ -85,44 +114,44 @@ class StateTables:
             self._connection_rows = self.connections, rows
         return rows
 
-    @property
-    def entry_rows(self) -> Rows[Entry]:
-        """The entries as single rows."""
-        table, rows = self._entry_rows
-        if table is not self.entries:
-            rows = rows_of(self.entries, Entry)
-            self._entry_rows = self.entries, rows
-        return rows
-
     def __getstate__(self) -> dict[str, Any]:
         kept = {**self.__dict__, "carry_over": self.carry_over[: max(self.counts.carried_bytes, 1)]}
-        for name in ("counts", "_connection_rows", "_entry_rows"):
+        for name in ("counts", "_connection_rows", "api_limits", "_program", *_SCRATCH, "_buckets"):
             del kept[name]
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
         self._refer()
+        self._rehash()
 
     def _refer(self) -> None:
-        """Refer to the memory of the tables, for single rows."""
+        """Refer to the memory of the tables, and make what is not kept."""
         self.counts: Counts = row_of(self._counts, Counts)
         self._connection_rows = self.connections, rows_of(self.connections, ConnectionRow)
-        self._entry_rows = self.entries, rows_of(self.entries, Entry)
+        self.api_limits = api_limits.new_api_limits()
+        self._program = api_limits.programs()
+        self._frame_head: Bytes = np.zeros(_HEAD_BYTES, np.uint8)
+        self._padded: Bytes = np.zeros(2 * MAX_PADDED_BYTES, np.uint8)
+        self._seen: Bytes = np.zeros(MAX_LED_BYTES, np.uint8)
+        self._buckets: Ints = np.full(64, -1, np.int64)
 
     def start_window(self, data: Bytes, count: int) -> None:
         """Begin a window with the given capacity for exchanges."""
         counts = self.counts
         self.data = data
         counts.window_bytes = len(data)
-        counts.exchange_count = counts.next_chunk = counts.framed_bytes = 0
+        counts.exchange_count = counts.next_chunk = counts.step = 0
+        counts.max_open = correlation_limits.MAX_OPEN
+        counts.max_open_bytes = correlation_limits.MAX_OPEN_BYTES
+        counts.max_doubtful_bytes = correlation_limits.MAX_DOUBTFUL_BYTES
+        counts.min_retained_bytes = correlation_limits.MIN_RETAINED_BYTES
         self.exchanges = self._new_exchanges(count)
         self._grow_carry_over(counts.carried_bytes + self._expected_bytes())
         self._grown = -counts.carried_bytes
 
     def end_window(self) -> Exchanges:
         """Return the exchanges of the window, and carry over the bytes still needed."""
-        self.join_fragments()
         count = self.counts.exchange_count
         every: Any = self.exchanges
         *columns, request, response = every
@@ -135,6 +164,7 @@ class StateTables:
             **{name: column[:count] for name, column in zip(names, columns, strict=False)},
         )
         self._carry_window()
+        self._compact_ends()
         # The window is not kept alive by these tables.
         self.data, self.exchanges = _NO_BYTES, self._new_exchanges(0)
         return exchanges
@@ -149,130 +179,135 @@ class StateTables:
         request, response = (FrameColumns._make(next(numbers) for _ in range(6)) for _ in range(2))
         return ExchangeColumns._make((*first, *header, request, response))
 
-    def state(self, api_limits: ApiLimits) -> CorrelatorState:
+    def state(self) -> CorrelatorState:
         """Return the current arrays of the kernel."""
-        carried = self.carry_over, self._counts, self.connections, self.entries, self.exchanges
-        rest = self.copies, self.emitters, api_limits, self.frame_head, self.suppressed
-        return CorrelatorState._make((self.data, *carried, *rest, self.next_ring))
+        rows = self._counts, self._piece, self._break, self.connections, self.entries, self.ends
+        lists = self._buckets, SECRET, self.exchanges, self.emitters, self.doubtful
+        known = self.api_limits, self._program, new_rows(0)
+        scratch = self._frame_head, self._padded, self._seen
+        every: Any = self.data, self.carry_over, *rows, *lists, *known, *scratch
+        return CorrelatorState._make((*every, self.suppressed, self.next_ring))
+
+    def load_api(self) -> None:
+        """Load the API that the kernel lacks."""
+        api_limits.load_api(self.api_limits, self.counts.missing_api)
+
+    def load_programs(self) -> None:
+        """Load the programs that the kernel lacks."""
+        api_limits.load_programs(self.api_limits, self.counts)
+        self._program = api_limits.programs()
+
+    def renumber(self, numbers: Ints) -> None:
+        """Keep only these connections; each gets its index as its new number."""
+        self.connections = self.connections[numbers]
+        owner = np.repeat(np.arange(len(numbers)), self.connections["open_count"])
+        requests = np.array(list(self._requests(range(len(numbers)))), np.int64)
+        self.entries["connection"][requests] = owner
+        self._rehash()
+
+    def make_room(self, connection: int, length: int) -> None:
+        """Make room for what the kernel may add for a chunk of a connection."""
+        counts, row = self.counts, self.connection_rows[connection]
+        added = length // 8 + 64
+        self._widen_exchanges(counts.exchange_count + row.open_count + row.ready_count + added)
+        self.entries = with_capacity(self.entries, counts.entries_live + added)
+        if len(self._buckets) < len(self.entries):
+            self._rehash()
+        self.ends = with_capacity(self.ends, counts.ends_used + counts.wanted_ends)
+        self.emitters = with_capacity(self.emitters, counts.emitter_count + 1)
+        self.doubtful = with_capacity(self.doubtful, counts.doubtful_count + 1)
+        self.suppressed = with_capacity(self.suppressed, counts.rings_used + 1)
+        self.next_ring = with_capacity(self.next_ring, counts.rings_used + 1)
+        self._grow_carry_over(counts.carried_bytes + counts.wanted_bytes)
+
+    def _rehash(self) -> None:
+        """Make buckets for the requests in flight."""
+        self._buckets = np.full(1 << max(len(self.entries) - 1, 1).bit_length(), -1, np.int64)
+        rehash(np.flatnonzero(self.connections["open_count"]), self.state())
 
     def lowest_barrier(self) -> int:
         """Return the lowest packet with bytes waiting in front of the kernel's connections."""
         if not self.counts.barrier_count:
             return NEVER
-        rows = self.connections[np.isin(self.connections["mode"], (UNRECOGNISED, KAFKA))]
+        rows = self.connections[np.isin(self.connections["mode"], (Mode.UNRECOGNISED, Mode.KAFKA))]
         return int(rows["sides"]["barrier"].min(initial=NEVER))
 
-    def set_barriers(self, number: int, barriers: tuple[int, int]) -> None:
-        """Set the read limits of both sides of a connection."""
-        sides = self.connection_rows[number].sides
-        for side, barrier in enumerate(barriers):
-            before = sides[side].barrier
-            self.counts.barrier_count += int(before == NEVER) - int(barrier == NEVER)
-            sides[side].barrier = barrier
+    def waiting_packet(self) -> int:
+        """Return the first packet with a frame that waits for a response or for its turn."""
+        entries = self.entries[: self.counts.entries_used]
+        return int(entries["packet"].min(initial=NEVER, where=entries["is_waiting"] != 0))
 
-    def take_suppressed(self, number: int) -> SuppressedIds:
-        """Return the suppressed ids of a connection, and free their row."""
-        row, counts = self.connection_rows[number], self.counts
-        ring, count = row.suppressed_ring, row.suppressed_count
-        row.suppressed_ring, row.suppressed_count = -1, 0
-        if ring < 0:
-            return SuppressedIds()
-        self.next_ring[ring] = counts.free_ring
-        counts.free_ring = ring
-        return SuppressedIds(self.suppressed[ring].copy(), count)
-
-    def put_suppressed(self, number: int, suppressed: SuppressedIds) -> None:
-        """Give a connection its suppressed ids."""
-        if not suppressed.count:
-            return
-        row, counts = self.connection_rows[number], self.counts
-        ring = counts.free_ring
-        if ring < 0:
-            ring = counts.rings_used
-            self.widen_rings(ring + 1)
-            counts.rings_used = ring + 1
-        else:
-            counts.free_ring = int(self.next_ring[ring])
-        self.suppressed[ring] = suppressed.ring
-        row.suppressed_ring, row.suppressed_count = ring, suppressed.count
-
-    def widen_rings(self, count: int) -> None:
-        """Make room for rows of suppressed ids."""
-        self.suppressed = with_capacity(self.suppressed, count)
-        self.next_ring = with_capacity(self.next_ring, count)
-
-    def carry(self, data: bytes | bytearray | Bytes) -> int:
-        """Copy some bytes to the carry-over buffer; return their address."""
+    def carry(self, data: Bytes) -> int:
+        """Copy some bytes to the carry-over buffer; return their offset there."""
         at = self.counts.carried_bytes
-        end = at + len(data)
-        self._grow_carry_over(end)
-        self.carry_over[at:end] = np.frombuffer(data, np.uint8)
-        self.counts.carried_bytes = end
-        return CARRY_OVER_BASE + at
+        self._grow_carry_over(at + len(data))
+        self.carry_over[at : at + len(data)] = data
+        self.counts.carried_bytes = at + len(data)
+        return at
 
-    def bytes_at(self, address: int, length: int) -> bytes:
-        """Return some bytes of the window or of the carry-over buffer."""
-        if address < CARRY_OVER_BASE:
-            return self.data[address : address + length].tobytes()
-        return self.carry_over[
-            address - CARRY_OVER_BASE : address - CARRY_OVER_BASE + length
-        ].tobytes()
+    def in_flight(self) -> Exchanges:
+        """Return the requests in flight, between two windows."""
+        numbers = np.flatnonzero(self.connections["open_count"])
+        numbers = numbers[self.connections["mode"][numbers] == Mode.KAFKA]
+        chosen = np.array(list(self._requests(numbers.tolist())), np.int64)
+        rows = self.entries[chosen]
+        count = len(rows)
+        in_login = self.connections["in_login"][rows["connection"]] & rows["in_login"]
+        token = (rows["is_token"] | in_login) != 0
+        has_header = ~token & (rows["length"] >= 8)
+        keys = (
+            np.where(has_header, rows[name], NONE)
+            for name in ("api_key", "api_version", "correlation_id")
+        )
+        api_key, api_version, correlation_id = keys
+        names = "length", "size", "packet", "time_ns", "offset"
+        nothing = [np.full(count, NONE, np.int64) for _ in range(6)]
+        return Exchanges(
+            data=_NO_BYTES,
+            carry_over=self.carry_over[: self.counts.carried_bytes],
+            connection=rows["connection"].copy(),
+            status=np.full(count, WAITING, np.int8),
+            client=self.connections["client"][rows["connection"]].astype(np.int8),
+            token=token,
+            answers_acks_0=np.zeros(count, np.bool_),
+            broken_off=np.zeros(count, np.int8),
+            api_key=api_key,
+            api_version=api_version,
+            correlation_id=correlation_id,
+            request=Frames(rows["start"] - CARRY_OVER_BASE, *(rows[name].copy() for name in names)),
+            response=Frames(*nothing),
+        )
 
-    def new_entry(self) -> int:
-        """Return the number of an entry for use, without a successor."""
+    def _requests(self, numbers: Iterable[int]) -> Iterator[int]:
+        """Yield the entries of the requests in flight, oldest first."""
+        entries = rows_of(self.entries, Entry)
+        for number in numbers:
+            entry = self.connection_rows[number].oldest_request
+            while entry >= 0:
+                yield entry
+                entry = entries[entry].next
+
+    def take_prefaces(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the prefaces of Kafka connections: connection, side and bytes; they are dropped."""
+        if not self.counts.preface_count:
+            return
+        entries, rows = rows_of(self.entries, Entry), self.connections
+        is_kept = (rows["sides"]["preface"] >= 0) & (rows["mode"] == Mode.KAFKA)[:, None]
+        for number, side in np.argwhere(is_kept).tolist():
+            stream = self.connection_rows[number].sides[side]
+            entry = entries[stream.preface]
+            start = entry.start - CARRY_OVER_BASE
+            yield number, side, self.carry_over[start : start + entry.length].tobytes()
+            self._forget_preface(stream, entry)
+
+    def _forget_preface(self, stream: SideRow, entry: Entry) -> None:
         counts = self.counts
-        number = counts.free_entry
-        if number < 0:
-            number = counts.entries_used
-            self.entries = with_capacity(self.entries, number + 1)
-            counts.entries_used = number + 1
-        else:
-            counts.free_entry = self.entry_rows[number].next
-        counts.entries_live += 1
-        self.entry_rows[number].next = -1
-        return number
-
-    def list_from(self, first: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the entries from one on, with their numbers."""
-        while first >= 0:
-            entry = self.entry_rows[first]
-            after = entry.next
-            yield first, entry
-            first = after
-
-    def free_list(self, first: int) -> None:
-        """Free the entries from one on."""
-        for number, _ in self.list_from(first):
-            self.free_entry(number)
-
-    def link_entries(self, nodes: Sequence[int]) -> tuple[int, int]:
-        """Link entries to a list; return the first and the last, or -1."""
-        if not nodes:
-            return -1, -1
-        self.entries["next"][nodes] = [*nodes[1:], -1]
-        return nodes[0], nodes[-1]
-
-    def free_entry(self, number: int) -> None:
-        """Return an entry to the list of unused ones."""
-        entry, counts = self.entry_rows[number], self.counts
-        entry.is_frame, entry.start, entry.length = False, CARRY_OVER_BASE, 0
-        entry.next = counts.free_entry
-        counts.free_entry = number
+        entry.start, entry.length, entry.next = CARRY_OVER_BASE, 0, counts.free_entry
+        counts.free_entry, stream.preface = stream.preface, -1
         counts.entries_live -= 1
+        counts.preface_count -= 1
 
-    def append_exchange(
-        self, values: Sequence[int], request: Sequence[int], response: Sequence[int]
-    ) -> None:
-        """Append an exchange: its columns before those of its frames, and these."""
-        row = self.counts.exchange_count
-        self.widen_exchanges(row + 1)
-        *columns, requests, responses = self.exchanges
-        for each, given in ((columns, values), (requests, request), (responses, response)):
-            for column, value in zip(each, given, strict=True):
-                column[row] = value
-        self.counts.exchange_count = row + 1
-
-    def widen_exchanges(self, count: int) -> None:
+    def _widen_exchanges(self, count: int) -> None:
         """Make room for the given number of exchanges."""
         capacity = len(self.exchanges.connection)
         if count > capacity:
@@ -283,20 +318,6 @@ class StateTables:
             for column, wide in pairs:
                 wide[:capacity] = column
             self.exchanges = wider
-
-    def waiting_packet(self) -> int:
-        """Return the first packet with a frame that waits for a response or for its turn."""
-        entries = self.entries[: self.counts.entries_used]
-        return int(entries["packet"].min(initial=NEVER, where=entries["is_frame"] != 0))
-
-    def join_fragments(self) -> None:
-        """Copy the fragments of the frames that the kernel found complete."""
-        count = self.counts.copy_count
-        if count:
-            self._grow_carry_over(self.counts.carried_bytes)
-            carry_over = self.carry_over
-            copy_ranges(self.copies, count, self.data, carry_over, carry_over)
-            self.counts.copy_count = 0
 
     def _carry_window(self) -> None:
         """
@@ -317,12 +338,24 @@ class StateTables:
         if anew:
             self.carry_over = single_use(end + self._expected_bytes())
         self._grow_carry_over(end, begins)
-        copies: RowArray = np.zeros(len(moved), dtype_of(Copy))
-        copies["source"], copies["length"] = start[moved], length[moved]
-        copies["target"] = ends - length[moved]
-        copy_ranges(copies, len(moved), self.data, source, self.carry_over)
-        start[moved] = CARRY_OVER_BASE + copies["target"]
+        target = ends - length[moved]
+        copy_ranges(start[moved], length[moved], target, self.data, source, self.carry_over)
+        start[moved] = CARRY_OVER_BASE + target
         self.counts.carried_bytes = end
+
+    def _compact_ends(self) -> None:
+        """Move the ends of packets in use to the begin of their table."""
+        if not self.counts.ends_used:
+            return
+        sides = self.connections["sides"]
+        number, side = np.nonzero(sides["end_count"])
+        count, first = sides["end_count"][number, side], sides["first_end"][number, side]
+        target = np.cumsum(count) - count
+        total = int(count.sum())
+        sources = np.repeat(first - target, count) + np.arange(total)
+        self.ends[:total] = self.ends[sources]
+        sides["first_end"][number, side], sides["end_room"][number, side] = target, count
+        self.counts.ends_used = total
 
     def _expected_bytes(self) -> int:
         """Expect a little more carried bytes than in the last window."""
@@ -335,3 +368,7 @@ class StateTables:
             used = min(len(self.carry_over), self.counts.carried_bytes) if used is None else used
             wider[:used] = self.carry_over[:used]
             self.carry_over = wider
+
+
+_SCRATCH = "_frame_head", "_padded", "_seen"
+"""Memory that kernels use between two calls only."""

@@ -18,7 +18,7 @@ from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, is_file, read_tls_secrets
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.tcp.reassembly import Streams
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import WindowSummary

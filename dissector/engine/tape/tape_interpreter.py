@@ -57,7 +57,8 @@ def read_message(
         row: from this one on.
 
     Returns:
-        Its state, where it ended, and the next row; the row is -1 where the columns are full.
+        Its state; where it ended, or where what does not fit begins; and the next row, which is -1
+        where the columns are full.
     """
     wanted, arrays, sections = program.wanted, program.arrays, program.sections
     open_arrays = 0
@@ -78,18 +79,20 @@ def read_message(
             step += 1
         elif op <= Op.BYTES_COMPACT:
             length = now.size
+            begin = at
             if op != Op.FIXED:
                 length, at = length_at(data, at, end, op)
             if at < 0 or length < NULL or length > end - at:
-                return BROKEN, at, row
+                return BROKEN, begin, row
             if wanted[field]:
                 row = _write(rows, row, field, item, around, base + at, length)
             at += max(length, 0)
             step += 1
         elif op <= Op.ARRAY_COMPACT:
+            begin = at
             length, at = length_at(data, at, end, op)
             if at < 0 or length < NULL or length * now.size > end - at:
-                return BROKEN, at, row
+                return BROKEN, begin, row
             if wanted[field]:
                 row = _write(rows, row, field, item, around, base + at, length)
             if length > 0:
@@ -132,25 +135,27 @@ def read_message(
             if op == Op.TAGS:
                 section = now
                 last = -1
+                begin = at
                 left, at = varint_at(data, at, end)
                 if at < 0 or left * 2 > end - at:
-                    return BROKEN, at, row
+                    return BROKEN, begin, row
             else:
                 section = program.code[now.section]
                 open_sections -= 1
                 opened = sections[open_sections]
                 if at != opened.field_end:
-                    return BROKEN, at, row
+                    return BROKEN, min(at, opened.field_end), row
                 left = opened.left
                 last = opened.last
             # Skip unknown tags, up to the next known one or the end of the section.
             step = section.behind
             while left > 0:
+                begin = at
                 tag, at = varint_at(data, at, end)
                 size, at = varint_at(data, at, end) if at >= 0 else (0, -1)
                 # The codec reads tags out of order: one may occur twice.
                 if at < 0 or tag <= last or size > end - at:
-                    return BROKEN, at, row
+                    return BROKEN, begin, row
                 last = tag
                 left -= 1
                 inside = find_tag(program.tags, section.first_tag, section.tag_count, tag)
@@ -198,7 +203,7 @@ def run(
             if next_row < 0:
                 break  # the message is read again, with more room
             messages.state[message] = result
-            messages.stopped[message] = base + at if at >= 0 else begin
+            messages.stopped[message] = base + at
             if result != BROKEN:
                 for each in range(row, next_row):
                     rows.message[each] = message

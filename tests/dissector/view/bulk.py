@@ -7,11 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dissector.engine.correlation.objects.exchange_rows import (
-    ExchangeRow,
-    to_exchange_table,
-)
-from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import Coded
@@ -19,6 +14,11 @@ from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.view.json import bulk_bodies
 from dissector.view.json.body import body_text
 from tests.default_frames import request, response
+from tests.reference.correlation.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from tests.reference.correlation.framer import Frame
 
 PRODUCE, FETCH = 0, 1
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from uuid import UUID
 
 from dissector import Capture, Options
-from dissector.engine.correlation.objects.exchange_rows import (
-    ExchangeRow,
-    to_exchange_table,
-)
-from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges.exchange import COLUMNS, TOKEN, Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
 from tests.default_frames import request, response
+from tests.reference.correlation.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from tests.reference.correlation.framer import Frame
 
 HEARTBEAT, METADATA = 12, 3
 CAPTURES = Path(__file__).parents[4] / "captures"

@@ -13,11 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.objects.exchange_rows import (
-    ExchangeRow,
-    to_exchange_table,
-)
-from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges import exchange_facts as module
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import (
@@ -43,6 +38,11 @@ from tests.corpus import CAPTURES, each_capture
 from tests.default_frames import request, response, sized
 from tests.example_counts import examples
 from tests.kernel_modes import MODES, running
+from tests.reference.correlation.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from tests.reference.correlation.framer import Frame
 from tests.tcp_captures import Wire, write
 from tests.value_sources import Source, every_api, go_through, sources
 

@@ -10,10 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.objects.exchange_rows import (
-    ExchangeRow,
-    to_exchange_table,
-)
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape import tape
@@ -32,6 +28,10 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
 )
 from tests.example_counts import examples
 from tests.kernel_modes import both
+from tests.reference.correlation.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
 from tests.value_sources import Source, sources
 
 mode = both(tape)

@@ -18,10 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.objects.exchange_rows import (
-    ExchangeRow,
-    to_exchange_table,
-)
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields import field_columns
@@ -53,6 +49,10 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
 )
 from tests.example_counts import examples
 from tests.kernel_modes import both
+from tests.reference.correlation.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
 from tests.value_sources import Source, every_api, seeded, sources
 
 SHORT = Path(__file__).parents[4] / "captures" / "kafka4-denied.pcap"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from dissector.engine.correlation.objects.exchange_rows import to_exchange_table
 from dissector.engine.records.record_locator import locate_records
 from tests.dissector.engine.records.test_record_windows import PLAIN, exchange_row, fetched, produce
+from tests.reference.correlation.exchange_rows import to_exchange_table
 
 
 def test_fields_have_topics_and_partitions() -> None:

@@ -14,11 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.objects.exchange_rows import (
-    ExchangeRow,
-    to_exchange_table,
-)
-from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
 from dissector.engine.facts.topic_table import TopicNames
@@ -47,6 +42,11 @@ from tests.default_frames import request, response
 from tests.dissector.protocol.records.record_values import FIELDS, MESSAGE_SETS
 from tests.example_counts import examples
 from tests.kernel_modes import both
+from tests.reference.correlation.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from tests.reference.correlation.framer import Frame
 
 mode = both(batch_scanner, checksum, legacy_decoder, record_decoder, tape)
 

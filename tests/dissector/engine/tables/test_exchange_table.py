@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dissector.engine.correlation.objects.exchange_rows import (
+from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN
+from tests.reference.correlation.exchange_rows import (
     ExchangeRow,
     to_exchange_table,
 )
-from dissector.engine.correlation.objects.framer import Frame
-from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN
+from tests.reference.correlation.framer import Frame
 
 
 def test_columns_equal_rows() -> None:

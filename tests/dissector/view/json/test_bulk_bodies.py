@@ -10,10 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.objects.exchange_rows import (
-    ExchangeRow,
-    to_exchange_table,
-)
 from dissector.engine.records import batch_scanner, checksum, decompressor, record_decoder
 from dissector.engine.tape import tape
 from dissector.protocol.api import Api
@@ -36,6 +32,10 @@ from tests.dissector.view.bulk import (
 )
 from tests.example_counts import examples
 from tests.kernel_modes import both
+from tests.reference.correlation.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
 from tests.value_sources import Source, every_api, seeded, sources
 
 mode = both(batch_scanner, body_kernel, checksum, decompressor, record_decoder, tape)

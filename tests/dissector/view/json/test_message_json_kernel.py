@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
 from dissector.engine.records import (
     batch_scanner,
     checksum,
@@ -34,6 +33,7 @@ from tests.dissector.protocol.records.sets import damaged_sets, wrap
 from tests.dissector.view.bulk import check, fetched, produce
 from tests.example_counts import examples
 from tests.kernel_modes import both
+from tests.reference.correlation.exchange_rows import ExchangeRow
 
 mode = both(
     batch_scanner, body_kernel, checksum, legacy_decoder, decompressor, record_decoder, tape

@@ -1,0 +1,34 @@
+"""Limits of correlation: of frames, requests in flight and times."""
+
+from __future__ import annotations
+
+from dissector.capture.tcp.reassembly_limits import WAIT_NS
+
+MAX_FRAME_BYTES = 100 << 20
+"""Larger frames are skipped; brokers refuse them too (socket.request.max.bytes)."""
+
+MAX_OPEN = 10_000
+"""Requests in flight on one connection; beyond that the oldest is emitted as unanswered."""
+
+MAX_OPEN_BYTES = 64 << 20
+"""Bytes of the requests in flight on one connection."""
+
+MAX_SUPPRESSED = 1000
+"""
+Ids of requests without a response (acks = 0) that are remembered, should one come all the same.
+"""
+
+MAX_EARLY_RESPONSE_NS = 2 * WAIT_NS
+"""
+How long before its request a response may be captured: as long as a hole among the requests may
+wait to become a gap.
+"""
+
+MAX_FIRST_REQUEST_OFFSET = 1 << 16
+"""Offset limit for the first request of a connection captured from its beginning."""
+
+MIN_RETAINED_BYTES = 1 << 20
+"""Bytes of a stream without a plausible frame that are retained at least, for a second search."""
+
+MAX_DOUBTFUL_BYTES = 64 << 20
+"""Bytes of ended connections that may wait until all brokers are known."""

@@ -1,1 +1,0 @@
-"""The fast path: kernels that frame and correlate on the state tables."""
