@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import pickle
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from weakref import ref
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from dissector.capture.columns import END, GAP, NEVER
 from dissector.engine.correlation import correlation_limits, correlator
 from dissector.engine.correlation.correlator import ConnectionState, Correlator
+from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.reading.capture import Options, Reading
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges, Frames
 from tests.corpus import each_capture
@@ -108,7 +111,49 @@ def test_limits_equal_those_of_objects(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(correlation_limits, "MAX_OPEN", most)
         patch.setattr(correlation_limits, "MAX_OPEN_BYTES", 3 * limit)
+        patch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 20 * limit)
         check(*drawn, windows, max_frame_bytes=limit)
+
+
+class Interrupted(StateTables):
+    """Tables with room for little more than the next step, so that the kernel stops often."""
+
+    def start_window(self, data: Any, count: int) -> None:
+        super().start_window(data, 4)
+
+    def make_room(self, connection: int, length: int) -> None:
+        counts, row = self.counts, self.connection_rows[connection]
+        added = length // 8 + 4
+        self._widen_exchanges(counts.exchange_count + row.open_count + row.ready_count + added)
+        grown = np.zeros(counts.entries_live + added + 4, self.entries.dtype)
+        grown[: len(self.entries)] = self.entries[: len(grown)]
+        self.entries = grown if len(grown) > len(self.entries) else self.entries
+        super().make_room(connection, 0)
+
+
+@given(captures(), WINDOWS)
+@MANY
+def test_rows_do_not_depend_on_interruptions(
+    drawn: tuple[list[Chunk], list[bool]], windows: list[int]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlator, "StateTables", Interrupted)
+        check(*drawn, windows)
+
+
+@given(captures(), st.integers(1, 20))
+@settings(deadline=None, max_examples=examples(50))
+def test_rows_do_not_depend_on_a_copy_of_the_state(
+    drawn: tuple[list[Chunk], list[bool]], at: int
+) -> None:
+    """The state of shards is pickled, and goes on in another process."""
+    chunks, whole = drawn
+    fold = Correlator(connections(whole))
+    rows = list(rows_of(fold.feed(columns(chunks[:at]))))
+    fold = pickle.loads(pickle.dumps(fold))
+    rows += rows_of(fold.feed(columns(chunks[at:])))
+    rows += rows_of(fold.finish())
+    assert rows == correlate(chunks, whole)[0]
 
 
 def heartbeat_request(n: int) -> bytes:
@@ -390,6 +435,60 @@ def test_memory_does_not_grow_with_the_capture() -> None:
     # The capacity covers all frames of a chunk.
     assert len(fold.tables.entries) < 10_000
     assert [fold.low_watermark(), len(fold.finish())] == [0, 1]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("first", [b"", heartbeat_request(1)[:20]])
+def test_bytes_of_an_unrecognised_stream_are_not_kept(
+    whole: bool, side: int, first: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 5000)
+    fold = Correlator(connections([whole]))
+    if first:
+        fold.feed(columns([Chunk(0, side, data=first)]))
+    for packet in range(100):
+        fold.feed(columns([Chunk(0, side, data=b"\x80" * 1000, packet=packet)]))
+        kept = fold.tables.connections["sides"]["buffered_bytes"][0, side]
+        assert kept <= 11_000
+        assert len(fold.tables.carry_over) < 4 << 20
+    fold.finish()
+    assert [state.speaks for state in fold] == ["other"]
+
+
+def test_unsolicited_responses_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 5000)
+    said = [Chunk(0, 0, data=heartbeat_request(1)), Chunk(0, 1, data=heartbeat_response(1))]
+    said += [Chunk(0, 1, GAP, missing=7), *(Chunk(0, 1, data=b"\x80" * 1000) for _ in range(100))]
+    fold = Correlator(connections([False]))
+    for chunk in numbered(said):
+        fold.feed(columns([chunk]))
+    side = fold.tables.connections["sides"][0, 1]
+    assert side["buffered_bytes"] <= 11_000
+    assert side["skipped"] >= 89_000
+
+
+def test_many_requests_in_flight_are_found_by_their_ids() -> None:
+    """As many as may wait, with one id and with different ones, answered in any order."""
+    ids = [n if n % 2 else -7 for n in range(5000)]
+    asked = b"".join(map(heartbeat_request, ids))
+    answered = b"".join(map(heartbeat_response, reversed(ids)))
+    chunks = numbered([Chunk(0, 0, data=asked), Chunk(0, 1, data=answered), Chunk(0, 0, END)])
+    check(chunks, [False], [1, 2])
+    assert {row[1] for row in correlate(chunks, [False])[0]} == {ANSWERED}
+
+
+def test_state_of_forgotten_connections_is_freed() -> None:
+    said = [Chunk(0, 0, data=heartbeat_request(1) + heartbeat_request(2)[:9])]
+    said += [Chunk(0, 0, GAP, missing=3), Chunk(0, 0, data=b"\0" * 30)]
+    fold = Correlator(connections([True, True]))
+    fold.feed(columns(numbered([*said, Chunk(1, 0, data=heartbeat_request(5))])))
+    fold.retain(np.array([1]))
+    assert fold.tables.counts.entries_live == 1
+    rows = list(rows_of(fold.feed(columns([Chunk(0, 1, data=heartbeat_response(5))]))))
+    assert [(row[7], row[1]) for row in rows] == [(5, ANSWERED)]
+    fold.restart([0])
+    assert fold.tables.counts.entries_live == 0
 
 
 def test_windows_are_not_kept_in_memory() -> None:
