@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -200,8 +200,9 @@ class StateTables:
     def renumber(self, numbers: Ints) -> None:
         """Keep only these connections; each gets its index as its new number."""
         self.connections = self.connections[numbers]
-        owner = np.repeat(np.arange(len(numbers)), self.connections["open_count"])
-        requests = np.array(list(self._requests(range(len(numbers)))), np.int64)
+        waiting = np.flatnonzero(self.connections["open_count"])
+        owner = np.repeat(waiting, self.connections["open_count"][waiting])
+        requests = np.array(list(self._requests(waiting.tolist())), np.int64)
         self.entries["connection"][requests] = owner
         self._rehash()
 
@@ -278,7 +279,7 @@ class StateTables:
             response=Frames(*nothing),
         )
 
-    def _requests(self, numbers: Iterable[int]) -> Iterator[int]:
+    def _requests(self, numbers: list[int]) -> Iterator[int]:
         """Yield the entries of the requests in flight, oldest first."""
         entries = rows_of(self.entries, Entry)
         for number in numbers:

@@ -15,11 +15,11 @@ from pipeline.split.collection import Collection
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
+from tests.dissector.engine.correlation.test_prefaces import ANSWER, HEAD, capture
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split_captures import delayed, imperfect_packets, record_starts
 from tests.tcp_captures import STEP_NS, Packet, Wire, pcapng_file, write
-from tests.tests.reference.correlation.test_prefaces import ANSWER, HEAD, capture
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 FEW = TableOptions(tables=frozenset(("connections", "exchanges")))
