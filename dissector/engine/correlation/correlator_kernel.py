@@ -214,7 +214,6 @@ def add_piece(state: CorrelatorState, number: int) -> int:
             piece.framed_bytes = skip_damaged(
                 state, connection, piece.side, piece.length, piece.packet
             )
-            piece.base = stream.base
         if piece.framed_bytes < piece.length:
             outcome = add_bytes(state, number)
     if outcome != Outcome.DONE:
@@ -240,6 +239,8 @@ def add_bytes(state: CorrelatorState, number: int) -> int:
         if keep_foreign(state, connection, data, start, base):
             return Outcome.DONE
     elif is_regular(connection, piece.side):
+        if piece.base < 0:
+            piece.base = connection.sides[piece.side].base
         outcome = frame_piece(state, number, data, start, base)
         if outcome != Outcome.DONE or piece.framed_bytes == piece.length:
             return outcome
