@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from dissector.cli.parsing.declarations import Options, option
 from dissector.cli.presentation.completion import complete_filter
-from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.file_roles import READS, WRITES
 from dissector.protocol.definitions.sources import READS_SCHEMAS, SCHEMAS_VARIABLE, use_sources
 from dissector.view.text.escape import escaped
