@@ -65,8 +65,8 @@ def test_wrong_usage_is_a_one_line_error(
 ) -> None:
     for words, expected in (
         (["--latency", "slow"], "--latency takes"),
-        (["--fault", "api == Fetch"], "'--fault' requires 2 arguments"),
-        (["--fault", "api == Fetch", "--strict"], "unknown fault '--strict'"),
+        (["--fault", "api == Fetch"], "--fault takes 'FILTER' ERROR"),
+        (["--fault", "api == Fetch", "--strict"], "--fault: expected 2 arguments"),
         (["--tls-key", "key.pem"], "TLS requires a certificate"),
         (["--listen", "nowhere"], "nowhere"),
         (["--sasl-secret", str(tmp_path / "none")], "the password cannot be read"),

@@ -8,7 +8,6 @@ with its own name in a variable. It completes files where the program has nothin
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -127,6 +126,8 @@ def current_shell() -> str:
     Raises:
         UsageError: It has no completion.
     """
+    import subprocess  # loaded here only: a shell that completes must not wait for it
+
     parent = ("ps", "-o", "comm=", "-p", str(os.getppid()))
     try:
         called_by = subprocess.run(parent, capture_output=True, text=True, check=False).stdout

@@ -42,13 +42,14 @@ def filter_words(incomplete: str, names: Iterable[str]) -> tuple[str, list[str]]
 def complete_columns(command: str, incomplete: str) -> list[str]:
     """Complete the last column of a list; once it has a dot, also fields."""
     from dissector.cli.presentation.listing import CATALOGUES
-    from dissector.filter import field_list
 
     before, comma, word = incomplete.rpartition(",")
     sign = "-" if word.startswith("-") else ""
     word = word.removeprefix("-")
     names: Iterable[str] = (each.name for each in CATALOGUES.get(command, ()))
     if "." in word:
+        from dissector.filter import field_list
+
         names = (name for name, _, _ in field_list(records=command == "records"))
     return [f"{before}{comma}{sign}{name}" for name in names if name.startswith(word)]
 
