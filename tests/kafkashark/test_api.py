@@ -19,7 +19,7 @@ import replay
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-HEAVY = "asyncio confluent_kafka construct numpy pandas polars pyarrow pyspark typer"
+HEAVY = "asyncio confluent_kafka construct numpy pandas polars pyarrow pyspark"
 
 
 def _imported(code: str) -> set[str]:

@@ -1,1 +1,1 @@
-"""Commands and their parameters; the usual command lines are parsed without Typer."""
+"""The notation of options, command lines on argparse, help, completion in shells."""
