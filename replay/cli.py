@@ -11,6 +11,7 @@ from dissector.cli.declared.reading_options import (
     CopyOptions,
     DecodingOptions,
     FilterOptions,
+    ReportFileOptions,
     SecretOptions,
 )
 from dissector.cli.parsing.declarations import option
@@ -39,6 +40,7 @@ class ReplayOptions(
     DecodingOptions,
     CopyOptions,
     SecretOptions,
+    ReportFileOptions,
 ):
     """The options of `replay`."""
 
@@ -133,14 +135,6 @@ class ReplayOptions(
         default=False,
         help="Accept the APIs that the target offers and changed defaults of settings; the "
         "report lists them in a section of their own.",
-    )
-    report: tuple[str, ...] = option(
-        "-o",
-        "--report",
-        default=(),
-        metavar="FILE",
-        help="Also write the report, as .txt, .ndjson, .xml (JUnit) or .html.",
-        role=WRITES,
     )
     show_payloads: bool = option(
         "--show-payloads",

@@ -8,7 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dissector.cli.declared.reading_options import CaptureOptions, CopyOptions, DecodingOptions
+from dissector.cli.declared.reading_options import (
+    CaptureOptions,
+    CopyOptions,
+    DecodingOptions,
+    ReportFileOptions,
+)
 from dissector.cli.parsing.declarations import option
 from dissector.file_roles import READS, WRITES
 from replay.options.security_options import UpstreamOptions, tell
@@ -23,7 +28,9 @@ _NOT_JUDGED = "L04"
 DEFAULT_ADDRESS = "127.0.0.1:9092"
 
 
-class ServeOptions(UpstreamOptions, CaptureOptions, DecodingOptions, CopyOptions):
+class ServeOptions(
+    UpstreamOptions, CaptureOptions, DecodingOptions, CopyOptions, ReportFileOptions
+):
     """The options of `serve`."""
 
     listen: str = option(
@@ -67,14 +74,6 @@ class ServeOptions(UpstreamOptions, CaptureOptions, DecodingOptions, CopyOptions
         default=(),
         metavar="'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
         help="Inject a fault into requests that pass a filter, or the first N. Repeatable.",
-    )
-    report: tuple[str, ...] = option(
-        "-o",
-        "--report",
-        default=(),
-        metavar="FILE",
-        help="Also write the report, as .txt, .ndjson, .xml (JUnit) or .html. Repeatable.",
-        role=WRITES,
     )
     wait_for_producers: bool = option(
         "--wait-for-producers",
@@ -168,11 +167,11 @@ def _server_settings(given: ServeOptions) -> ServerSettings:
 
 def _end(report: ServeReport, traffic: str | None, files: Sequence[str], *, is_strict: bool) -> int:
     """Print the report and the verdict on the traffic, write files; return the exit status."""
-    from serve.report.serve_document import write_report
+    from serve.report import serve_document
 
     for file in files:
-        write_report(report, file)
-    for line in report.lines():
+        serve_document.write_report(report, file)
+    for line in serve_document.text_lines(report):
         print(line)
     has_failed = is_strict and report.miss_count > 0
     if traffic is not None and report.connections:

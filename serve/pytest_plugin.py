@@ -46,7 +46,9 @@ def kafka_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[..., Cas
         yield serve
         missed = [cassette for cassette in served if cassette.misses]
     if missed:
-        lines = [line for cassette in missed for line in cassette.report.lines()]
+        from serve.report.serve_document import text_lines
+
+        lines = [line for cassette in missed for line in text_lines(cassette.report)]
         pytest.fail("\n".join(lines), pytrace=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.document import html_form, junit_form, text_form
@@ -19,9 +19,7 @@ from dissector.view.document.content import (
 )
 from dissector.view.document.junit_form import TestCase, TestSuite
 from dissector.view.document.report_files import Form, form_of, section_lines, write_lines
-
-if TYPE_CHECKING:
-    from serve.report.serve_report import Miss, ServeReport
+from serve.report.serve_report import Miss, ServeReport
 
 
 def serve_document(report: ServeReport) -> Document:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,9 +107,3 @@ class ServeReport:
         self.miss_count += 1
         if len(self.misses) < _MAX_MISSES and miss not in self.misses:
             self.misses.append(miss)
-
-    def lines(self) -> Iterator[str]:
-        """Yield the report as text; credentials are masked."""
-        from serve.report.serve_document import text_lines
-
-        return text_lines(self)

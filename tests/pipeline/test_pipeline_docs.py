@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.cli import pipeline
+from dissector.cli.parsing.command_line import named_options
+from dissector.cli.parsing.declarations import value_types
+from pipeline.cli import PipelineOptions
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.query import views
 from pipeline.jobs.session import open_session
@@ -22,9 +24,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
 def test_every_documented_option_exists() -> None:
-    named = {each.replace("-", "_") for each in re.findall(r"`--([a-z][a-z-]+)", TEXT)}
-    other = {"port": "ports", "no_summaries": "summaries", "keylog": "keylogs"}
-    assert {other.get(each, each) for each in named} <= {*pipeline.__annotations__}
+    named = set(re.findall(r"`(--[a-z][a-z-]+)", TEXT))
+    assert named <= {*named_options(PipelineOptions.declared(), value_types(PipelineOptions))}
 
 
 def test_every_table_is_documented() -> None:

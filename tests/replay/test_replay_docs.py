@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from replay.cli import replay
+from dissector.cli.parsing.command_line import named_options
+from dissector.cli.parsing.declarations import value_types
+from replay.cli import ReplayOptions
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/replay.md").read_text()
 
 
 def test_every_documented_option_exists() -> None:
-    named = {each.replace("-", "_") for each in re.findall(r"--([a-z][a-z-]+)", TEXT)}
-    other = {"keylog": "keylogs"}
-    assert {other.get(each, each) for each in named} <= {*replay.__annotations__}
+    named = set(re.findall(r"--[a-z][a-z-]+", TEXT))
+    assert named <= {*named_options(ReplayOptions.declared(), value_types(ReplayOptions))}

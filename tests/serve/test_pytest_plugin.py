@@ -47,7 +47,7 @@ def test_tests_get_cassettes_and_misses_fail_them(tmp_path: Path) -> None:
         cwd=tmp_path.parent,
     )
     assert "3 passed, 1 error" in done.stdout, done.stdout + done.stderr
-    assert "miss: DescribeAcls v1 from raw: the capture lacks an equivalent request" in done.stdout
+    assert "DescribeAcls v1 from raw: the capture lacks an equivalent request" in done.stdout
 
 
 def test_pytest_finds_the_plugin() -> None:

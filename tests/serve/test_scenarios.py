@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from serve.report.serve_document import text_lines
 from tests.corpus import fast_and_long
 from tests.serve.served_scenarios import FAST, LONG, NOT_PLAYED, OTHER_LANGUAGES
 from tests.serve.support.scenarios import cassette, play
@@ -20,7 +21,7 @@ BROKER = [pytest.param(name, marks=pytest.mark.broker) for name in OTHER_LANGUAG
 def test_a_client_behaves_as_captured(name: str, tmp_path: Path) -> None:
     with cassette(name) as served:
         play(name, served.bootstrap, tmp_path)
-    assert not served.misses, "\n".join(served.report.lines())
+    assert not served.misses, "\n".join(text_lines(served.report))
     assert not served.report.garbage
     assert served.requests
 

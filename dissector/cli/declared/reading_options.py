@@ -68,6 +68,19 @@ class OutputOptions(Options):
     )
 
 
+class ReportFileOptions(Options):
+    """Files of the report that a command prints."""
+
+    report: tuple[str, ...] = option(
+        "--report",
+        "-o",
+        default=(),
+        metavar="FILE",
+        help="Also write the report, as .txt, .ndjson, .xml (JUnit) or .html. Repeatable.",
+        role=WRITES,
+    )
+
+
 class SchemaSourceOptions(Options):
     """Message definitions."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from browse.app.web_server import browse_words, parse_address
@@ -35,5 +37,9 @@ def test_the_command_of_a_browser() -> None:
         ["--filter=api == Fetch", "--port=1", "--port=2", "--jobs=1", "--show-secrets"]
     )
     assert words[-2:] == ["--", "-a.pcap"]
-    again = parse(Command.of("browse", browse), words[1:])
+    mask = os.umask(0)
+    try:
+        again = parse(Command.of("browse", browse), words[1:])
+    finally:
+        assert os.umask(mask) == 0o077  # --show-secrets
     assert vars(again) == vars(given.replace(captures=("-a.pcap",), web=False, address=LOOPBACK))

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from serve.report.serve_document import write_report
+from serve.report.serve_document import text_lines, write_report
 from serve.report.serve_report import Miss, SeenRequest, ServeReport
 from tests.junit import assert_valid
 
@@ -20,7 +20,7 @@ def test_equal_misses_are_counted_and_kept_once() -> None:
         report.add_miss(each)
     report.garbage["a size of 9"] += 1
     report.faults["x close"] += 2
-    lines = list(report.lines())
+    lines = list(text_lines(report))
     assert lines[0] == "1 requests on 0 connections, 3 misses"
     assert "    2  x close" in lines
     assert "    1  a size of 9" in lines

@@ -11,6 +11,7 @@ from construct import Container
 
 from dissector.public import open_capture
 from serve.public import Cassette
+from serve.report.serve_document import text_lines
 from tests.serve.support.raw_client import RawClient
 
 Difference = tuple[str | None, str]
@@ -47,7 +48,7 @@ def differences(capture: Path, *, strict: bool = True) -> set[Difference]:
             expected, body = plain(exchange.response.body), plain(answer.body)
             replace_addresses(expected, served.addresses)
             found |= {(exchange.api, path) for path in differing(expected, body)}
-        assert not served.misses, "\n".join(served.report.lines())
+        assert not served.misses, "\n".join(text_lines(served.report))
     return found - VARY
 
 

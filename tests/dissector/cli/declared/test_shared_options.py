@@ -26,6 +26,7 @@ OF_ONE_NAME = {
     "--tls-ca": "of a client; of the listeners of serve",
     "--sasl-secret": "of a client; of the clients of serve",
     "--format": "as -T",
+    "-o": "rows; files beside the printed report",
 }
 """Names with a meaning of their own in some commands."""
 

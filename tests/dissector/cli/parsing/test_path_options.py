@@ -51,7 +51,7 @@ ROLES = {
     "--tls-ca < --tls-certificate < --tls-key < --write-accepted >",
     "report": "CAPTURE < --keylog < --schemas < -o >",
     "schema": "--schemas < -o >",
-    "serve": "CAPTURE < --keylog < --record > --sasl-secret < --schemas < --tls-ca < "
+    "serve": "CAPTURE < --keylog < --record > --report > --sasl-secret < --schemas < --tls-ca < "
     "--tls-certificate < --tls-key < --upstream-sasl-secret < --upstream-tls-ca < "
     "--upstream-tls-certificate < --upstream-tls-key <",
     "stats": "CAPTURE < --keylog < --schemas < -o > -w >",
