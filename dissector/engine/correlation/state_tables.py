@@ -209,7 +209,9 @@ class StateTables:
     def make_room(self, connection: int, length: int) -> None:
         """Make room for what the kernel may add for a chunk of a connection."""
         counts, row = self.counts, self.connection_rows[connection]
-        added = length // 8 + 64
+        # A delayed piece, which the chunk releases, may be longer than the chunk.
+        delayed = 0 if self._piece["is_gap"] else int(self._piece["length"])
+        added = max(length, delayed) // 8 + 64
         self._widen_exchanges(counts.exchange_count + row.open_count + row.ready_count + added)
         self.entries = with_capacity(self.entries, counts.entries_live + added)
         if len(self._buckets) < len(self.entries):
