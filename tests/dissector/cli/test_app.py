@@ -256,7 +256,7 @@ def test_only_the_given_command_is_loaded(shop: Path) -> None:
 def test_help_and_completion_load_only_declarations(words: list[str], shell: str) -> None:
     script = (
         f"import sys; from dissector.cli import main; main({words!r})\n"
-        "heavy = 'numpy polars construct textual asyncio json cryptography'\n"
+        "heavy = 'numpy polars construct textual asyncio cryptography'\n"
         "print(*(m for m in heavy.split() if m in sys.modules), file=sys.stderr)"
     )
     environment = os.environ | ({"_KAFKASHARK_COMPLETE": shell} if shell else {})
