@@ -71,10 +71,12 @@ class Scene:
             return list(open_capture(path))
 
     def judge(self, rules: Iterable[Rule] | None = None) -> Verdict:
-        """Write a capture and judge it, by default by all rules."""
+        """Write a capture and judge it, by default by all rules; none of these may fail."""
         with tempfile.TemporaryDirectory() as folder:
             path = tcp_captures.write(Path(folder) / "scene.pcap", self.wire.packets)
-            return Judge(rules or capture_rules()).judge_capture(open_capture(path))
+            verdict = Judge(rules or capture_rules()).judge_capture(open_capture(path))
+        assert rules or not verdict.faults
+        return verdict
 
 
 class SceneConnection:

@@ -26,7 +26,9 @@ OF_KAFKA = [path for path in CAPTURES if path not in OF_MOCK]
 
 @cache
 def _verdict(path: Path) -> Verdict:
-    return Judge(capture_rules()).judge_capture(open_capture(path))
+    verdict = Judge(capture_rules()).judge_capture(open_capture(path))
+    assert verdict.faults == {}
+    return verdict
 
 
 def _found(path: Path) -> set[str]:

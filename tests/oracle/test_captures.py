@@ -16,6 +16,7 @@ from tests.oracle.kafka_classes import Oracle
 from tests.oracle.kafka_records import assert_agrees
 from tests.oracle.release_comparison import Subject
 from tests.oracle.test_message_classes import releases_of
+from tools.record.manifest import keylogs
 
 Count = Counter[tuple[str, str]]
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -30,7 +31,9 @@ CAPTURES = [
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
 def test_messages_of_a_capture(oracles: list[Oracle], compared: Count, capture: Path) -> None:
-    for message in decodable_messages(capture):
+    messages = list(decodable_messages(capture))
+    assert messages
+    for message in messages:
         compare_header(oracles[-1], message)
         known = compare_body(oracles, message)
         for release in known:
@@ -47,7 +50,7 @@ def test_messages_of_a_capture(oracles: list[Oracle], compared: Count, capture: 
 
 def decodable_messages(capture: Path) -> Iterator[Message]:
     """Yield the decodable messages."""
-    for exchange in dissect(capture):
+    for exchange in dissect(capture, keylogs=keylogs(capture)):
         yield from (message for message in exchange.messages if message.body is not None)
 
 
