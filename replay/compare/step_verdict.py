@@ -104,7 +104,7 @@ def compare_outcome(
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(diff.differences):
             reasons.add(Reason.ASSIGNED)
-    if outcome.is_repeated:
+    if outcome.is_repeated or outcome.step.is_sent_again:
         remaining = [each for each in differences if not _is_of_duplicate(each)]
         if len(remaining) < len(differences):
             reasons.add(Reason.DUPLICATE)

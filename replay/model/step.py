@@ -25,6 +25,8 @@ class Step:
         missing_prerequisites: Omitted changes that its response depends on, by the names of
             `exclusion_policy.changes`.
         overlaps: Resources that changed during the request, as in `concurrent_changes.Overlaps`.
+        is_sent_again: Whether it has a batch of an idempotent producer that an earlier step sent
+            too: the target may have appended it then.
     """
 
     number: int
@@ -35,3 +37,4 @@ class Step:
     is_before_assignment: bool = False
     missing_prerequisites: frozenset[str] = frozenset()
     overlaps: Mapping[tuple[Any, ...], bool] = field(default_factory=dict)
+    is_sent_again: bool = False

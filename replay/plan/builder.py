@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from uuid import UUID
 
@@ -43,11 +43,14 @@ from replay.plan.part_split import Accesses, dependent_connections, split_connec
 from replay.plan.planned_steps import PlannedSteps
 from replay.plan.read_write_sets import Log, ReadWriteSets, read_write_sets_of
 from replay.plan.request_shapes import ShapeIndex, producer_at
-from replay.plan.sequence_gaps import SequenceGapFinder, produced_batches
+from replay.plan.sequence_gaps import SequenceFinder, produced_batches
 from replay.plan.service_order import service_order
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
+
+_ShapeSets = tuple[str | None, ShapeReadWriteSets, list[tuple[Log, bool]]]
+"""Client id, read and write sets; the logs of the batches, and whether they were accepted."""
 
 _LONGEST_SOFTWARE = 100
 """Maximum length of a client's software name and version, in characters."""
@@ -78,8 +81,8 @@ class PlanBuilder:
         self._prerequisites: dict[int, frozenset[str]] = {}
         self._sent_by_brokers: dict[int, set[bool]] = {}
         self._controllers: set[str] = set()
-        self._shape_sets: dict[int, tuple[str | None, ShapeReadWriteSets, list[Log | None]]] = {}
-        self._sequence_gaps = SequenceGapFinder()
+        self._shape_sets: dict[int, _ShapeSets] = {}
+        self._sequences = SequenceFinder()
         self._sessions = CapturedSessions()
         self._shapes = ShapeIndex()
         self._assignments: dict[tuple[str, int], int] = {}
@@ -100,8 +103,11 @@ class PlanBuilder:
         if self._part is not None:
             self._choose_part(self._part, steps)
         self._record_completeness()
+        plan.sent_again = self._sequences.sent_again(steps, plan._exclusions)
+        self._take_slow_path(plan.sent_again)
         if plan.is_partial:
-            self._record_sequence_gaps(steps)
+            plan.holes, after = self._sequences.find(steps.tolist(), self._topic_name)
+            self._take_slow_path(after)
         for topic, count in self._dependencies.partitions.items():
             title = self._topic_name(topic) if isinstance(topic, UUID) else topic
             if title and title not in INTERNAL_TOPICS:
@@ -155,7 +161,7 @@ class PlanBuilder:
         shape = self._shapes.add(connection, request, exchange.response)
         places = list(produced_batches(request, exchange.response))
         number = self._plan.spill.add(captured_exchange(exchange, request), shape)
-        self._sequence_gaps.record(number, places)
+        self._sequences.record(number, places)
         reason = why_left_out(request, self._allow)
         reason = reason or why_not_ready(request.api or "", exchange.response)
         if reason:
@@ -169,7 +175,7 @@ class PlanBuilder:
         self._record_group_topics(found)
         self._dependencies.add(found)
         if shape != NONE:
-            logs = [log for log, _ in places]
+            logs = [place[:2] for place in places]
             self._shape_sets[shape] = request.client_id, self._dependencies.shape_sets(found), logs
 
     def _record_by_shape(self, table: Exchanges, row: int) -> bool:
@@ -201,7 +207,8 @@ class PlanBuilder:
             int(table.request.packet[row]) + 1,
         )
         producers = [producer_at(request, begin) for begin in batches]
-        self._sequence_gaps.record(spool.add(captured, shape), zip(logs, producers, strict=True))
+        batches_of = ((*log, each) for log, each in zip(logs, producers, strict=True))
+        self._sequences.record(spool.add(captured, shape), batches_of)
         self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in producers})
         return True
 
@@ -326,12 +333,10 @@ class PlanBuilder:
         """Whether connections without requests belong to the part."""
         return self._part is None or self._part.number == 1
 
-    def _record_sequence_gaps(self, steps: Int64s) -> None:
-        """Record the gaps in producers' sequences; steps after a gap take the slow path."""
-        plan = self._plan
-        plan.holes, steps_after = self._sequence_gaps.find(steps.tolist(), self._topic_name)
-        for step in steps_after:
-            plan.spill.columns["shape"][step] = NONE
+    def _take_slow_path(self, steps: Iterable[int]) -> None:
+        """Send steps one by one, as their responses may differ from those of others alike."""
+        for step in steps:
+            self._plan.spill.columns["shape"][step] = NONE
 
     def _record_completeness(self) -> None:
         """Record the completeness of each connection."""

@@ -59,6 +59,7 @@ class PlannedSteps:
         unreadable: The reason for an empty plan, if the captures have TLS only; else empty.
         group_topics: Group -> topics with offsets that it commits or fetches.
         holes: Gaps in the sequences of producers.
+        sent_again: Steps with a batch that an earlier step sent too.
         source: The files, and the choices made for them.
         places_text: Returns the files of packets (from 1) with the numbers there; empty for one
             file.
@@ -91,6 +92,7 @@ class PlannedSteps:
         self.unreadable = ""
         self.group_topics: dict[str, set[str]] = {}
         self.holes: dict[ProducerPartition, SequenceGaps] = {}
+        self.sent_again: set[int] = set()
         self.source = Source()
         self.places_text: Callable[[Iterable[int]], str] = lambda packets: ""
         self.clients: dict[int, str] = {}
@@ -168,6 +170,7 @@ class PlannedSteps:
             number in self.groups.before_assignment,
             self.missing_prerequisites.of(number),
             self.overlaps.get(number, _NO_OVERLAPS),
+            number in self.sent_again,
         )
 
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:

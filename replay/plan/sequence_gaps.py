@@ -1,8 +1,10 @@
 """
-Gaps in the sequences of producers: batches that a broker accepted but the capture lacks.
+Sequences of producers: gaps, and batches that were sent again.
 
-A broker accepts a batch only if it continues the previous one. An accepted batch without its
-predecessor in the capture therefore proves a gap, which must be hidden from the target. Source:
+Gaps are batches that a broker accepted but the capture lacks. A broker accepts a batch only if it
+continues the previous one. An accepted batch without its predecessor in the capture therefore
+proves a gap, which must be hidden from the target. A client sends a batch again with its sequence
+if it was refused, or got no response: the target may have appended it the first time. Source:
 KIP-98; Kafka, ProducerAppendInfo.java.
 """
 
@@ -10,13 +12,16 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from uuid import UUID
 
+import numpy as np
 from construct import Container
 
 from cluster.fields.batch_rewriter import batch_headers
+from dissector.capture.columns import Int64s
 from dissector.protocol.messages import Message
 from replay.plan.read_write_sets import Log
 
@@ -69,12 +74,12 @@ class SequenceGaps:
 ProducerPartition = tuple[int, int, str, int]
 """Captured producer id and epoch, topic and partition."""
 
-_Batch = tuple[Log | None, tuple[int, int, int, int]]
-"""Log of a batch; producer id, epoch, sequence and number of records."""
+Batch = tuple[Log, bool, tuple[int, int, int, int]]
+"""Log, whether the broker accepted it; producer id, epoch, sequence and number of records."""
 
 
-class SequenceGapFinder:
-    """Collects the batches that captured brokers accepted, and finds the gaps between them."""
+class SequenceFinder:
+    """Collects the batches of producers; finds the gaps between them, and those sent again."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int, Log], int] = {}
@@ -82,17 +87,35 @@ class SequenceGapFinder:
         self._writers = array("i")
         self._sequences = array("i")
         self._records = array("i")
+        self._is_accepted = bytearray()
 
-    def record(self, exchange: int, batches: Iterable[_Batch]) -> None:
+    def record(self, exchange: int, batches: Iterable[Batch]) -> None:
         """Record the batches of a request, given by its number."""
-        for log, (producer_id, epoch, sequence, records) in batches:
-            if log is None or producer_id < 0 or sequence < 0:
+        for log, is_accepted, (producer_id, epoch, sequence, records) in batches:
+            if producer_id < 0 or sequence < 0:
                 continue
             key = producer_id, epoch, log
             self._exchanges.append(exchange)
             self._writers.append(self._numbers.setdefault(key, len(self._numbers)))
             self._sequences.append(sequence)
             self._records.append(records)
+            self._is_accepted.append(is_accepted)
+
+    def sent_again(self, steps: Int64s, left_out: Collection[int]) -> set[int]:
+        """
+        Return the steps with a batch that an earlier step sent too.
+
+        Args:
+            steps: For each exchange its step, in the order of captured requests.
+            left_out: Steps that are not sent.
+        """
+        writers, sequences = (np.array(each, np.int64) for each in (self._writers, self._sequences))
+        of_batch = steps[np.array(self._exchanges, np.int64)]
+        order = np.lexsort((of_batch, sequences, writers))
+        order = order[~np.isin(of_batch[order], list(left_out))]
+        batches = writers[order] * SEQUENCES + sequences[order]
+        is_again = batches[1:] == batches[:-1]
+        return set(map(int, of_batch[order[1:]][is_again]))
 
     def find(
         self, steps: Sequence[int], name: Callable[[UUID], str | None]
@@ -106,7 +129,8 @@ class SequenceGapFinder:
         """
         by_writer: dict[int, SequenceGaps] = {}
         after = []
-        rows = zip(self._exchanges, self._writers, self._sequences, self._records, strict=True)
+        columns = self._exchanges, self._writers, self._sequences, self._records
+        rows = compress(zip(*columns, strict=True), self._is_accepted)
         for step, writer, sequence, records in sorted((steps[row[0]], *row[1:]) for row in rows):
             gaps = by_writer.setdefault(writer, SequenceGaps(sequence, sequence))
             if gaps.record(sequence, records):
@@ -121,8 +145,8 @@ class SequenceGapFinder:
         return found, after
 
 
-def produced_batches(request: Message, response: Message | None) -> Iterator[_Batch]:
-    """Yield the batches of a Produce request; refused batches have no log."""
+def produced_batches(request: Message, response: Message | None) -> Iterator[Batch]:
+    """Yield the batches of a Produce request."""
     if request.api != "Produce" or request.body is None:
         return
     refused = (
@@ -131,10 +155,10 @@ def produced_batches(request: Message, response: Message | None) -> Iterator[_Ba
     for topic in request.body.topic_data:
         title = topic.get("name") or topic.get("topic_id")
         for each in topic.partition_data:
-            log = None if (title, each.index) in refused else (title, each.index)
+            log = title, each.index
             for batch in batch_headers(each.records or b""):
                 if batch.producer is not None:
-                    yield log, (*batch.producer, batch.record_count)
+                    yield log, log not in refused, (*batch.producer, batch.record_count)
 
 
 def _refused_partitions(response: Container) -> Iterator[Log]:

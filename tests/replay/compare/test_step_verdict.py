@@ -190,13 +190,19 @@ def test_any_response_equals_itself(data: st.DataObject) -> None:
     assert compare_outcome(made, IdMap()) == (Verdict.SAME, [])
 
 
-@pytest.mark.parametrize("is_repeated", [False, True])
-def test_the_response_to_a_duplicate_may_have_a_time(is_repeated: bool) -> None:
+@pytest.mark.parametrize(
+    ("is_repeated", "is_sent_again"), [(False, False), (True, False), (False, True)]
+)
+def test_the_response_to_a_duplicate_may_have_a_time(
+    is_repeated: bool, is_sent_again: bool
+) -> None:
     def written(time_ms: int) -> dict[str, Any]:
         partition = {"index": 0, "base_offset": 5, "log_append_time_ms": time_ms}
         return {"responses": [{"name": "t", "partition_responses": [partition]}]}
 
     bodies = written(-1), written(1_700_000_000_000)
     made = outcome("Produce", 7, *bodies, is_repeated=is_repeated)
+    made.step.is_sent_again = is_sent_again
     verdict, _ = compare_outcome(made, IdMap())
-    assert verdict is (Verdict.EQUIVALENT if is_repeated else Verdict.DIFFERS)
+    is_duplicate = is_repeated or is_sent_again
+    assert verdict is (Verdict.EQUIVALENT if is_duplicate else Verdict.DIFFERS)

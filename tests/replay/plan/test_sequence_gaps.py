@@ -1,9 +1,11 @@
-"""Gaps in the sequences of producers."""
+"""Sequences of producers: gaps, and batches that were sent again."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from replay.mapping.producer_ids import ProducerMap
-from replay.plan.sequence_gaps import SEQUENCES, SequenceGapFinder, SequenceGaps
+from replay.plan.sequence_gaps import SEQUENCES, SequenceFinder, SequenceGaps
 
 KEY = 9, 0, "t", 0
 
@@ -35,11 +37,11 @@ def test_sequences_map_both_ways_across_gaps() -> None:
 
 
 def test_gaps_follow_the_order_of_requests() -> None:
-    seen = SequenceGapFinder()
+    seen = SequenceFinder()
     log = "t", 0
-    seen.record(0, [(log, (9, 0, 0, 2))])
-    seen.record(1, [(log, (9, 0, 3, 2))])  # its answer came before that of the next
-    seen.record(2, [(log, (9, 0, 2, 1))])
+    seen.record(0, [(log, True, (9, 0, 0, 2))])
+    seen.record(1, [(log, True, (9, 0, 3, 2))])  # its answer came before that of the next
+    seen.record(2, [(log, True, (9, 0, 2, 1))])
     assert seen.find([0, 2, 1], lambda _: None) == ({}, [])
     found, behind = seen.find([0, 1, 2], lambda _: None)
     assert list(found) == [KEY]
@@ -47,12 +49,30 @@ def test_gaps_follow_the_order_of_requests() -> None:
 
 
 def test_refused_batches_are_ignored() -> None:
-    seen = SequenceGapFinder()
+    seen = SequenceFinder()
     for number, sequence in enumerate((0, 5, 9)):
-        seen.record(number, [(("t", 0) if sequence != 5 else None, (9, 0, sequence, 1))])
+        seen.record(number, [(("t", 0), sequence != 5, (9, 0, sequence, 1))])
     found, behind = seen.find([0, 1, 2], lambda _: None)
     assert behind == [2]
     assert found[KEY].missing == [8]
+
+
+def test_batches_sent_again_are_those_of_one_producer_and_log() -> None:
+    seen = SequenceFinder()
+    log, refused = ("t", 0), False
+    batches = [
+        [(log, refused, (9, 0, 0, 2)), (("t", 1), True, (9, 0, 0, 2))],
+        [(log, True, (9, 0, 0, 2))],  # again
+        [(log, True, (9, 1, 0, 2)), (log, True, (8, 0, 0, 2)), (log, True, (9, 0, 2, 2))],
+        [(log, True, (9, 0, -1, 2)), (log, True, (-1, 0, 0, 2))],  # not idempotent
+    ]
+    for number, each in enumerate(batches):
+        seen.record(number, each)
+    steps = np.array([0, 1, 2, 3])
+    assert seen.sent_again(steps, ()) == {1}
+    assert seen.sent_again(steps[[1, 0, 2, 3]], ()) == {1}, "the later of both in order"
+    assert seen.sent_again(steps, {0}) == set(), "the first was not sent"
+    assert SequenceFinder().sent_again(steps, ()) == set()
 
 
 def test_sent_sequences_have_no_gap() -> None:
