@@ -81,15 +81,16 @@ class Balance(NamedTuple):
     shared: Sequence[SharedLog] = ()
 
 
-async def balance(ids: IdMap, cluster: Cluster) -> Balance:
+async def balance(ids: IdMap, cluster: Cluster, topic: str = "") -> Balance:
     """
     Find records that are missing, duplicated, or in another order.
 
     Args:
         ids: The id mapping of the finished pass.
         cluster: The target; logs without a response are left open.
+        topic: Only this captured topic, which is about to be deleted.
     """
-    return await _LogBalancer(ids, cluster).run()
+    return await _LogBalancer(ids, cluster).run(topic)
 
 
 def not_balanced(ids: IdMap) -> Balance:
@@ -109,13 +110,15 @@ class _LogBalancer:
         self._open: dict[_TopicPartition, str] = {}
         self._shared: list[SharedLog] = []
 
-    async def run(self) -> Balance:
+    async def run(self, topic: str) -> Balance:
         appended_logs = {
             topic_partition: log
             for topic_partition, log in self._ids.offsets.logs()
-            if log.appended
+            if log.appended and topic in ("", topic_partition[0])
         }
-        with_missing = list(self._ids.readers.with_missing())
+        with_missing = [
+            account for account in self._ids.readers.with_missing() if topic in ("", account.log[0])
+        ]
         if appended_logs or with_missing:
             await self._refresh(appended_logs.keys() | {account.log for account in with_missing})
             log_ends = await self._ends(appended_logs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from cluster.client.broker_metadata import Topology
 from cluster.conversion.resource_names import NameMap, TopicIds
@@ -45,6 +47,8 @@ class IdState:
         synthesised_commits: The number of transactions that were committed without a captured end.
         is_partial: Whether the capture lacks packets.
         foreign: Resources that other parts of the capture change, which other processes play.
+        ended_topic_ids: Captured ids of deleted topics -> their live ids.
+        captured_ended_topic_ids: The reverse.
         committed_offsets: Group, topic and partition, as captured -> the captured and the live
             offset of the newest commit.
     """
@@ -74,6 +78,31 @@ class IdState:
         self.is_partial = False
         self.foreign: frozenset[tuple[Any, ...]] = frozenset()
         self.committed_offsets: dict[GroupPartition, tuple[int, int]] = {}
+        self.ended_topic_ids: dict[UUID, UUID] = {}
+        self.captured_ended_topic_ids: dict[UUID, UUID] = {}
+
+    def end_topic(self, topic: str, ids: Iterable[UUID], next_ids: Iterable[UUID]) -> None:
+        """
+        Forget all that was learned of a topic, as it is deleted, and may be created again.
+
+        Args:
+            topic: The captured name.
+            ids: The captured ids that it had.
+            next_ids: Those that it will have.
+        """
+        live = self.live_topics.topic_id(self.names.topic(topic))
+        if live is not None:
+            self.ended_topic_ids.update(dict.fromkeys(ids, live))
+            self.captured_ended_topic_ids.update((live, each) for each in ids)
+        self.captured_topics.learn(dict.fromkeys(next_ids, topic))
+        self.offsets.forget(topic)
+        self.readers.forget(topic)
+        epochs = self.leader_epochs, self.captured_leader_epochs
+        self.leader_epochs, self.captured_leader_epochs = (
+            {place: epoch for place, epoch in each.items() if place[0] != topic} for each in epochs
+        )
+        commits = self.committed_offsets.items()
+        self.committed_offsets = {at: offsets for at, offsets in commits if at[1] != topic}
 
     def topic_of(self, scope: Scope) -> str | None:
         """Return the captured topic name of a scope, also if it has only the topic id."""

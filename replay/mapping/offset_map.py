@@ -172,6 +172,10 @@ class OffsetMap:
         """Return the mapping of a partition."""
         return self._logs.setdefault((topic, partition), PartitionOffsets())
 
+    def forget(self, topic: str) -> None:
+        """Drop the mapping of a topic's logs, as the topic was deleted."""
+        self._logs = {log: each for log, each in self._logs.items() if log[0] != topic}
+
     def logs(self) -> Iterator[tuple[tuple[str, int], PartitionOffsets]]:
         """Yield captured topic and number of each partition, with its mapping."""
         yield from self._logs.items()

@@ -153,6 +153,12 @@ class ReaderAccounts:
         account = self._accounts.setdefault((reader, log), ReaderAccount(log))
         account.record(step, returned)
 
+    def forget(self, topic: str) -> None:
+        """Drop the accounts of a topic's logs, as the topic was deleted."""
+        self._accounts = {
+            place: each for place, each in self._accounts.items() if place[1][0] != topic
+        }
+
     def logs(self) -> Iterator[TopicPartition]:
         """Yield the logs that have readers."""
         yield from {log for _, log in self._accounts}

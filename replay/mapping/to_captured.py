@@ -34,6 +34,8 @@ class CapturedMapping:
         """Return the captured id, found by topic name."""
         if topic_id == NO_ID:
             return topic_id
+        if (ended := self._ids.captured_ended_topic_ids.get(topic_id)) is not None:
+            return ended
         name = self._ids.live_topics.topic_name(topic_id)
         captured = self._ids.names.captured_topic(name) if name else None
         return (captured and self._ids.captured_topics.topic_id(captured)) or topic_id

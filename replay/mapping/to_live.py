@@ -49,7 +49,8 @@ class LiveMapping:
             raise RewriteError(
                 f"the capture has no name for topic id {topic_id}", Role.TOPIC_ID, topic_id
             )
-        found = ids.live_topics.topic_id(ids.names.topic(name))
+        found = ids.ended_topic_ids.get(topic_id)
+        found = found or ids.live_topics.topic_id(ids.names.topic(name))
         return (topic_id, UNKNOWN) if found is None else (found, "")
 
     def topic_pattern(self, pattern: str, scope: Scope) -> MappedValue:

@@ -113,8 +113,11 @@ class PlanBuilder:
             if title and title not in INTERNAL_TOPICS:
                 plan.topics[title] = max(plan.topics.get(title, 1), count)
         plan.created = frozenset(self._dependencies.auto_created & plan.topics.keys())
-        created = self._dependencies.auto_created | self._dependencies.creations.keys()
-        plan.given_topics = frozenset(plan.topics.keys() - created)
+        lives, created = self._dependencies.lives, self._dependencies.creations
+        plan.topic_ids = lives.newest_first(plan.topic_ids)
+        own = lives.created_first(created, self._exclusions)
+        plan.given_topics = frozenset(plan.topics.keys() - self._dependencies.auto_created - own)
+        plan.absent_topics = frozenset(plan.topics.keys() & own)
 
     def _slow_path_exchanges(self, window: Window) -> Iterator[Exchange]:
         """Yield the exchanges of a window that need the slow path; record the others."""
@@ -137,10 +140,12 @@ class PlanBuilder:
             self._plan.orphans += 1
             self._counts[connection, "orphan"] += 1
             return
-        exchange.facts  # noqa: B018 (names of topic ids, filtered ones included)
-        self._plan.topic_ids.update(
-            (topic_id, name) for facts in exchange.facts for topic_id, name in facts.names.items()
-        )
+        # Filtered exchanges show names of topic ids, and deletions, as well.
+        names = {key: name for facts in exchange.facts for key, name in facts.names.items()}
+        self._plan.topic_ids.update(names)
+        lives, number = self._dependencies.lives, len(self._plan.spill)
+        if lives.record(number, request, exchange.response, names):
+            self._shapes.begin_anew()
         is_readable = not any(map(has_undeclared_null, exchange.messages))
         if is_readable:
             self._record_brokers(exchange)
@@ -161,6 +166,7 @@ class PlanBuilder:
         shape = self._shapes.add(connection, request, exchange.response)
         places = list(produced_batches(request, exchange.response))
         number = self._plan.spill.add(captured_exchange(exchange, request), shape)
+        places = [(lives.log(log), is_kept, of) for log, is_kept, of in places]
         self._sequences.record(number, places)
         reason = why_left_out(request, self._allow)
         reason = reason or why_not_ready(request.api or "", exchange.response)
@@ -216,7 +222,8 @@ class PlanBuilder:
         """Record a Produce request that was refused because its partition was new."""
         if why := why_partition_was_new(exchange.api or "", exchange.response):
             partitions = [resource[1:] for resource in sets.writes if resource[0] == "partition"]
-            self._refused_as_new[number] = why, partitions
+            logs = [self._dependencies.lives.log((topic, at)) for topic, at in partitions]
+            self._refused_as_new[number] = why, logs
 
     def _record_assignment(self, number: int, request: Message) -> None:
         """Record the SyncGroup request with the leader's assignment."""
@@ -302,6 +309,7 @@ class PlanBuilder:
         )
         spool.sort(order)
         plan.assignments = {key: int(steps[number]) for key, number in self._assignments.items()}
+        plan.ended_lives = self._dependencies.lives.ended_by_step(steps, self._exclusions)
         for step, connection in enumerate(spool.columns["connection"]):
             plan._by_connection.setdefault(connection, array("i")).append(step)
         for step in plan._exclusions:

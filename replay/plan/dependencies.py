@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.plan.group_order import GroupHistory, GroupOrder
-from replay.plan.log_order import LogOrder
+from replay.plan.log_order import LogOrder, NameTopic
 from replay.plan.read_write_sets import (
     COMMUTING,
     TOPICS,
@@ -29,6 +29,7 @@ from replay.plan.read_write_sets import (
     ReadWriteSets,
     Resource,
 )
+from replay.plan.topic_lives import TopicLives, log_topic
 
 
 class CaptureTimes(Protocol):
@@ -100,6 +101,7 @@ class Dependencies:
     Attributes:
         partitions: Topic -> the number of partitions in the capture.
         resources: Accessed resource -> its number.
+        lives: Deletions of topics.
         logs: Appended and fetched offsets.
         group_order: Group events and their order.
         auto_created: Topics that did not exist at first, and may have been auto-created.
@@ -116,6 +118,7 @@ class Dependencies:
         self.resources: dict[Resource, int] = {}
         self._accesses = array("i")
         self._ends = array("q", [0])
+        self.lives = TopicLives()
         self.logs = LogOrder()
         self.group_order = GroupOrder()
         self.transaction_ends: dict[int, list[int]] = {}
@@ -130,6 +133,7 @@ class Dependencies:
 
     def add(self, sets: ReadWriteSets) -> None:
         """Add the read and write sets of the next exchange."""
+        self.lives.place_logs(sets)
         number = len(self._ends) - 1
         self._record_new_topics(sets)
         self._accesses.extend(self._encode_accesses(sets))
@@ -274,11 +278,19 @@ class Dependencies:
 
     def served(self, name: Callable[[UUID], str | None]) -> Iterator[NDArray[np.int64]]:
         """Yield exchanges in the order in which a broker served them, for each log or topic."""
-        yield from self.logs.append_orders(name)
+        self.logs.deletions = {
+            log_topic(each.life): each.exchanges[0]
+            for each in self.lives.ends()
+            if each.exchanges[0] < len(self._ends) - 1
+        }
+        yield from self.logs.append_orders(self._log_topic(name))
         for number, topic in self.failed_creations:
             creators = self.creations.get(topic, [])
             if len(creators) == 1:
                 yield np.array([*creators, number], np.int64)
+
+    def _log_topic(self, name: Callable[[UUID], str | None]) -> NameTopic:
+        return lambda topic_id: self.lives.of_id(topic_id) or name(topic_id)
 
     def group_history(self, order: Sequence[int]) -> GroupHistory:
         """Return the evidence of the steps about groups."""
@@ -300,7 +312,7 @@ class Dependencies:
         connections = np.full(len(order), -1, np.int32)
         connections[sent] = array("i", map(times.connection, map(int, order[sent])))
         found: dict[int, list[int]] = {}
-        for step, before in self.logs.dependencies(step_of, connections, name):
+        for step, before in self.logs.dependencies(step_of, connections, self._log_topic(name)):
             found.setdefault(step, []).append(before)
         for step, before in self.group_order.dependencies(step_of, connections, times.times_ns):
             found.setdefault(step, []).append(before)

@@ -6,6 +6,7 @@ appended before they are fetched. An append without a captured offset, as of a P
 0, takes its place by the time of its request. A read of, or a request for, offsets after a
 transaction's records follows the end of that transaction: the last stable offset stops before an
 open transaction, and its marker takes an offset even if no captured response contains it (KIP-98).
+A topic is deleted after all that was read from its logs, or appended.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.plan.read_write_sets import UNKNOWN_OFFSET, Log
+from replay.plan.topic_lives import TopicLife
 
 _Ints = NDArray[np.int64]
 _Numbers = NDArray[np.int32]
+
+LogTopic = str | UUID | TopicLife
+NameTopic = Callable[[UUID], str | TopicLife | None]
+"""Returns the topic of a topic id: its name, or a later life of it."""
 
 _MAX_OFFSET = (1 << 63) - 1
 
@@ -52,10 +58,12 @@ class LogOrder:
 
     Attributes:
         numbers: Partition -> number of its log.
+        deletions: Topic, or life of it -> the exchange that ended it.
     """
 
     def __init__(self) -> None:
         self.numbers: dict[Log, int] = {}
+        self.deletions: dict[LogTopic, int] = {}
         self._appends = _Rows()
         self._reads = _Rows()
         self._transaction_ends = _Rows()
@@ -82,7 +90,7 @@ class LogOrder:
         rows &= np.frombuffer(self._appends.offsets, np.int64) != UNKNOWN_OFFSET
         return list(map(int, np.frombuffer(self._appends.exchanges, np.int32)[rows]))
 
-    def append_orders(self, name: Callable[[UUID], str | None]) -> Iterator[_Ints]:
+    def append_orders(self, name: NameTopic) -> Iterator[_Ints]:
         """
         Yield for each log the exchanges that appended to it, in the order of their offsets.
 
@@ -91,13 +99,15 @@ class LogOrder:
         """
         exchanges = np.frombuffer(self._appends.exchanges, np.int32)
         each_itself = np.arange(exchanges.max(initial=-1) + 1, dtype=np.int32)
-        for _, (offset, exchange) in _by_log(*self._rows(self._appends, each_itself, name)):
+        deleted = self._deleted_logs(name)
+        for log, (offset, exchange) in _by_log(*self._rows(self._appends, each_itself, name)):
             is_known = offset != UNKNOWN_OFFSET
             in_order = np.argsort(offset[is_known], kind="stable")
-            yield exchange[is_known][in_order].astype(np.int64)
+            ends = [deleted[log]] if log in deleted else []
+            yield np.concatenate((exchange[is_known][in_order], ends)).astype(np.int64)
 
     def dependencies(
-        self, step_of: _Numbers, connections: _Numbers, name: Callable[[UUID], str | None]
+        self, step_of: _Numbers, connections: _Numbers, name: NameTopic
     ) -> Iterator[tuple[int, int]]:
         """
         Yield pairs of a step and a step that must be answered before it.
@@ -109,6 +119,7 @@ class LogOrder:
             connections: For each step its connection.
             name: Returns the name of a topic id.
         """
+        deleted = self._deleted_logs(name)
         seen = dict(_by_log(*self._rows(self._reads, step_of, name)))
         for log, (offset, step) in _by_log(*self._rows(self._transaction_ends, step_of, name)):
             if log in seen:
@@ -122,9 +133,18 @@ class LogOrder:
             yield from zip(step[waits].tolist(), before[waits].tolist(), strict=True)
             if log in seen:
                 yield from _read_dependencies(offset, step, *seen[log])
+            if log in deleted:
+                users = np.concatenate((step, seen[log][1])) if log in seen else step
+                yield from _deletion_dependencies(int(step_of[deleted[log]]), users, connections)
+
+    def _deleted_logs(self, name: NameTopic) -> dict[int, int]:
+        """Return the logs of deleted topics, each with the exchange that deleted it."""
+        topics = {at: _by_topic_name(each, name)[0] for each, at in self.numbers.items()}
+        found = self.deletions
+        return {at: found[topic] for at, topic in topics.items() if topic in found}
 
     def _rows(
-        self, rows: _Rows, step_of: _Numbers, name: Callable[[UUID], str | None]
+        self, rows: _Rows, step_of: _Numbers, name: NameTopic
     ) -> tuple[_Numbers, _Ints, _Numbers]:
         """Return log, offset and step of the rows that are sent; topic id and name share a log."""
         log, offset = np.frombuffer(rows.logs, np.int32), np.frombuffer(rows.offsets, np.int64)
@@ -197,6 +217,18 @@ def _transaction_end_dependencies(
                     break
 
 
+def _deletion_dependencies(
+    deletion: int, users: _Numbers, connections: _Numbers
+) -> Iterator[tuple[int, int]]:
+    """Yield the step that deletes a log, with the newest earlier step of each connection."""
+    newest: dict[int, int] = {}
+    for step in users[users < deletion].tolist():
+        newest[connections[step]] = max(step, newest.get(connections[step], step))
+    for connection, step in newest.items():
+        if connection != connections[deletion]:
+            yield deletion, step
+
+
 def _nearest_earlier_step(steps: list[int], at: int, step: int) -> int:
     """Return the nearest step before an index of a log that is lower than a given step; or -1."""
     for each in range(at - 1, max(0, at - _LOOK_BACK) - 1, -1):
@@ -205,6 +237,6 @@ def _nearest_earlier_step(steps: list[int], at: int, step: int) -> int:
     return -1
 
 
-def _by_topic_name(log: Log, name: Callable[[UUID], str | None]) -> Log:
+def _by_topic_name(log: Log, name: NameTopic) -> Log:
     topic, partition = log
     return ((name(topic) or topic) if isinstance(topic, UUID) else topic), partition

@@ -27,6 +27,7 @@ from replay.plan.part_order import order_within
 from replay.plan.read_write_sets import Resource
 from replay.plan.request_shapes import Shape
 from replay.plan.sequence_gaps import ProducerPartition, SequenceGaps
+from replay.plan.topic_lives import EndedLife
 
 _NO_OVERLAPS: dict[Resource, bool] = {}
 
@@ -49,6 +50,8 @@ class PlannedSteps:
         assignments: Group and generation -> the step with the leader's assignment.
         created: Topics created automatically, because a request named them.
         given_topics: Topics that no captured request creates.
+        absent_topics: Topics that do not exist before the capture creates them.
+        ended_lives: The lives of topics that end with each step.
         groups: Group events seen in the capture.
         overlaps: Steps with responses that overlapped a change, and the changed resources.
         missing_prerequisites: The missing prerequisites of steps.
@@ -82,6 +85,8 @@ class PlannedSteps:
         self.assignments: dict[tuple[str, int], int] = {}
         self.created: frozenset[str] = frozenset()
         self.given_topics: frozenset[str] = frozenset()
+        self.absent_topics: frozenset[str] = frozenset()
+        self.ended_lives: dict[int, list[EndedLife]] = {}
         self.groups = GroupHistory()
         self.overlaps: dict[int, dict[Resource, bool]] = {}
         self.missing_prerequisites = MissingPrerequisites()

@@ -26,8 +26,8 @@ from replay.plan.group_order import GroupEvent, group_event_of
 Resource = tuple[Any, ...]
 """`("group", name)`, `("topic", name or id)`, `("partition", name or id, number)`, ..."""
 
-Log = tuple[str | UUID, int]
-"""A partition of a topic."""
+Log = tuple[Any, int]
+"""A partition of a topic: its name, its id, or a later life of it (`TopicLives`)."""
 
 UNKNOWN_OFFSET = -1
 """The offset of an append without a captured response, or without any (acks = 0)."""
@@ -275,9 +275,10 @@ def _read_response(
                 sets.reads.add(("topic", topic))
                 _read_records((topic, each.partition_index), each.records, sets)
     elif api == "CreateTopics":
+        is_trial = request.body is not None and request.body.get("validate_only")
         for each in body.topics:
             if not each.error_code:
-                sets.created_topics.add(each.name)
+                sets.created_topics.update(() if is_trial else (each.name,))
                 sets.record_partitions(each.name, each.get("num_partitions", 0))
             elif each.error_code == _EXISTS:
                 sets.already_created_topics.add(each.name)

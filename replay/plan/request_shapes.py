@@ -287,6 +287,11 @@ class ShapeIndex:
         self._numbers: dict[Shape, int] = {}
         self._tried: dict[tuple[int, int], list[int]] = {}
 
+    def begin_anew(self) -> None:
+        """Give later exchanges shapes of their own, as they have other logs (`TopicLives`)."""
+        self._numbers.clear()
+        self._tried.clear()
+
     def find(
         self, connection: int, request: bytes, response: bytes
     ) -> tuple[int, list[int], tuple[int, ...]] | None:

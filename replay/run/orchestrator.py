@@ -289,7 +289,8 @@ async def _id_map_factory(plan: Plan, settings: TargetSettings, cluster: Cluster
     topics = settings.live_topics(plan.topics)
     made = set(topics) if settings.to == MOCK else set[str]()
     if settings.create_topics:
-        made.update(await create_topics(cluster, topics))
+        wanted = {name: n for name, n in plan.topics.items() if name not in plan.absent_topics}
+        made.update(await create_topics(cluster, settings.live_topics(wanted)))
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     if settings.offsets != "kept":
         # Counts come from the capture: only partitions that the target has are asked for.

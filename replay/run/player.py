@@ -21,6 +21,7 @@ from replay.mapping.learner import learn, learn_unconfirmed
 from replay.model.outcome import Outcome, RequestPart, Verdict
 from replay.run.concurrency_limit import InFlight
 from replay.run.dispatcher import Dispatcher, StepInFlight
+from replay.run.ended_topics import end_topics
 from replay.run.pass_context import CONNECT_AHEAD_NS, MAX_IN_FLIGHT, PassContext
 from replay.run.template_player import TemplatePlayer
 from replay.sessions.live_fetch_sessions import SessionUse
@@ -111,6 +112,7 @@ class Player:
             if batch:
                 return batch
         await self._in_flight.until_at_most(MAX_IN_FLIGHT)
+        await end_topics(context, number)
         step = context.plan.step(number)
         sent = StepInFlight(
             step, Outcome(step, context.pass_number, version=step.captured.api_version)

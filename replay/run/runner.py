@@ -15,6 +15,7 @@ from replay.mapping.id_map import IdMap
 from replay.options.pacing import SECOND_NS
 from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
+from replay.run.ended_topics import record_balance
 from replay.run.pass_context import CONNECT_AHEAD_NS, OutcomeSink, PassContext, Progress
 from replay.run.player import Player
 
@@ -152,9 +153,7 @@ class ReplayRun:
             self.left_behind += await context.transactions.abort(self._cluster, patience_s)
         stopped = self._is_stopped
         balanced = not_balanced(ids) if stopped else await balance(ids, self._cluster)
-        self._outcomes.record_logs(number, balanced.unbalanced, balanced.shared)
-        for found in balanced.findings:
-            self._outcomes.record_late_difference(found.step, number, found.difference)
+        record_balance(context, balanced)
 
     async def _play_connections(self, context: PassContext, last: int) -> None:
         nodes = sorted(self._cluster.brokers)
