@@ -108,6 +108,14 @@ class ReplayOptions(
         metavar="PATTERN",
         help="A difference to ignore: Fetch.responses[*].partitions[*].records. Repeatable.",
     )
+    clients: tuple[str, ...] = option(
+        "--for",
+        default=(),
+        metavar="java|librdkafka|franz-go|sarama",
+        choices=("java", "librdkafka", "franz-go", "sarama"),
+        help="The client whose view counts: differences that it does not see are equivalent. "
+        "Repeatable; by default what none of the four sees.",
+    )
     fail_on: tuple[str, ...] = option(
         "--fail-on",
         default=(),
@@ -221,6 +229,7 @@ def _settings(given: ReplayOptions) -> TargetSettings:
         criteria=Criteria.of(given.fail_on, DifferenceBaseline.of(given.accept, given.upgrade)),
         show_payloads=given.show_payloads,
         latency_limits=latency_limits(given.latency_limit),
+        clients=given.clients,
     )
 
 

@@ -10,6 +10,7 @@ from typing import ParamSpec
 from cluster.client.auth import Security
 from cluster.client.broker_connection import TIMEOUT_S
 from dissector.view.document.report_files import check_report_file, check_writable, write_lines
+from replay.compare.client_readings import checked_clients
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
 from replay.options.difference_baseline import DifferenceBaseline, accepted_lines
@@ -59,6 +60,7 @@ def replay(
     also: Iterable[str] = (),
     follow_advertised: bool = False,
     allow_plaintext_password: bool = False,
+    clients: Iterable[str] = (),
 ) -> Report:
     """
     Replay a plan at a target and return the report; it blocks, also inside an event loop.
@@ -100,6 +102,8 @@ def replay(
         follow_advertised: Whether the target may name any host.
         allow_plaintext_password: Whether to log in without TLS also at hosts that only the target
             names.
+        clients: The clients whose view of responses counts: `java`, `librdkafka`, `franz-go`,
+            `sarama`; by default all.
 
     Raises:
         ReplayError: The embedded broker can't be started.
@@ -122,6 +126,7 @@ def replay(
         Criteria.of(fail_on, DifferenceBaseline.of(accept, upgrade)),
         show_payloads,
         parse_latency_limits(latency_limits),
+        checked_clients(clients),
     )
     report = (find_speed if setting.latency_limits else run_replay)(plan, setting)
     if write_accepted is not None:

@@ -17,6 +17,7 @@ from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from replay.compare.body_diff import BodyDiff
 from replay.compare.capture_gaps import follow_from_gap
+from replay.compare.client_readings import ClientReadings
 from replay.compare.comparison_policy import (
     COMPARED_ROLES,
     FOLDED_ARRAYS,
@@ -52,6 +53,8 @@ _FROM_REQUEST = frozenset(
 _SCOPED_BY_REQUEST = LIST_ALL_ARRAYS.keys() | {"OffsetFetch"}
 """APIs with responses compared in the scope of their requests, such as the group."""
 
+_ALL_CLIENTS = ClientReadings()
+
 _ASSIGNMENT = "assignment"
 """The field of heartbeat responses with the partitions of a member."""
 
@@ -61,6 +64,7 @@ def compare_outcome(
     ids: IdMap,
     noise: Noise | None = None,
     *,
+    readings: ClientReadings = _ALL_CLIENTS,
     created_topics: Collection[str] = (),
     captured_topics: Collection[str] = (),
     show_secrets: bool = False,
@@ -74,6 +78,7 @@ def compare_outcome(
         outcome: The outcome of a step.
         ids: The id mapping.
         noise: The ignore rules.
+        readings: The clients whose view counts.
         created_topics: Topics created for the replay, by their captured names.
         captured_topics: Topics that exist in the capture, if only at its end; includes
             `created_topics`.
@@ -109,6 +114,14 @@ def compare_outcome(
         if len(remaining) < len(differences):
             reasons.add(Reason.DUPLICATE)
         differences = remaining
+    remaining = [
+        each
+        for each in differences
+        if not readings.are_alike(captured.api, captured.connection, each)
+    ]
+    if len(remaining) < len(differences):
+        reasons.add(Reason.READ_ALIKE)
+    differences = remaining
     if noise is not None:
         remaining = [each for each in differences if not noise.covers(captured.api, each.path)]
         if len(remaining) < len(differences):

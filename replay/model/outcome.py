@@ -61,6 +61,7 @@ class Reason(StrEnum):
     LEADER = "another member leads the group"
     COUNT = "a member has other partitions, but as many"
     NULL = "null in one version, empty in the other"
+    READ_ALIKE = "null and empty, which clients read alike"
     REFUSED = "the same error, with another offset beside it"
     IGNORED = "differs only in fields that --ignore or --noise cover"
 

@@ -37,6 +37,7 @@ class TargetSettings:
         show_payloads: Whether reports show keys, values and headers of records.
         latency_limits: What latencies must not exceed at the speed that is to be found; empty if
             none is.
+        clients: The clients whose view of responses counts; empty for all.
     """
 
     to: str
@@ -51,6 +52,7 @@ class TargetSettings:
     criteria: Criteria = field(default_factory=Criteria)
     show_payloads: bool = False
     latency_limits: tuple[Limit, ...] = ()
+    clients: tuple[str, ...] = ()
 
     def options(self) -> dict[str, Any]:
         """Return target, speed and all values other than the default, by command-line option."""
@@ -76,6 +78,7 @@ class TargetSettings:
             "follow-advertised": self.security.follow_advertised,
             "allow-plaintext-password": self.security.allow_plaintext_password,
             "ignore": list(self.noise.patterns),
+            "for": list(self.clients),
             "fail-on": ",".join(self.criteria.words),
             "accept": len(accepted.lines),
             "upgrade": accepted.upgrade,

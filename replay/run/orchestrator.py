@@ -15,6 +15,7 @@ from cluster.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from cluster.client.transport import flush_closing
 from cluster.mock.embedded_broker import EmbeddedBroker
 from dissector.errors import ReplayError
+from replay.compare.client_readings import ClientReadings
 from replay.compare.ignore_rules import NO_RESPONSE, Noise
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
@@ -191,6 +192,7 @@ class _OutcomeRecorder:
         self._report = report
         self._setting = settings
         self._created_topics = created_topics
+        self._readings = ClientReadings(settings.clients, report.plan.clients)
         self.record_batch = report.add_batch
         self.record_logs = report.add_logs
 
@@ -199,6 +201,7 @@ class _OutcomeRecorder:
             outcome,
             ids,
             self._setting.noise,
+            readings=self._readings,
             created_topics=self._created_topics,
             captured_topics=self._report.plan.topics,
             show_secrets=self._setting.show_secrets,

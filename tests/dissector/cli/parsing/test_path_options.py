@@ -33,6 +33,7 @@ NO_PATHS = {
     "'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
     *("a|ad|r|d|e|u|ud", "auto|always|never", "[-]COLUMN,...", "[API]", "N|max|auto", "p99>50ms"),
     "differs|error|missing|unbalanced|latency:p99>2x|nothing",
+    "java|librdkafka|franz-go|sarama",
 }
 """The words for values of options that name no path."""
 
