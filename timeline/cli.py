@@ -64,6 +64,7 @@ def timeline(given: TimelineOptions) -> None:
         write_parquet,
         write_rows,
     )
+    from dissector.engine.tables.columns_of import column_batches
     from timeline.output.event_rows import event_types
     from timeline.output.event_text import event_lines
     from timeline.output.mermaid import mermaid_lines
@@ -103,10 +104,12 @@ def timeline(given: TimelineOptions) -> None:
         case "mermaid":
             write_lines(mermaid_lines(events, source.places_text), output)
         case "parquet":
-            write_parquet([(event.row() for event in events)], event_types(), output)
+            rows = (event.row() for event in events)
+            write_parquet(column_batches(rows), event_types(), output)
         case _:
             rows = (_flat_row(event) if form == "csv" else event.row() for event in events)
-            write_rows([rows], form, output, COLUMNS, COLUMNS, live=source.is_live)
+            parts = column_batches(rows, live=source.is_live)
+            write_rows(parts, form, output, COLUMNS, COLUMNS, live=source.is_live)
 
 
 def _check_otlp(target: str, form: str, output: str | None) -> None:

@@ -18,11 +18,11 @@ from browse.listing.list_columns import EXCHANGE_MODE, Mode
 from browse.rows.exchange_messages import EVIDENCE, EXCHANGE, MessageRows
 from browse.rows.row_parts import RowParts
 from browse.rows.shown_rows import Mask, ShownRows
-from browse.rows.single_rows import columns_of_rows
 from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUMNS
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.column_types import Columns, Integers
+from dissector.engine.tables.columns_of import columns_of
 from dissector.engine.tables.exchange_table import NONE, Ints
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Spawn = Callable[[Callable[[], None]], object]
 """Runs a function in a thread."""
 
 
-_CONNECTION_NUMBERS = tuple(each.name for each in CONNECTIONS if each.type == "int")
+_CONNECTION_KINDS = {each.name: Integers for each in CONNECTIONS if each.type == "int"}
 
 
 def _parsed(text: str) -> Filter:
@@ -249,7 +249,7 @@ class ListSession:
             return
         parts, sort = RowParts(), self.shown.sort
         if rows := self._connections():
-            parts.append(columns_of_rows(rows, CONNECTION_COLUMNS, _CONNECTION_NUMBERS))
+            parts.append(columns_of(rows, _CONNECTION_KINDS))
         self.shown = ShownRows(parts)
         self.shown.sort_by(sort if sort and sort.name in CONNECTION_COLUMNS else None)
         connections = self.loading.parts.numbers("connection")[self.exchanges.numbers()]

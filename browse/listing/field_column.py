@@ -6,8 +6,8 @@ from typing import Any
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.rows.row_parts import RowParts
-from browse.rows.single_rows import coded
 from dissector.cli.presentation.operand_columns import operand_cells, parse_operands
+from dissector.engine.tables.column_kinds import coded
 
 
 class FieldColumnPass(Pass):

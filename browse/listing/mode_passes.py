@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.list_columns import MAX_BYTES
-from browse.rows.byte_spool import ByteSpool, bytes_column, headers_column, spool_bytes
+from browse.rows.byte_spool import ByteSpool, spool_bytes
 from browse.rows.exchange_messages import EVIDENCE
 from browse.rows.row_parts import RowParts
-from browse.rows.single_rows import columns_of_rows
 from dissector.cli.records import decoded_rows
 from dissector.column_catalogue import RECORDS
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.tables.column_types import Columns, Slices, row_count
+from dissector.engine.tables.column_types import Columns, Integers, Row, Slices, row_count
+from dissector.engine.tables.columns_of import columns_of
 from dissector.engine.tables.concatenate import ColumnConcatenator
-from dissector.engine.tables.polars_tables import Row, RowBatch, split_mixed
 from dissector.protocol.embedded.masking import is_secret_topic
 from timeline.events.event import COLUMNS as EVENT_COLUMNS
 from timeline.events.event import Event
@@ -33,8 +31,6 @@ _PART_RECORDS = 30_000
 """Approximate number of records in a part."""
 
 _RECORD_NAMES = tuple(each.name for each in RECORDS)
-_CODED_NAMES = tuple(name for name in _RECORD_NAMES if name not in ("key", "value", "headers"))
-_RECORD_NUMBERS = tuple(each.name for each in RECORDS if each.type.startswith("int"))
 
 
 class RecordPass(Pass):
@@ -66,9 +62,8 @@ class RecordPass(Pass):
         for window in self.windows(gleaning=self.source.filter is not None):
             parts = selection.record_parts(window, is_secret_topic, rows)
             parts = self.source.without_secrets(parts, self._show_secrets)
-            for batch in split_mixed(parts):
-                for columns in _columns(batch):
-                    self._add(columns)
+            for columns in parts:
+                self._add({name: columns[name] for name in _RECORD_NAMES})
                 if self.is_full:
                     self.cancel()
                     return
@@ -96,21 +91,6 @@ def _cut(columns: Columns) -> Columns:
         else column
         for name, column in columns.items()
     }
-
-
-def _columns(batch: RowBatch) -> Iterator[Columns]:
-    """Yield a batch as columns, single rows some at a time."""
-    if isinstance(batch, Mapping):
-        yield batch
-        return
-    rows = iter(batch)
-    while some := list(islice(rows, _BATCH)):
-        columns = columns_of_rows(some, _CODED_NAMES, _RECORD_NUMBERS) | {
-            "key": bytes_column([row["key"] for row in some]),
-            "value": bytes_column([row["value"] for row in some]),
-            "headers": headers_column([row["headers"] for row in some]),
-        }
-        yield {name: columns[name] for name in _RECORD_NAMES}
 
 
 class EventPass(Pass):
@@ -146,10 +126,10 @@ class EventPass(Pass):
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
         if rows:
-            numbers = ("time_ns", "end_ns", "count", *EVIDENCE)
-            self.parts.append(columns_of_rows(rows, (*_EVENT_NAMES, *EVIDENCE), numbers))
+            self.parts.append(columns_of(rows, _EVENT_KINDS))
 
 
+_EVENT_KINDS = dict.fromkeys(("time_ns", "end_ns", "count", *EVIDENCE), Integers)
 _EVENT_NAMES = tuple(name for name in EVENT_COLUMNS if name != "evidence")
 
 

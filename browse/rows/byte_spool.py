@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -168,26 +167,3 @@ def _headers_of_rows(first: Ints, count: Ints) -> Ints:
     """Return the indexes of the headers of rows."""
     before = np.cumsum(count) - count
     return np.repeat(first - before, count) + np.arange(int(count.sum()))
-
-
-def bytes_column(values: Sequence[bytes | str | None]) -> Slices:
-    """Return single values as a column of bytes; texts in UTF-8."""
-    contents = [_encoded(each) for each in values]
-    length = np.array([len(each) for each in contents], np.int64)
-    is_set = np.array([each is not None for each in values], np.bool_)
-    start = np.where(is_set, np.cumsum(length) - length, NONE)
-    content = np.frombuffer(b"".join(contents), np.uint8)
-    return Slices(start, length, SliceBuffers(content, _NO_BYTES, _NO_BYTES))
-
-
-def headers_column(values: Sequence[Sequence[dict[str, Any]]]) -> Headers:
-    """Return single lists of headers as a column."""
-    count = np.array([len(each) for each in values], np.int64)
-    headers = [header for each in values for header in each]
-    keys, contents = ([each[name] for each in headers] for name in ("key", "value"))
-    first = np.cumsum(count) - count
-    return Headers(first, count, bytes_column(keys), bytes_column(contents))
-
-
-def _encoded(value: bytes | str | None) -> bytes:
-    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value or b""

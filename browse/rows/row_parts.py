@@ -14,11 +14,11 @@ from browse.rows.byte_spool import (
     ListColumn,
     SpooledBytes,
     SpooledHeaders,
-    bytes_column,
     spool_bytes,
     unpacked,
 )
-from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, row_count
+from dissector.engine.tables.column_kinds import column_of
+from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, Slices, row_count
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.packed_columns import pack_columns
 
@@ -128,7 +128,7 @@ def _comparable(column: Any) -> SpooledBytes:
         b"\0".join(part for each in headers.value(row) for part in _halves(each))
         for row in range(len(headers))
     ]
-    found = spool_bytes({"headers": bytes_column(texts)}, ByteSpool())["headers"]
+    found = spool_bytes({"headers": column_of(texts, Slices)}, ByteSpool())["headers"]
     assert isinstance(found, SpooledBytes)
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from browse.rows.row_parts import RowParts
-from dissector.cli.sorting import SortKey, sorted_part
+from dissector.cli.sorting import SortKey, sorted_parts
 from dissector.engine.tables.column_types import Coded, Columns, Integers, select_rows
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Ints
@@ -166,7 +166,7 @@ class ShownRows:
             }
             for part, column in enumerate(self.parts.sort_column(self._seen, sort.name))
         ]
-        found = sorted_part(columns, [sort])
-        assert isinstance(found, dict)
-        numbers: Ints = found[_NUMBER].values
-        return numbers
+        (found,) = sorted_parts(columns, [sort])
+        numbers = found[_NUMBER]
+        assert isinstance(numbers, Integers)
+        return numbers.values

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from dissector.capture.columns import NEVER
 from dissector.capture.packets.decode_as import tunnel_ports
@@ -20,9 +20,8 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.notices import reading_notices
 from dissector.engine.reading.prefetch import cores
-from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.column_types import Columns, Row
 from dissector.engine.tables.exchange_table import Exchanges, Ints
-from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
 from dissector.errors import Problem
 from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
@@ -30,8 +29,6 @@ from dissector.view.text.escape import escaped
 if TYPE_CHECKING:
     from dissector.engine.fields.field_frame import FieldTable
     from dissector.filter import Filter
-
-Part = TypeVar("Part", bound=TablePart)
 
 
 @dataclass(eq=False, repr=False)
@@ -81,7 +78,7 @@ class Source:
         """Time of the first packet of the capture."""
         return 0 if self.capture.reading is None else self.capture.reading.source.begin_ns
 
-    def without_secrets(self, parts: Iterable[Part], show_secrets: bool) -> Iterator[Part]:
+    def without_secrets(self, parts: Iterable[Columns], show_secrets: bool) -> Iterator[Columns]:
         """Yield rows without secrets in their texts, unless these are to be shown."""
         from dissector.view.tables.secret_cells import SecretCells
 
@@ -129,12 +126,12 @@ class Source:
         """Yield the exchanges that pass, window by window."""
         return map(self.selection.exchanges, self.each_window(gleaning=True))
 
-    def parts(self) -> Iterator[RowBatch]:
-        """Yield the rows of `pairs`, window by window; as columns except for few filtered ones."""
+    def parts(self) -> Iterator[Columns]:
+        """Yield the rows of `pairs` that pass, window by window."""
         windows = self.each_window(gleaning=True)
         if self.filter is None:
             return self.capture.parts_of(windows)
-        return map(self.selection.rows, windows)
+        return filter(None, map(self.selection.rows, windows))
 
     def tables(self) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
         """Yield the exchanges that pass, by window: with the columns of `pairs`, or as objects."""
@@ -142,7 +139,7 @@ class Source:
 
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
-    ) -> Iterator[TablePart]:
+    ) -> Iterator[Columns]:
         """Yield the records that pass; see `Capture.record_parts`."""
         for window in self.each_window(gleaning=self.filter is not None):
             yield from self.selection.record_parts(

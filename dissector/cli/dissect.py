@@ -12,6 +12,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from dissector.cli import capture_source
 from dissector.cli.declared.row_options import MessageOptions
 from dissector.cli.live_input import accepts_live
@@ -21,7 +23,7 @@ from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
-from dissector.engine.tables.polars_tables import TablePart, split_mixed
+from dissector.engine.tables.column_types import Coded, Columns, iter_rows
 from dissector.errors import UsageError
 from dissector.filter import Column, Name, kinds, values_of
 from dissector.protocol.embedded.masking import secret_ranges
@@ -89,18 +91,19 @@ def _write_fields(source: capture_source.Source, output: str | None, show_secret
     write_row_groups(groups, FIELD_TYPES, output, metadata, source.capture.options.jobs)
 
 
-def _json_parts(source: capture_source.Source, show_secrets: bool) -> Iterator[TablePart]:
+def _json_parts(source: capture_source.Source, show_secrets: bool) -> Iterator[Columns]:
     """Yield the rows of messages in the order of the capture's packets."""
     from dissector.cli.presentation.message_windows import message_windows, ordered_batches
     from dissector.view.json.bulk_bodies import with_bodies
     from dissector.view.json.message_rows import message_rows
 
     for batch in ordered_batches(message_windows(source)):
-        yield message_rows(
+        rows = message_rows(
             batch,
             lambda message: _row(message, show_secrets),
             partial(with_bodies, show_secrets=show_secrets, names=source.capture.names),
         )
+        yield from [rows] if rows else []
 
 
 def _summary_lines(
@@ -121,18 +124,21 @@ def _summary_lines(
     def row(message: OrderedMessage) -> dict[str, Any]:
         return {"line": message_line(_summary(message, show_secrets), style())}
 
+    def lines(rows: Columns) -> Columns:
+        (shown,) = source.without_secrets([rows], show_secrets)
+        values = list(message_lines(shown, style()))
+        return {"line": Coded(np.arange(len(values)), values)}
+
     # The first lines of a limited number must not wait for the end of the capture.
     can_wait = source.filter is None and limit is None and source.capture.names.can_read_ahead
     windows = lasting_windows(source, row) if can_wait else message_windows(source)
-    parts: Iterable[TablePart] = (
-        message_rows(batch, row, lambda _, columns: [columns]) for batch in ordered_batches(windows)
+    parts: Iterable[Columns] = (
+        message_rows(batch, row, lambda _, columns: [columns], lines)
+        for batch in ordered_batches(windows)
     )
-    parts = source.without_secrets(parts, show_secrets)
-    for rows in split_mixed(parts if limit is None else table_options.limited(parts, limit)):
-        if isinstance(rows, Mapping):
-            yield "\n".join(message_lines(rows, style()))
-        else:
-            yield "\n".join(each["line"] for each in rows)
+    for rows in parts if limit is None else table_options.limited(parts, limit):
+        if rows:
+            yield "\n".join(str(row["line"]) for row in iter_rows(rows))
 
 
 def _messages_in_order(source: capture_source.Source) -> Iterator[OrderedMessage]:
@@ -208,6 +214,7 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     exchange, message = each.exchange, each.message
     summary = _summary(each, show_secrets)
     request = exchange.request if message.kind == "response" else None
+    body = body_json(message, request, show_secrets=show_secrets)
     return {
         "capture": exchange.capture,
         "packet": each.packet,
@@ -227,7 +234,7 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
         "errors": list(summary.errors),
         "topics": list(summary.topics),
         "problems": [str(problem) for problem in exchange.problems_of(message)],
-        "body": body_json(message, request, show_secrets=show_secrets),
+        "body": None if body is None else json_text(body),
     }
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
 from dissector.cli.interrupt import OutputClosed
-from dissector.engine.tables.polars_tables import TablePart
+from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dissector.engine.parquet.parquet_types import FileType
     from dissector.engine.parquet.row_groups import RowGroup
 
-Row = Mapping[str, Any]
 Item = TypeVar("Item")
 
 
@@ -67,7 +66,7 @@ def terminal_width(output: str | None) -> int | None:
 
 
 def write_rows(
-    parts: Iterable[TablePart],
+    parts: Iterable[Columns],
     form: str,
     output: str | None,
     columns: Sequence[str],
@@ -81,7 +80,7 @@ def write_rows(
     Write rows in one of the formats of `pairs` except parquet.
 
     Args:
-        parts: The rows, or columns of them; ndjson prints everything in them.
+        parts: The rows; ndjson prints everything in them.
         form: The format.
         output: File, or None for stdout.
         columns: Columns of csv.
@@ -158,7 +157,7 @@ def check_parquet(form: str, output: str | None) -> None:
 
 
 def write_parquet(
-    parts: Iterable[TablePart], types: Mapping[str, FileType], output: str | None, jobs: int = 1
+    parts: Iterable[Columns], types: Mapping[str, FileType], output: str | None, jobs: int = 1
 ) -> None:
     """
     Write rows as Parquet; see `write_row_groups`.

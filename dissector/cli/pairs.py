@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from dissector.cli import capture_source
 from dissector.cli.declared.row_options import PairOptions
@@ -12,8 +11,9 @@ from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
 from dissector.column_catalogue import EXCHANGES
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.engine.exchanges.exchange_columns import row_batches
 from dissector.engine.reading.live_requests import LiveRequests
-from dissector.engine.tables.polars_tables import TablePart
+from dissector.engine.tables.column_types import Columns, JsonTexts, Row
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
@@ -71,9 +71,9 @@ def pairs(given: PairOptions) -> None:
     if bodies and chosen:
         raise UsageError("--bodies and --columns exclude each other; --columns takes body fields")
     sorted_parts = _sorting(given.sort, tuple(dict.fromkeys(known + chosen)))
-    parts: Iterable[TablePart] = source.parts()
+    parts: Iterable[Columns] = source.parts()
     if bodies:
-        parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
+        parts = _parts_with_bodies(source, show_secrets)
     elif more := [name for name in chosen if name not in COLUMNS]:
         from dissector.cli.presentation.operand_columns import parse_operands, parts_with_operands
 
@@ -115,53 +115,54 @@ def _filter(filter_text: str | None) -> Callable[[Exchange], bool]:
 
 def _pending_parts(
     source: capture_source.Source, passes: Callable[[Exchange], bool]
-) -> Iterator[TablePart]:
+) -> Iterator[Columns]:
     """Yield waiting requests, each once, and finally unanswered ones."""
     source.capture.options.live = True
     live_requests = LiveRequests(passes)
     for window in source.passing():
-        yield [
-            exchange.row()
+        waiting = (
+            exchange
             for exchange in window
             if not live_requests.has_shown(exchange.connection, exchange.request_offset)
-        ]
-        yield [exchange.row() for exchange in live_requests.to_show(source.in_flight())]
+        )
+        yield from row_batches(map(Exchange.row, waiting))
+        in_flight = live_requests.to_show(source.in_flight())
+        yield from row_batches(map(Exchange.row, in_flight))
 
 
 def _sorting(
     text: str | None, columns: Sequence[str]
-) -> Callable[[Iterable[TablePart]], Iterable[TablePart]]:
+) -> Callable[[Iterable[Columns]], Iterable[Columns]]:
     """Return the sorting of rows, if any; see `sorting.sort_keys`."""
     if text is None:
         return lambda parts: parts
-    from dissector.cli.sorting import sort_keys, sorted_part
+    from dissector.cli.sorting import sort_keys, sorted_parts
 
     keys = sort_keys(text, columns)
-    return lambda parts: [sorted_part(parts, keys)]
+    return lambda parts: sorted_parts(parts, keys)
 
 
-def _parts_with_bodies(
-    source: capture_source.Source, as_text: bool, show_secrets: bool
-) -> Iterator[TablePart]:
-    """Yield rows with bodies, or columns if there are many."""
+def _parts_with_bodies(source: capture_source.Source, show_secrets: bool) -> Iterator[Columns]:
+    """Yield rows with bodies."""
     from dissector.view.json.bulk_bodies import with_bodies
 
     for part in source.tables():
         if isinstance(part, tuple):
             yield from with_bodies(*part, show_secrets, source.capture.names)
         else:
-            yield _with_bodies(part, as_text, show_secrets)
+            yield from row_batches(_with_bodies(part, show_secrets), _BODY_KINDS)
 
 
-def _with_bodies(
-    exchanges: Iterator[Exchange], as_text: bool, show_secrets: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield rows with bodies; `as_text`: as JSON text, for formats without nested values."""
+_BODY_KINDS = dict.fromkeys(BODIES, JsonTexts)
+
+
+def _with_bodies(exchanges: Iterator[Exchange], show_secrets: bool) -> Iterator[Row]:
+    """Yield rows with bodies."""
     from dissector.view.json.body import body_json
 
     for exchange in exchanges:
         row = exchange.row()
         for name, message in zip(BODIES, (exchange.request, exchange.response), strict=True):
             value = body_json(message, exchange.request, show_secrets=show_secrets)
-            row[name] = json_text(value) if as_text and value is not None else value
+            row[name] = None if value is None else json_text(value)
         yield row

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dissector.cli import capture_source
 from dissector.cli.declared.row_options import RowOptions
 from dissector.cli.live_input import accepts_live
-from dissector.cli.output import Row, check_parquet, write_parquet, write_rows
+from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
-from dissector.cli.sorting import sort_keys, sorted_part
+from dissector.cli.sorting import sort_keys, sorted_parts
 from dissector.column_catalogue import RECORDS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS
-from dissector.engine.tables.polars_tables import (
-    MixedRows,
-    TablePart,
-    iter_rows,
-    split_mixed,
-)
+from dissector.engine.tables.column_types import Row
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.view.json.body import decoded_record, mask_record_row
-from dissector.view.text.value_text import record_json, record_text
+from dissector.view.tables.bulk_rows import text_columns
 
 SHOWN = (
     "packet",
@@ -59,7 +54,6 @@ def records(given: RowOptions) -> None:
     form, output, sort, show_secrets = given.form, given.output, given.sort, given.show_secrets
     check_parquet(form, output)
     source = capture_source.source(given, given.filter_text, records=True)
-    shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     source.explains_no_kafka = True
     chosen = table_options.chosen_columns(given)
     view = table_options.table_view(
@@ -78,11 +72,12 @@ def records(given: RowOptions) -> None:
     )
     parts = source.without_secrets(parts, show_secrets)
     if keys:
-        parts = iter([sorted_part(parts, keys)])
-    parts = _shown(parts, shown, one_by_one=form == "table")
+        parts = sorted_parts(parts, keys)
     if chosen:
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)
+    if form == "table":
+        parts = map(text_columns, parts)
     if form == "parquet":
         from dissector.engine.parquet.parquet_types import types_of
 
@@ -134,25 +129,3 @@ def decoded_rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Itera
         if not show_secrets and row["topic"] is not None:
             mask_record_row(row["topic"], row)
         yield row
-
-
-def _shown(
-    parts: Iterable[TablePart], shown: Callable[[Row], Row], *, one_by_one: bool
-) -> Iterator[TablePart]:
-    """Format the rows outside of columns by `shown`; with `one_by_one` all rows."""
-    if one_by_one:
-        yield from (map(shown, iter_rows(piece)) for piece in split_mixed(parts))
-        return
-    for part in parts:
-        if isinstance(part, MixedRows):
-            yield MixedRows(
-                part.columns, part.positions, [map(shown, rows) for rows in part.inserted]
-            )
-        else:
-            yield part if isinstance(part, Mapping) else map(shown, part)
-
-
-def _with_bytes(row: Row) -> Row:
-    """Return a row with its value as bytes, like its column; a masked value is text."""
-    value = row["value"]
-    return {**row, "value": value.encode()} if isinstance(value, str) else row

@@ -6,8 +6,7 @@ Columns stay columns: a dictionary-encoded column is sorted by the order of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,12 +19,11 @@ from dissector.engine.tables.column_types import (
     Integers,
     JsonTexts,
     Milliseconds,
-    row_count,
+    Row,
     select_rows,
 )
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.polars_tables import MixedRows, Row, TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
@@ -66,92 +64,39 @@ def sorted_rows(rows: Iterable[Row], keys: Sequence[SortKey]) -> list[Row]:
     return out
 
 
-def sorted_part(parts: Iterable[TablePart], keys: Sequence[SortKey]) -> TablePart:
-    """Return the rows of all parts sorted by columns."""
-    all_columns, all_rows = ColumnConcatenator(), list[Row]()
-    # The original numbers of the rows: keys of rows in columns, and of single rows between them.
-    column_numbers, row_numbers = [_NO_INDICES], [_NO_INDICES]
-    total = 0
+def sorted_parts(parts: Iterable[Columns], keys: Sequence[SortKey]) -> Iterator[Columns]:
+    """Yield the rows of all parts, if any, sorted by columns; equal ones stay in their order."""
+    joined = ColumnConcatenator()
     for part in parts:
-        positions, rows, count = _NO_INDICES, list[Row](), 0
-        if isinstance(part, (Mapping, MixedRows)):
-            columns = part.columns if isinstance(part, MixedRows) else part
-            all_columns.add(columns)
-            count = row_count(columns)
-        if isinstance(part, MixedRows):
-            groups = [list(each) for each in part.inserted]
-            rows = [row for group in groups for row in group]
-            sizes = [len(group) for group in groups]
-            positions = np.repeat(np.asarray(part.positions, np.int64), sizes)
-        elif not isinstance(part, Mapping):
-            rows = list(part)
-            positions = np.zeros(len(rows), np.int64)
-        index = np.arange(count)
-        column_numbers.append(total + index + np.searchsorted(positions, index, "right"))
-        row_numbers.append(total + positions + np.arange(len(positions)))
-        all_rows += rows
-        total += count + len(rows)
-    numbers = np.concatenate([*column_numbers, *row_numbers])
-    return _sort_mixed(all_columns.columns(), all_rows, keys, numbers)
-
-
-_NO_INDICES = np.zeros(0, np.int64)
-
-
-def _sort_mixed(
-    columns: Columns, rows: list[Row], sort_by: Sequence[SortKey], numbers: Ints
-) -> TablePart:
-    """Sort rows of columns together with single rows; equal ones by their numbers."""
+        joined.add(part)
+    columns = joined.columns()
     if not columns:
-        return sorted_rows(rows, sort_by)
-    keys: list[NDArray[Any]] = [numbers]
-    for name, descends in reversed(sort_by):
-        values, present = _sort_keys(columns[name], [row[name] for row in rows])
-        keys += [-values, ~present] if descends else [values, present]
-    order = np.lexsort(keys)
-    count = row_count(columns)
-    is_single = order >= count
-    out = select_rows(columns, order[~is_single])
-    if not rows:
-        return out
-    positions = np.cumsum(~is_single)[is_single]
-    indices = order[is_single] - count
-    pairs = zip(positions.tolist(), indices.tolist(), strict=True)
-    inserted = [
-        (position, [rows[index] for _, index in group])
-        for position, group in groupby(pairs, lambda pair: pair[0])
-    ]
-    return MixedRows(out, [position for position, _ in inserted], [some for _, some in inserted])
+        return
+    sort_by: list[NDArray[Any]] = []
+    for name, descends in reversed(keys):
+        values, present = _sort_keys(columns[name])
+        sort_by += [-values, ~present] if descends else [values, present]
+    yield select_rows(columns, np.lexsort(sort_by))
 
 
-def _sort_keys(column: Column, others: list[Any]) -> Keys:
-    """Return the sort keys of numbers in a column, followed by keys of other values."""
+def _sort_keys(column: Column) -> Keys:
     keys: NDArray[Any]
     match column:
         case Coded(codes, values):
-            ranks = _ranks([*values, *others, None])
-            of_rows = ranks[np.where(codes == NONE, len(ranks) - 1, codes)]
-            keys = np.append(of_rows, ranks[len(values) : -1])
+            ranks = _ranks([*values, None])
+            keys = ranks[np.where(codes == NONE, len(values), codes)]
             present = keys >= 0
         case Integers(values):
-            keys = np.append(values, np.array([NONE if v is None else v for v in others], np.int64))
-            present = _is_present(values, others)
+            keys, present = values, values != NONE
         case Milliseconds(values_ns):
-            keys = np.append(values_ns / 1e6, [0.0 if v is None else v for v in others])
-            present = _is_present(values_ns, others)
+            keys, present = values_ns / 1e6, values_ns != NONE
         case _:
             cells: list[Any] = [column.value(row) for row in range(len(column))]
             if isinstance(column, JsonTexts):
                 cells = [None if each is None else each.decode() for each in cells]
-                others = [json_text(each) if isinstance(each, dict) else each for each in others]
-            keys = _ranks([*cells, *others])
+            keys = _ranks(cells)
             present = keys >= 0
     return np.where(present, keys, 0), present
-
-
-def _is_present(values: Ints, others: list[Any]) -> NDArray[np.bool_]:
-    present = [value is not None for value in others]
-    return np.concatenate([values != NONE, np.array(present, np.bool_)])
 
 
 def _ranks(values: Sequence[Any]) -> Ints:

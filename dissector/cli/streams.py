@@ -10,14 +10,15 @@ from pathlib import Path
 from dissector.cli import capture_source
 from dissector.cli.declared.row_options import StreamOptions
 from dissector.cli.live_input import accepts_live
-from dissector.cli.output import Row, check_parquet, write_parquet, write_rows
+from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_rows
 from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
-from dissector.engine.tables.polars_tables import TablePart
+from dissector.engine.tables.column_types import Columns, Row
+from dissector.engine.tables.columns_of import column_batches
 
 SHOWN = (
     "connection",
@@ -68,7 +69,7 @@ def streams(given: StreamOptions) -> None:
     tls = {name for name in TLS_COLUMNS if any(row[name] is not None for row in rows)}
     priority = [name for name in PRIORITY if name in tls or name not in TLS_COLUMNS]
     view.layout = replace(view.layout, priority=priority)
-    parts: Iterable[TablePart] = [sorted_rows(rows, keys) if keys else rows]
+    parts: Iterable[Columns] = column_batches(sorted_rows(rows, keys) if keys else rows)
     if chosen:
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture as UnfilteredCapture
 from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import polars_tables
+from dissector.engine.tables.column_types import Columns
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
 from dissector.query.selection import Selection
 from dissector.view.text.notebook import facts_html
@@ -102,11 +103,11 @@ class Capture(UnfilteredCapture):
         for window in self.windows():
             yield from map(Exchange.for_programs, chosen.exchanges(window))
 
-    def parts(self) -> Iterator[Any]:
-        """Yield the rows of `pairs` that pass, window by window, in columns where possible."""
+    def parts(self) -> Iterator[Columns]:
+        """Yield the rows of `pairs` that pass, window by window."""
         if self.filter is None:
             return super().parts()
-        return map(self._selection.rows, self.windows(gleaning=True))
+        return filter(None, map(self._selection.rows, self.windows(gleaning=True)))
 
     def record_batches(self) -> Iterator[polars.DataFrame]:
         """Yield the records that pass, as tables of some ten thousand rows each."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_columns import row_columns
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
-from dissector.engine.fields.column_query import passing_rows
+from dissector.engine.fields.column_query import ColumnQuery
 from dissector.engine.reading.capture import Capture, Window
-from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.column_types import Columns, Row
+from dissector.engine.tables.columns_of import column_batches
 from dissector.engine.tables.exchange_table import Exchanges, Ints
-from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
 
 if TYPE_CHECKING:
     from dissector.engine.fields.window_query import WindowQuery
@@ -62,11 +65,11 @@ class Selection:
         """Return the exchanges of a window that pass."""
         return self._objects(window, self._chosen(window))
 
-    def rows(self, window: Window) -> RowBatch:
-        """Return the rows of `pairs`; as columns except for few filtered ones."""
+    def rows(self, window: Window) -> Columns:
+        """Return the rows of `pairs`; empty without any."""
         chosen = self._chosen(window)
         columns = chosen[0].select(chosen[1]) if chosen else None
-        return columns or (exchange.row() for exchange in self._objects(window, None))
+        return columns or row_columns([each.row() for each in self._objects(window, None)])
 
     def is_in_columns(self, window: Window) -> bool:
         """Return whether `table` returns all exchanges of a window in columns."""
@@ -90,7 +93,7 @@ class Selection:
         rows: Callable[[Exchange], Iterable[Row]],
         *,
         as_objects: bool = False,
-    ) -> Iterator[TablePart]:
+    ) -> Iterator[Columns]:
         """
         Yield the records of a window that pass; see `Capture.record_parts`.
 
@@ -99,12 +102,15 @@ class Selection:
         chosen, record_filter = self._chosen(window), self.record_filter
         as_objects |= record_filter is not None and not record_filter.tests_only_record_columns
         if as_objects or (self.filter and chosen is None):
-            yield from map(rows, self._objects(window, chosen))
+            from dissector.engine.exchanges.exchange_records import KINDS
+
+            found = chain.from_iterable(map(rows, self._objects(window, chosen)))
+            yield from column_batches(found, KINDS)
             return
         if chosen is not None:
             window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
-        for part in self.capture.record_parts(window, is_apart, rows):
-            yield passing_rows(part, record_filter.passing) if record_filter else part
+        passing = None if record_filter is None else partial(_passing, record_filter)
+        yield from self.capture.record_parts(window, is_apart, rows, passing)
 
     def records(self, exchange: Exchange) -> Iterator[dict[str, Any]]:
         """Yield the records of an exchange that pass."""
@@ -144,6 +150,10 @@ class Selection:
 
         query = WindowQuery(self.capture, window)
         return query, self.filter.passing(query)
+
+
+def _passing(record_filter: Filter, columns: Columns) -> Ints:
+    return record_filter.passing(ColumnQuery(columns))
 
 
 class _Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any
@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from dissector.engine.reading.one_sided import one_sided
-from dissector.engine.tables.column_types import (
-    Coded,
-    Columns,
-    Integers,
-    Milliseconds,
-    row_count,
-)
-from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.polars_tables import RowBatch
+from dissector.engine.tables.column_types import Columns, row_count
 from dissector.summary.group_keys import (
     TIMES,
     Label,
@@ -106,9 +98,8 @@ class Statistics:
         self._software_of = software_of
         self._totals: dict[str, dict[Label, GroupTotals]] = {section: {} for section in groups}
 
-    def add(self, part: RowBatch) -> None:
-        """Add exchanges: rows or columns of `pairs`."""
-        columns = columns_of(part)
+    def add(self, columns: Columns) -> None:
+        """Add exchanges, by the columns of `pairs`."""
         if not row_count(columns):
             return
         measured = MeasuredRows(columns)
@@ -142,43 +133,6 @@ class Statistics:
         """Return the first rows of a section, and the number of all."""
         totals = self._totals[section]
         return self._groupings[section].rows(totals, most), len(totals)
-
-
-def columns_of(part: RowBatch) -> Columns:
-    """Return the columns of `pairs` that reports need: unchanged, or made of rows."""
-    if isinstance(part, Mapping):
-        return part
-    rows = list(part)
-    times = [(row["request_time_ns"], row["response_time_ns"]) for row in rows]
-    latency = [NONE if None in pair else pair[1] - pair[0] for pair in times]
-    return {
-        **{name: _coded([row[name] for row in rows]) for name in _CODED},
-        **{name: Integers(_integers([row[name] for row in rows])) for name in _INTEGERS},
-        "latency_ms": Milliseconds(np.array(latency, np.int64)),
-    }
-
-
-_CODED = (
-    *("capture", "connection", "api", "api_version", "client_id", "client", "broker"),
-    *("status", "errors", "topics", "problems"),
-)
-_INTEGERS = (
-    *("request_bytes", "response_bytes", "request_time_ns", "response_time_ns"),
-    *("request_packet", "response_packet", "correlation_id"),
-)
-
-
-def _coded(values: Iterable[Any]) -> Coded:
-    numbers: dict[Any, int] = {}
-    codes = [
-        numbers.setdefault(tuple(value) if isinstance(value, list) else value, len(numbers))
-        for value in values
-    ]
-    return Coded(np.array(codes, np.int64), list(numbers))
-
-
-def _integers(values: Iterable[int | None]) -> Ints:
-    return np.array([NONE if value is None else value for value in values], np.int64)
 
 
 def health(reading: Any, problems: int) -> dict[str, int]:

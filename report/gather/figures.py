@@ -21,7 +21,7 @@ from dissector.engine.tables.exchange_table import NONE
 from dissector.errors import DissectorError
 from dissector.protocol.context import using
 from dissector.summary.sections import NAMED
-from dissector.summary.statistics import GROUPS, Grouping, Statistics, columns_of
+from dissector.summary.statistics import GROUPS, Grouping, Statistics
 from dissector.summary.upgrade_check import (
     NEWEST,
     USES,
@@ -219,7 +219,7 @@ class Figures:
     def _add_columns(self, window: Window) -> None:
         """Add the matching exchanges of a window."""
         if self.source.filter is not None:
-            self._add(columns_of(self.source.selection.rows(window)))
+            self._add(self.source.selection.rows(window))
         elif len(window.exchanges):
             for columns in self._late.add(self.capture.unresolved_columns(window)):
                 self._add(columns)

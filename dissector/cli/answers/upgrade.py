@@ -8,6 +8,7 @@ from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import UpgradeOptions
 from dissector.cli.output import write_rows
 from dissector.cli.presentation.section_view import SectionView
+from dissector.engine.tables.columns_of import column_batches
 from dissector.errors import UsageError
 from dissector.protocol.releases.removals import check_release
 from dissector.summary import upgrade_check
@@ -44,7 +45,7 @@ def upgrade(given: UpgradeOptions) -> int:
     if found.subjects or found.rows:
         rows = view.arranged({subject: found.rows}, source.capture.logins.all)[subject]
         shown = view.tables[subject][1]
-        parts = [view.selected(subject, rows)]
+        parts = column_batches(view.selected(subject, rows))
         write_rows(parts, given.form, given.output, shown, shown, layout=view.layout)
         view.report_left_out()
     if not found.subjects:

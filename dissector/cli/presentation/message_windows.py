@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from dissector.engine.exchanges.topic_resolution import LateNames
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedBatch, OrderedMessage, PacketOrderBuffer
-from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.column_types import Columns, Row
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.polars_tables import Row
 from dissector.view.json.message_rows import (
     AnyWindow,
     LastingWindow,

@@ -9,8 +9,8 @@ import numpy as np
 
 from dissector.cli.capture_source import Source
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.tables.column_types import Coded
-from dissector.engine.tables.polars_tables import Row, TablePart
+from dissector.engine.exchanges.exchange_columns import row_batches
+from dissector.engine.tables.column_types import Coded, Columns, Row
 from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
 from dissector.view.json.body import body_json
@@ -105,11 +105,11 @@ def _printable(value: object) -> object:
 
 def parts_with_operands(
     source: Source, names: Sequence[Name], show_secrets: bool, as_text: bool
-) -> Iterator[TablePart]:
+) -> Iterator[Columns]:
     """Yield the rows of `pairs` with more columns."""
     for part in source.tables():
         if not isinstance(part, tuple):
-            yield (
+            yield from row_batches(
                 exchange.row() | operand_cells(exchange, names, show_secrets, as_text)
                 for exchange in part
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dissector.cli.declared.answer_options import SectionOptions
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
-from dissector.engine.tables.polars_tables import Row
+from dissector.engine.tables.column_types import Row
 from dissector.errors import UsageError
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import Known

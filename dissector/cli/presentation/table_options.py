@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,6 @@ from dissector.engine.tables.column_types import (
     select_rows,
 )
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.polars_tables import Row, TablePart, split_mixed
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.text.time_style import TimeStyle
@@ -43,7 +42,7 @@ class TableView:
     times: TimeStyle | None = None
     layout: Layout = field(default_factory=Layout)
 
-    def apply(self, parts: Iterable[TablePart], form: str) -> Iterator[TablePart]:
+    def apply(self, parts: Iterable[Columns], form: str) -> Iterator[Columns]:
         """Yield at most `limit` rows, with times as text in tables and CSV."""
         if self.limit is not None:
             parts = limited(parts, self.limit)
@@ -107,21 +106,13 @@ def check_columns(names: Sequence[str], known: Catalogue, command: str) -> None:
             )
 
 
-def limited(parts: Iterable[TablePart], limit: int) -> Iterator[TablePart]:
+def limited(parts: Iterable[Columns], limit: int) -> Iterator[Columns]:
     """Yield the first rows of all parts."""
-    left = limit
-    for batch in split_mixed(parts):
-        if isinstance(batch, Mapping):
-            count = min(left, row_count(batch))
-            yield select_rows(batch, slice(0, count))
-            left -= count
-        else:
-            for row in batch:
-                yield [row]
-                left -= 1
-                if not left:
-                    break
-        if not left:
+    for part in parts:
+        count = min(limit, row_count(part))
+        yield select_rows(part, slice(0, count))
+        limit -= count
+        if not limit:
             return
 
 
@@ -131,12 +122,9 @@ def report_left_out(names: Iterable[str]) -> None:
     print(f"kafkashark: {text}", file=sys.stderr)
 
 
-def _with_times(parts: Iterable[TablePart], style: TimeStyle) -> Iterator[TablePart]:
-    for batch in split_mixed(parts):
-        if isinstance(batch, Mapping):
-            yield {name: _time_column(name, each, style) for name, each in batch.items()}
-        else:
-            yield (_time_row(row, style) for row in batch)
+def _with_times(parts: Iterable[Columns], style: TimeStyle) -> Iterator[Columns]:
+    for part in parts:
+        yield {name: _time_column(name, each, style) for name, each in part.items()}
 
 
 def _time_column(name: str, column: Column, style: TimeStyle) -> Column:
@@ -149,10 +137,6 @@ def _time_column(name: str, column: Column, style: TimeStyle) -> Column:
     else:
         values = [column.value(row) for row in range(len(column))]
     return Coded(np.arange(len(values)), [_time_cell(name, each, style) for each in values])
-
-
-def _time_row(row: Row, style: TimeStyle) -> dict[str, Any]:
-    return {name: _time_cell(name, cell, style) for name, cell in row.items()}
 
 
 def _time_cell(name: str, cell: Any, style: TimeStyle) -> Any:
@@ -170,14 +154,7 @@ def _unit_ns(name: str) -> int:
     return 1_000_000 if name in ("timestamp_ms", "timestamp", "kafka.message_timestamp") else 0
 
 
-def select_columns(parts: Iterable[TablePart], names: Sequence[str]) -> Iterator[TablePart]:
+def select_columns(parts: Iterable[Columns], names: Sequence[str]) -> Iterator[Columns]:
     """Yield parts with only some columns."""
-    for batch in split_mixed(parts):
-        if isinstance(batch, Mapping):
-            yield _selected(batch, names)
-        else:
-            yield ({name: row[name] for name in names} for row in batch)
-
-
-def _selected(columns: Columns, names: Sequence[str]) -> Columns:
-    return {name: columns[name] for name in names}
+    for part in parts:
+        yield {name: part[name] for name in names}

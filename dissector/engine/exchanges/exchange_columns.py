@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from dissector.engine.tables.column_types import (
     Columns,
     Integers,
     Milliseconds,
+    Row,
     distinct,
 )
+from dissector.engine.tables.columns_of import Kinds, batches_of, columns_of
 from dissector.engine.tables.exchange_table import NONE, STATUS, Exchanges, Ints
 from dissector.protocol.apis import api_name
 
@@ -73,6 +75,34 @@ def exchange_columns(
             summaries.problems, [list(map(str, each)) for each in summaries.problem_lists]
         ),
     }
+
+
+_KINDS = dict.fromkeys(
+    (
+        *("correlation_id", "request_packet", "response_packet"),
+        *("request_time_ns", "response_time_ns", "request_bytes", "response_bytes"),
+    ),
+    Integers,
+)
+
+
+def row_columns(rows: Sequence[Row], more: Kinds | None = None) -> Columns:
+    """
+    Return rows of `pairs` that were made one by one in the same columns.
+
+    Args:
+        rows: The rows.
+        more: The kinds of more columns that they have.
+    """
+    times = [(row["request_time_ns"], row["response_time_ns"]) for row in rows]
+    latency_ns = [NONE if None in pair else pair[1] - pair[0] for pair in times]
+    latency = Milliseconds(np.array(latency_ns, np.int64))
+    return {**columns_of(rows, {**_KINDS, **(more or {})}), "latency_ms": latency} if rows else {}
+
+
+def row_batches(rows: Iterable[Row], more: Kinds | None = None) -> Iterator[Columns]:
+    """Yield many rows of `pairs` as columns; see `row_columns` and `column_batches`."""
+    return (row_columns(batch, more) for batch in batches_of(rows))
 
 
 def _numbers(packets: Ints) -> Ints:

@@ -9,6 +9,7 @@ from uuid import UUID
 from dissector.column_catalogue import RECORDS, names
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.records.produce_results import MAX_OFFSET
+from dissector.engine.tables.column_types import Coded, Headers, Integers, Slices
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
@@ -16,8 +17,17 @@ from dissector.protocol.records.field import UnreadBatch
 from dissector.protocol.records.rows import iter_records
 from dissector.protocol.records_fields import records_fields
 
+_KIND_OF_TYPE: dict[str, type[Any]] = {
+    **dict.fromkeys(("int", "int32", "int16", "int8"), Integers),
+    "bytes": Slices,
+    "headers": Headers,
+}
+
 COLUMNS = names(RECORDS)
 """The columns of `records`, in order."""
+
+KINDS = {each.name: _KIND_OF_TYPE.get(each.type, Coded) for each in RECORDS}
+"""The kinds of these columns, as `record_windows` makes them in bulk."""
 
 
 def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:

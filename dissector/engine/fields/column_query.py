@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,10 +15,8 @@ from dissector.engine.tables.column_types import (
     Milliseconds,
     distinct,
     row_count,
-    select_rows,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.polars_tables import MixedRows, TablePart
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -73,12 +71,3 @@ class ColumnQuery:
     def any_value_at(self, path: Any, rows: Ints, test: Any, matches: Any) -> Mask:
         """Return for each row whether any value at a path of a body passes."""
         raise NotImplementedError("a column has no body")
-
-
-def passing_rows(part: TablePart, passing: Callable[[ColumnQuery], Ints]) -> TablePart:
-    """Return a part with only the rows of its columns that pass; single rows have been tested."""
-    if isinstance(part, MixedRows):
-        rows = passing(ColumnQuery(part.columns))
-        positions = np.searchsorted(rows, np.asarray(part.positions, np.int64))
-        return MixedRows(select_rows(part.columns, rows), positions.tolist(), part.inserted)
-    return part

@@ -1,9 +1,9 @@
-"""The rows of tables, in columns or one by one, as columns of Parquet."""
+"""The columns of tables as columns of Parquet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,36 +31,15 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.column_types import Column as TableColumn
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.polars_tables import Row, TablePart, split_mixed
 
 Types: TypeAlias = Mapping[str, FileType]
 
-BATCH_ROWS = 50_000
-"""Single rows that are written together."""
 
-
-def table_groups(parts: Iterable[TablePart], types: Types) -> Iterator[RowGroup]:
+def table_groups(parts: Iterable[Columns], types: Types) -> Iterator[RowGroup]:
     """Yield the rows of tables; each has all the columns that `types` names."""
-    for part in split_mixed(parts):
-        if isinstance(part, Mapping):
-            yield _column_group(part, types)
-            continue
-        rows = iter(part)
-        while batch := list(islice(rows, BATCH_ROWS)):
-            yield _row_group(batch, types)
-
-
-def _column_group(columns: Columns, types: Types) -> RowGroup:
-    return RowGroup(
-        row_count(columns), {name: _column(columns[name], kind) for name, kind in types.items()}
-    )
-
-
-def _row_group(rows: Sequence[Row], types: Types) -> RowGroup:
-    return RowGroup(
-        len(rows),
-        {name: column_of([row[name] for row in rows], kind) for name, kind in types.items()},
-    )
+    for part in parts:
+        columns = {name: _column(part[name], kind) for name, kind in types.items()}
+        yield RowGroup(row_count(part), columns)
 
 
 def _column(column: TableColumn, kind: FileType) -> Column:
@@ -80,12 +59,10 @@ def _column(column: TableColumn, kind: FileType) -> Column:
 def _coded(column: Coded, kind: FileType) -> Column:
     if isinstance(kind, ListType):
         return _coded_lists(column, kind)
-    if kind.physical == BYTE_ARRAY:
+    if kind.physical == BYTE_ARRAY and kind.logical is not None:
         return Names(column.codes, column.values)
-    values = column_of([*column.values, None], kind)
-    assert isinstance(values, Numbers)
     rows = np.where(column.codes == NONE, len(column.values), column.codes)
-    return Numbers(values.values[rows], None if values.is_set is None else values.is_set[rows])
+    return _selected(_values([*column.values, None], kind), rows)
 
 
 def _coded_lists(column: Coded, kind: ListType) -> Lists:

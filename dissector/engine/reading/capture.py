@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import numpy as np
+
 from dissector.capture.formats.capture_reader import is_rereadable
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
@@ -30,7 +32,9 @@ from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.reader import Options, Reading, Tap, Window
 from dissector.engine.reading.segment_source import SegmentSource
 from dissector.engine.tables import polars_tables as tables
-from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.column_types import Columns, Row, select_rows
+from dissector.engine.tables.columns_of import columns_of, with_inserted
+from dissector.engine.tables.exchange_table import Ints
 from dissector.engine.tables.logins import Logins
 from dissector.protocol.context import iterate_under, using
 
@@ -152,24 +156,29 @@ class Capture:
         self,
         window: Window,
         is_apart: Callable[[str], bool],
-        rows: Callable[[Exchange], Iterable[tables.Row]],
-    ) -> Iterator[tables.TablePart]:
+        rows: Callable[[Exchange], Iterable[Row]],
+        passing: Callable[[Columns], Ints] | None = None,
+    ) -> Iterator[Columns]:
         """
         Yield the records of a window.
 
         Args:
             window: The window.
             is_apart: Returns whether the records of a topic, by name, are read one by one.
-            rows: Returns the records of an exchange that are not in columns.
+            rows: Returns the records of an exchange that are not read in bulk.
+            passing: Returns the rows of the others that pass; None: all.
         """
-        return iterate_under(self.options.schemas, self._record_parts(window, is_apart, rows))
+        parts = self._record_parts(window, is_apart, rows, passing)
+        return iterate_under(self.options.schemas, parts)
 
     def _record_parts(
         self,
         window: Window,
         is_apart: Callable[[str], bool],
-        rows: Callable[[Exchange], Iterable[tables.Row]],
-    ) -> Iterator[tables.TablePart]:
+        rows: Callable[[Exchange], Iterable[Row]],
+        passing: Callable[[Columns], Ints] | None,
+    ) -> Iterator[Columns]:
+        from dissector.engine.exchanges.exchange_records import KINDS
         from dissector.engine.records.record_windows import record_parts
 
         assert self.reading is not None
@@ -177,15 +186,22 @@ class Capture:
         if self.names.can_read_ahead:
             self.names.learn(read_topic_names(table))
         for part in record_parts(table, self.names, is_apart):
-            inserted = []
+            counts, found = [], list[Row]()
             for row in part.object_rows.tolist():
                 exchange = self.reading.exchange(table, row, self.names)
                 exchange.learn()
-                inserted.append(list(rows(exchange)))
-            if part.columns:
-                yield tables.MixedRows(part.columns, part.insert_at.tolist(), inserted)
-            else:
-                yield from inserted
+                before = len(found)
+                found += rows(exchange)
+                counts.append(len(found) - before)
+            columns, at = part.columns, part.insert_at
+            if columns and passing is not None:
+                chosen = passing(columns)
+                columns, at = select_rows(columns, chosen), np.searchsorted(chosen, at)
+            if found:
+                apart = columns_of(found, KINDS)
+                columns = with_inserted(columns, np.repeat(at, counts), apart) if columns else apart
+            if columns:
+                yield columns
 
     def record_batches(self) -> Iterator[polars.DataFrame]:
         """Yield the records as tables of some ten thousand rows each."""

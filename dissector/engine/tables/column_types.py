@@ -8,7 +8,7 @@ Six kinds. `Coded` for repeated values: each distinct value is stored once. `Int
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -19,6 +19,16 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
+Row: TypeAlias = Mapping[str, Any]
+"""A single row: values by the names of columns."""
+
+
+class Absent:
+    """Of a cell that its row does not have: ndjson writes no name there, unlike for null."""
+
+
+ABSENT = Absent()
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Coded:
@@ -27,7 +37,7 @@ class Coded:
 
     Attributes:
         codes: Of each row, the index of its value; NONE for null.
-        values: Each distinct value, even without a row.
+        values: Each distinct value, even without a row; one may be `ABSENT`.
     """
 
     codes: Ints
@@ -173,12 +183,18 @@ Columns: TypeAlias = Mapping[str, Column]
 
 def row_dict(columns: Columns, row: int) -> dict[str, Any]:
     """Return one row as a mapping of names to values."""
-    return {name: column.value(row) for name, column in columns.items()}
+    cells = ((name, column.value(row)) for name, column in columns.items())
+    return {name: value for name, value in cells if value is not ABSENT}
+
+
+def iter_rows(columns: Columns) -> Iterator[dict[str, Any]]:
+    """Return the rows as mappings of names to values."""
+    return (row_dict(columns, row) for row in range(row_count(columns)))
 
 
 def row_count(columns: Columns) -> int:
-    """Return the number of rows."""
-    return len(next(iter(columns.values())))
+    """Return the number of rows; 0 without columns."""
+    return len(next(iter(columns.values()), ()))
 
 
 _PER_ROW: Mapping[type[Any], Sequence[str]] = {

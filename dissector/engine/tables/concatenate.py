@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dissector.engine.tables.arrow import gather_bytes
+from dissector.engine.tables.column_kinds import identity, in_one_kind
 from dissector.engine.tables.column_types import (
+    ABSENT,
     Coded,
     Column,
     Columns,
@@ -18,6 +20,7 @@ from dissector.engine.tables.column_types import (
     Milliseconds,
     SliceBuffers,
     Slices,
+    row_count,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 
@@ -25,19 +28,35 @@ _NO_BYTES = np.zeros(0, np.uint8)
 
 
 class ColumnConcatenator:
-    """Concatenates columns window by window; their bytes are copied."""
+    """Concatenates columns window by window; their bytes are copied to one buffer."""
 
     def __init__(self) -> None:
         self._pool = bytearray()
         self._joined: dict[str, _Joined] = {}
+        self._count = 0
 
     def add(self, columns: Columns) -> None:
-        """Add the rows of a window; all windows have the same columns."""
-        for name, column in columns.items():
-            joined = self._joined.get(name)
-            if joined is None:
-                joined = self._joined[name] = _joined(column)
-            joined.add(column, self._pool)
+        """Add the rows of a window; where it has no such column, its cells are `ABSENT`."""
+        count = row_count(columns)
+        for name in dict.fromkeys((*self._joined, *columns)):
+            column = columns.get(name)
+            self._add(name, _absent(count) if column is None else column)
+        self._count += count
+
+    def _add(self, name: str, column: Column) -> None:
+        joined = self._joined.get(name)
+        if joined is None:
+            joined = _joined(column)
+            if self._count:
+                joined = _joined(_absent(0))
+                joined.add(_absent(self._count), self._pool)
+        if joined.kind is not type(column):
+            buffers = SliceBuffers(_NO_BYTES, _NO_BYTES, np.frombuffer(bytes(self._pool), np.uint8))
+            before, column = in_one_kind(joined.column(buffers), column)
+            joined = _joined(before)
+            joined.add(before, self._pool)
+        joined.add(column, self._pool)
+        self._joined[name] = joined
 
     def columns(self) -> Columns:
         """Return all rows; nothing may be added afterwards."""
@@ -45,10 +64,15 @@ class ColumnConcatenator:
         return {name: joined.column(buffers) for name, joined in self._joined.items()}
 
 
+def _absent(count: int) -> Coded:
+    return Coded(np.zeros(count, np.int64), [ABSENT])
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class _Codes:
     """Dictionary-encoded columns: equal values in several windows get one code."""
 
+    kind: type[Coded] = Coded
     values: list[Any] = field(default_factory=list)
     parts: list[Ints] = field(default_factory=list)
     _known: dict[Hashable, int] = field(default_factory=dict)
@@ -61,8 +85,7 @@ class _Codes:
         self.parts.append(of_values[np.where(column.codes == NONE, none, column.codes)])
 
     def _code(self, value: Any) -> int:
-        key = tuple(value) if isinstance(value, list) else value
-        code = self._known.setdefault(key, len(self.values))
+        code = self._known.setdefault(identity(value), len(self.values))
         if code == len(self.values):
             self.values.append(value)
         return code
@@ -109,6 +132,7 @@ class _Bytes:
 class _HeaderLists:
     """Columns of headers."""
 
+    kind: type[Headers] = Headers
     counts: list[Ints] = field(default_factory=list)
     keys: _Bytes = field(default_factory=lambda: _Bytes(Slices))
     values: _Bytes = field(default_factory=lambda: _Bytes(Slices))

@@ -1,11 +1,9 @@
-"""Exchanges and records as polars tables, for Python users and for Parquet."""
+"""Exchanges and records as polars tables, for Python users."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,50 +18,11 @@ from dissector.engine.tables.column_types import (
     JsonTexts,
     Milliseconds,
     Slices,
-    row_count,
-    row_dict,
-    select_rows,
 )
 from dissector.engine.tables.exchange_table import NONE
 
 if TYPE_CHECKING:
     import polars
-
-Row: TypeAlias = Mapping[str, Any]
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class MixedRows:
-    """
-    Rows in columns, with single rows inserted.
-
-    Attributes:
-        columns: Most rows.
-        positions: The row of the columns before each list of `inserted`; in order.
-        inserted: The other rows.
-    """
-
-    columns: Columns
-    positions: Sequence[int]
-    inserted: Sequence[Iterable[Row]]
-
-    def batches(self) -> Iterator[Columns | Iterable[Row]]:
-        """Yield all rows in order."""
-        begin = 0
-        for position, rows in zip(self.positions, self.inserted, strict=True):
-            if begin < position:
-                yield select_rows(self.columns, slice(begin, position))
-            begin = position
-            yield rows
-        if begin < row_count(self.columns):
-            yield select_rows(self.columns, slice(begin, None))
-
-
-RowBatch: TypeAlias = Columns | Iterable[Row]
-"""Single rows, or a whole window of rows in columns."""
-
-TablePart: TypeAlias = RowBatch | MixedRows
-"""A batch, or columns with single rows inserted."""
 
 BATCH_ROWS = 50_000
 
@@ -88,81 +47,18 @@ def connection_schema() -> Mapping[str, Any]:
     return _types(CONNECTIONS)
 
 
-def frames(
-    rows: Iterable[Mapping[str, Any]], schema: Mapping[str, Any]
-) -> Iterator[polars.DataFrame]:
-    """Yield tables of some ten thousand rows each; one empty table without rows."""
-    import polars
-
-    rows = iter(rows)
-    batch = list(islice(rows, BATCH_ROWS))
-    while True:
-        columns = {name: [escape_invalid_utf8(row[name]) for row in batch] for name in schema}
-        yield polars.DataFrame(columns, schema=dict(schema))
-        batch = list(islice(rows, BATCH_ROWS))
-        if not batch:
-            return
-
-
-def part_frames(
-    parts: Iterable[TablePart], schema: Mapping[str, Any]
-) -> Iterator[polars.DataFrame]:
-    """Yield tables of parts that are columns or rows; one empty table without rows."""
+def part_frames(parts: Iterable[Columns], schema: Mapping[str, Any]) -> Iterator[polars.DataFrame]:
+    """Yield columns as tables of some ten thousand rows each; one empty table without rows."""
     import polars
 
     empty = True
-    for part in _joined(parts):
-        if isinstance(part, MixedRows):
-            tables = _mixed_frame(part, schema).iter_slices(BATCH_ROWS)
-        elif isinstance(part, Mapping):
-            tables = frame(part, schema).iter_slices(BATCH_ROWS)
-        else:
-            tables = frames(part, schema)
-        for table in tables:
+    for part in parts:
+        for table in frame(part, schema).iter_slices(BATCH_ROWS):
             if len(table):
                 empty = False
                 yield table
     if empty:
         yield polars.DataFrame(schema=dict(schema))
-
-
-def _joined(parts: Iterable[TablePart]) -> Iterator[TablePart]:
-    """Yield the same parts, with successive rows joined."""
-    for in_columns, group in groupby(parts, lambda part: isinstance(part, (Mapping, MixedRows))):
-        if in_columns:
-            yield from group
-        else:
-            yield chain.from_iterable(cast(Iterator[Iterable[Row]], group))
-
-
-def split_mixed(parts: Iterable[TablePart]) -> Iterator[RowBatch]:
-    """Yield the rows of all parts in order, as batches."""
-    for part in parts:
-        if isinstance(part, MixedRows):
-            yield from part.batches()
-        else:
-            yield part
-
-
-def iter_rows(batch: RowBatch) -> Iterator[Row]:
-    """Return the rows of a batch as mappings."""
-    if isinstance(batch, Mapping):
-        return (row_dict(batch, row) for row in range(row_count(batch)))
-    return iter(batch)
-
-
-def _mixed_frame(part: MixedRows, schema: Mapping[str, Any]) -> polars.DataFrame:
-    """Return all rows as a table: inserted rows are appended, and then moved to their positions."""
-    import polars
-
-    in_columns = frame(part.columns, schema)
-    lists = [list(rows) for rows in part.inserted]
-    others = list(frames(chain.from_iterable(lists), schema))
-    places = np.repeat(np.asarray(part.positions, np.int64), [len(rows) for rows in lists])
-    appended = np.arange(len(in_columns), len(in_columns) + len(places))
-    return polars.concat([in_columns, *others])[
-        np.insert(np.arange(len(in_columns)), places, appended)
-    ]
 
 
 def frame(columns: Columns, schema: Mapping[str, Any]) -> polars.DataFrame:

@@ -2,7 +2,7 @@
 Rows of messages in columns, as `dissect` prints them.
 
 They are derived in bulk from the columns of `pairs`, and for JSON from the texts of bodies.
-Messages of unusual exchanges are decoded as objects, and inserted at their positions.
+The rows of messages of unusual exchanges, which are decoded as objects, become columns too.
 """
 
 from __future__ import annotations
@@ -24,16 +24,20 @@ from dissector.engine.tables.column_types import (
     Integers,
     JsonTexts,
     Milliseconds,
+    Row,
     select_rows,
 )
+from dissector.engine.tables.columns_of import columns_of, with_inserted
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.engine.tables.polars_tables import MixedRows, Row, TablePart
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.bulk_bodies import KINDS
 
 Bools: TypeAlias = NDArray[np.bool_]
+
+MESSAGE_KINDS = {"body": JsonTexts}
+"""The kinds of columns of rows that are decoded as objects."""
 
 _REFUSAL_BYTES = 6
 """Bytes of an ApiVersions refusal at least: its header and the error code."""
@@ -141,7 +145,8 @@ def message_rows(
     batch: OrderedBatch[AnyWindow],
     row_of_message: Callable[[OrderedMessage], Row],
     with_details: Callable[[Exchanges, Columns], Iterable[Columns]],
-) -> TablePart:
+    shown: Callable[[Columns], Columns] = lambda columns: columns,
+) -> Columns:
     """
     Return the rows of messages.
 
@@ -150,6 +155,7 @@ def message_rows(
         row_of_message: Returns the row of a message that is decoded as an object.
         with_details: Returns exchanges with more columns, such as `with_bodies`; not called for
             windows without bytes.
+        shown: Returns the rows of messages in the columns that `row_of_message` has.
     """
     concatenator, total = ColumnConcatenator(), 0
     row_of = np.full(len(batch.row), -1, np.int64)
@@ -157,13 +163,11 @@ def message_rows(
     for index, window in enumerate(batch.windows):
         if isinstance(window, ObjectWindow):
             continue
-        in_columns = np.flatnonzero(
-            (batch.window == index) & ~_rows_need_objects(window, batch.row)
-        )
-        rows, row_numbers = np.unique(batch.row[in_columns], return_inverse=True)
+        of_window = np.flatnonzero((batch.window == index) & ~_rows_need_objects(window, batch.row))
+        rows, row_numbers = np.unique(batch.row[of_window], return_inverse=True)
         if not len(rows):
             continue
-        row_of[in_columns] = total + row_numbers
+        row_of[of_window] = total + row_numbers
         total += len(rows)
         columns = select_rows(window.columns, rows)
         parts: Iterable[Columns] = [columns]
@@ -174,23 +178,25 @@ def message_rows(
         numbers.append(np.stack([_both_sides(columns, name) for name in ("time_ns", "bytes")]))
     object_messages = np.flatnonzero(row_of < 0)
     object_rows = [_object_row(batch, at, row_of_message) for at in object_messages.tolist()]
+    apart = columns_of(object_rows, MESSAGE_KINDS)
     if not total:
-        return object_rows
+        return apart
     is_in_columns = row_of >= 0
     time_ns, size = np.concatenate(numbers, axis=1)
     exchange, side = row_of[is_in_columns], batch.side[is_in_columns]
-    rows_in_columns = _message_columns(
-        select_rows(concatenator.columns(), exchange),
-        side,
-        batch.packet[is_in_columns],
-        time_ns[exchange, side],
-        size[exchange, side],
+    in_columns = shown(
+        _message_columns(
+            select_rows(concatenator.columns(), exchange),
+            side,
+            batch.packet[is_in_columns],
+            time_ns[exchange, side],
+            size[exchange, side],
+        )
     )
-    return MixedRows(
-        rows_in_columns,
-        np.cumsum(is_in_columns)[object_messages].tolist(),
-        [[row] for row in object_rows],
-    )
+    if not object_rows:
+        return in_columns
+    before = np.cumsum(is_in_columns, dtype=np.int64)
+    return with_inserted(in_columns, before[object_messages], apart)
 
 
 def _rows_need_objects(window: TableWindow | LastingWindow, rows: Ints) -> Bools:

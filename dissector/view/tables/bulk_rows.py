@@ -1,13 +1,12 @@
 """
-Rows of text from columns, in bulk: the same bytes as by `dissector.view.tables.row_formats`.
+Rows of text from columns, in bulk.
 
-Each distinct value is rendered once, by the functions that also render row by row; a compiled
-kernel assembles the rows.
+Each distinct value is rendered once, by Python; a compiled kernel assembles the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -48,18 +47,9 @@ OUT_BYTES = 1 << 20
 Text: TypeAlias = bytes | memoryview
 """Lines as UTF-8, with line ends; a memoryview is overwritten when the next text is requested."""
 
-Inserted: TypeAlias = Sequence[tuple[int, Iterable[Text]]]
-"""Texts of other rows, each with the row in columns before which they are written; in order."""
 
-
-def ndjson_rows(columns: Columns, inserted: Inserted = ()) -> Iterator[Text]:
-    """
-    Yield the lines of `ndjson_lines`, with line ends, many at a time.
-
-    Args:
-        columns: The rows.
-        inserted: Lines of other rows between them.
-    """
+def ndjson_rows(columns: Columns) -> Iterator[Text]:
+    """Yield a line with a JSON object for each row, with line ends, many at a time."""
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
         Slices: loop.JSON_TEXT,
@@ -75,18 +65,11 @@ def ndjson_rows(columns: Columns, inserted: Inserted = ()) -> Iterator[Text]:
         )
         for at, (name, column) in enumerate(columns.items())
     ]
-    return render_rows(items, "}\n", inserted)
+    return render_rows(items, "}\n")
 
 
-def csv_rows(columns: Columns, names: Sequence[str], inserted: Inserted = ()) -> Iterator[Text]:
-    """
-    Yield the lines of `csv_lines` without the header, in the same way as `ndjson_rows`.
-
-    Args:
-        columns: The rows; bytes of records are written as by `record_text`.
-        names: The columns to write.
-        inserted: See `ndjson_rows`.
-    """
+def csv_rows(columns: Columns, names: Sequence[str]) -> Iterator[Text]:
+    """Yield some columns as lines of CSV without the header, in the way of `ndjson_rows`."""
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
         Slices: loop.CSV_TEXT,
@@ -98,7 +81,7 @@ def csv_rows(columns: Columns, names: Sequence[str], inserted: Inserted = ()) ->
         if isinstance(column, Headers):
             column = _header_texts(column)
         items.append(RowItem("," if at else "", column, _item_kind(column, kinds), _csv_value))
-    return render_rows(items, "\r\n", inserted)
+    return render_rows(items, "\r\n")
 
 
 def table_rows(columns: Columns, table: Table) -> Iterator[Text]:
@@ -122,6 +105,20 @@ def table_rows(columns: Columns, table: Table) -> Iterator[Text]:
 
 def _item_kind(column: Column, kinds: Mapping[type, int]) -> int:
     return kinds.get(type(column), loop.INTEGER)
+
+
+def text_columns(columns: Columns) -> Columns:
+    """Return columns with the bytes and the headers of records as texts, for text tables."""
+    return {name: _text_column(column) for name, column in columns.items()}
+
+
+def _text_column(column: Column) -> Column:
+    if isinstance(column, Headers):
+        return _header_texts(column)
+    if isinstance(column, Slices):
+        texts = [bytes_text(column.value(row)) for row in range(len(column))]
+        return Coded(np.arange(len(texts)), texts)
+    return column
 
 
 def _header_texts(column: Headers) -> Coded:
@@ -150,11 +147,7 @@ def _csv_value(value: Any) -> str:
 
 
 def render_rows(
-    items: Sequence[RowItem],
-    row_end: str,
-    inserted: Inserted = (),
-    *,
-    strip_spaces: bool = False,
+    items: Sequence[RowItem], row_end: str, *, strip_spaces: bool = False
 ) -> Iterator[Text]:
     """
     Yield the text of rows, many at a time.
@@ -162,16 +155,12 @@ def render_rows(
     Args:
         items: The items of every row.
         row_end: The end of every row.
-        inserted: Texts between them.
         strip_spaces: Whether spaces before the row end are stripped.
     """
     writer = _RowWriter(items, row_end, strip_spaces=strip_spaces)
-    begin = 0
-    for end, between in (*inserted, (len(items[0].column), ())):
-        for first in range(begin, end, BLOCK_ROWS):
-            yield from writer.texts(slice(first, min(first + BLOCK_ROWS, end)))
-        yield from between
-        begin = end
+    end = len(items[0].column)
+    for first in range(0, end, BLOCK_ROWS):
+        yield from writer.texts(slice(first, min(first + BLOCK_ROWS, end)))
 
 
 class _RowWriter:

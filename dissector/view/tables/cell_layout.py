@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.tables.column_types import (
+    ABSENT,
     Coded,
     Column,
     Headers,
@@ -115,13 +116,17 @@ def _lay_out_coded(items: Sequence[RowItem], pool: FragmentPool) -> ItemCells:
     used = np.flatnonzero(numbers)
     texts = (
         "".join(
-            item.prefix + item.render(None if code == null_code else column.values[code])
+            _text(item, None if code == null_code else column.values[code])
             for item, column in zip(items, columns, strict=True)
         )
         for code in used.tolist()
     )
     numbers[used] = loop.FIRST_FRAGMENT + pool.add(texts) + np.arange(len(used))
     return ItemCells([numbers[index]])
+
+
+def _text(item: RowItem, value: Any) -> str:
+    return "" if value is ABSENT else item.prefix + item.render(value)
 
 
 def _lay_out_one(item: RowItem, pool: FragmentPool) -> ItemCells:

@@ -1,12 +1,13 @@
-"""Rows as text tables, CSV and ndjson. All of them stream."""
+"""The forms of cells, headers and lines in text tables and CSV."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from dissector.engine.tables.column_types import Row
 from dissector.view.tables.column_fitting import (
     GAP,
     ColumnWidth,
@@ -18,8 +19,6 @@ from dissector.view.tables.column_fitting import (
 from dissector.view.text.colors import BOLD, PLAIN, row_color
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text, jsonable, time_text
-
-Row = Mapping[str, Any]
 
 SAMPLE_ROWS = 200
 """Rows that are read before the first is printed; they determine the column widths."""
@@ -234,32 +233,24 @@ def _truncate(text: str, width: int) -> str:
     return "".join(characters) + "…"
 
 
-def ndjson_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield a JSON object for each row, without its line end."""
-    return map(json_text, rows)
-
-
-def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
+def csv_header(columns: Sequence[str]) -> str:
     """
-    Yield the lines of a CSV file, header first, each without its line end (which is CR LF).
+    Return the first line of a CSV file, without its line end (which is CR LF).
+
+    Source: RFC 4180
+    """
+    return _csv_line(columns)
+
+
+def csv_cell(value: Any) -> str:
+    """
+    Return a value as a CSV cell.
 
     Lists are joined with `;`, null is empty, an empty text is `""`, non-printable characters are
     escaped. A text that a spreadsheet would interpret as a formula is prefixed with `'`.
 
     Source: RFC 4180; https://owasp.org/www-community/attacks/CSV_Injection
     """
-    yield _csv_line(columns)
-    for row in rows:
-        yield csv_line(row, columns)
-
-
-def csv_line(row: Row, columns: Sequence[str]) -> str:
-    """Return a row as a line of CSV, without its line end."""
-    return _csv_line([_csv_cell(row[name]) for name in columns])
-
-
-def csv_cell(value: Any) -> str:
-    """Return a value as a CSV cell."""
     return _csv_line([_csv_cell(value)])
 
 

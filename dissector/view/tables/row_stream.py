@@ -1,33 +1,15 @@
-"""
-Tables as text, part by part: a part is single rows, or a window of rows in columns.
-
-Rows in columns are written in bulk; the text is the same.
-"""
+"""Tables as text, part by part: many rows at a time, or, where each line is shaped, row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from dissector.engine.reading.prefetch import map_in_threads
-from dissector.engine.tables.column_types import Columns, row_count
-from dissector.engine.tables.polars_tables import (
-    MixedRows,
-    RowBatch,
-    TablePart,
-    iter_rows,
-    split_mixed,
-)
-from dissector.view.tables.bulk_rows import Inserted, Text, csv_rows, ndjson_rows, table_rows
+from dissector.engine.tables.column_types import Columns, Row, iter_rows, row_count
+from dissector.view.tables.bulk_rows import Text, csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.column_fitting import Layout
-from dissector.view.tables.row_formats import (
-    SAMPLE_ROWS,
-    Row,
-    Table,
-    csv_line,
-    csv_lines,
-    ndjson_lines,
-)
+from dissector.view.tables.row_formats import SAMPLE_ROWS, Table, csv_header
 
 LIVE_HEADER_LINES = 40
 """Number of lines of a live table between headers."""
@@ -36,70 +18,44 @@ MAX_WRITERS = 2
 """More writers would not help: writing their output to one file takes as long."""
 
 
-def ndjson_text(parts: Iterable[TablePart], jobs: int = 1) -> Iterator[Text]:
-    """Yield a JSON object for each row; see `ndjson_lines`, and `_write_parts` for `jobs`."""
-    return _write_parts(parts, ndjson_rows, lambda rows: _with_ends(ndjson_lines(rows), "\n"), jobs)
+def ndjson_text(parts: Iterable[Columns], jobs: int = 1) -> Iterator[Text]:
+    """Yield a JSON object for each row; see `ndjson_rows`, and `_write_parts` for `jobs`."""
+    return _write_parts(parts, ndjson_rows, jobs)
 
 
-def csv_text(parts: Iterable[TablePart], columns: Sequence[str], jobs: int = 1) -> Iterator[Text]:
+def csv_text(parts: Iterable[Columns], columns: Sequence[str], jobs: int = 1) -> Iterator[Text]:
     """
-    Yield a CSV file; see `csv_lines`, and `_write_parts` for `jobs`.
+    Yield a CSV file; see `csv_rows`, and `_write_parts` for `jobs`.
 
     The header is yielded once the first rows have been read.
     """
-    rows = _write_parts(
-        parts,
-        lambda part, inserted: csv_rows(part, columns, inserted),
-        lambda part: _with_ends((csv_line(row, columns) for row in part), "\r\n"),
-        jobs,
-    )
+    rows = _write_parts(parts, lambda part: csv_rows(part, columns), jobs)
     first = list(islice(rows, 1))
-    yield from _with_ends(csv_lines([], columns), "\r\n")
+    yield from _with_ends([csv_header(columns)], "\r\n")
     yield from first
     yield from rows
 
 
 def _write_parts(
-    parts: Iterable[TablePart],
-    write_columns: Callable[[Columns, Inserted], Iterator[Text]],
-    write_rows: Callable[[Iterable[Row]], Iterator[Text]],
-    jobs: int,
+    parts: Iterable[Columns], write: Callable[[Columns], Iterator[Text]], jobs: int
 ) -> Iterator[Text]:
     """
     Yield the text of parts in their order.
 
     Args:
-        parts: With several jobs, columns must stay valid when the next parts are requested.
-        write_columns: Writes columns, and texts of rows between them.
-        write_rows: Writes rows.
-        jobs: Maximum number of columns that are written concurrently.
+        parts: With several jobs they must stay valid when the next ones are requested.
+        write: Writes a part.
+        jobs: Maximum number of parts that are written concurrently.
     """
-
-    def texts_of(part: tuple[Columns, Inserted] | Text) -> Iterable[Text]:
-        return write_columns(*part) if isinstance(part, tuple) else (part,)
-
-    def in_order() -> Iterator[tuple[Columns, Inserted] | Text]:
-        for part in parts:
-            if isinstance(part, MixedRows):
-                others = map(write_rows, part.inserted)
-                yield part.columns, list(zip(part.positions, others, strict=True))
-            elif isinstance(part, Mapping):
-                yield part, ()
-            else:
-                yield from write_rows(part)
-
     if jobs <= 1:
-        yield from chain.from_iterable(map(texts_of, in_order()))
-    else:
-        writers = min(jobs, MAX_WRITERS)
-        texts = map_in_threads(
-            in_order(), lambda part: list(map(bytes, texts_of(part))), writers, writers
-        )
-        yield from chain.from_iterable(texts)
+        return chain.from_iterable(map(write, parts))
+    writers = min(jobs, MAX_WRITERS)
+    texts = map_in_threads(parts, lambda part: list(map(bytes, write(part))), writers, writers)
+    return chain.from_iterable(texts)
 
 
 def table_text(
-    parts: Iterable[TablePart],
+    parts: Iterable[Columns],
     columns: Sequence[str],
     *,
     terminal_width: int | None = None,
@@ -117,18 +73,12 @@ def table_text(
             and the header is repeated.
         layout: Fitting of the columns into the width of a terminal, and their colours.
     """
-    remaining_parts = split_mixed(parts)
+    remaining_parts = iter(parts)
     first: list[Row] = []
-    read_parts: list[RowBatch] = []
+    read_parts: list[Columns] = []
     for part in remaining_parts:
-        if isinstance(part, Mapping):
-            first += islice(iter_rows(part), SAMPLE_ROWS - len(first))
-            read_parts.append(part)
-        else:
-            remaining_rows = iter(part)
-            rows = list(islice(remaining_rows, SAMPLE_ROWS - len(first)))
-            first += rows
-            read_parts += [rows, remaining_rows]
+        first += islice(iter_rows(part), SAMPLE_ROWS - len(first))
+        read_parts.append(part)
         if len(first) == SAMPLE_ROWS or (live and first):
             break
     table = Table(columns, first, terminal_width, live=live, layout=layout)
@@ -145,10 +95,10 @@ def table_text(
 
 
 def _table_pieces(
-    part: RowBatch, table: Table, *, in_bulk: bool
+    part: Columns, table: Table, *, in_bulk: bool
 ) -> Iterator[tuple[Iterable[Text], int]]:
     """Yield the text of a part, with the number of its rows: whole, or row by row."""
-    if isinstance(part, Mapping) and in_bulk:
+    if in_bulk:
         yield table_rows(part, table), row_count(part)
     else:
         for row in iter_rows(part):

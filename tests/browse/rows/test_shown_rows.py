@@ -7,14 +7,14 @@ import numpy as np
 from browse.rows.packet_lookup import place_of_packet
 from browse.rows.row_parts import RowParts
 from browse.rows.shown_rows import ShownRows
-from browse.rows.single_rows import columns_of_rows
 from dissector.cli.sorting import SortKey
 from dissector.engine.tables.column_types import Coded, Columns, Integers
+from dissector.engine.tables.columns_of import columns_of
 
 
 def part(*rows: tuple[str | None, int | None]) -> Columns:
     named = [{"name": name, "packet": packet} for name, packet in rows]
-    return columns_of_rows(named, ("name", "packet"), ("packet",))
+    return columns_of(named, {"packet": Integers})
 
 
 def even(columns: Columns) -> np.ndarray:

@@ -23,8 +23,8 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.engine.parquet.parquet_types import TYPES
-from dissector.engine.tables.column_types import Integers
-from dissector.engine.tables.polars_tables import TablePart
+from dissector.engine.tables.column_types import Columns, Integers
+from dissector.engine.tables.columns_of import columns_of
 from dissector.errors import UsageError
 
 ROWS = [{"a": 1, "b": "x,y", "c": None}, {"a": 20, "b": 'say "hi"', "c": [1, 2]}]
@@ -65,7 +65,7 @@ def test_the_first_item_is_taken_immediately() -> None:
 )
 def test_formats(tmp_path: Path, form: str, text: str) -> None:
     file = tmp_path / "out"
-    write_rows([ROWS], form, str(file), ["a", "b", "c"], ["a", "b"])
+    write_rows([columns_of(ROWS)], form, str(file), ["a", "b", "c"], ["a", "b"])
     assert file.read_bytes().decode() == text
 
 
@@ -90,7 +90,7 @@ def test_number_of_parts_in_memory_is_bounded(tmp_path: Path) -> None:
     held: list[ref[Any]] = []
     most = 0
 
-    def parts() -> Iterator[TablePart]:
+    def parts() -> Iterator[Columns]:
         nonlocal most
         for number in range(100):
             column = Integers(np.full(1 << 16, number))
@@ -106,7 +106,7 @@ def test_number_of_parts_in_memory_is_bounded(tmp_path: Path) -> None:
 
 
 def test_the_error_of_an_unwritable_file() -> None:
-    rows = [[{"number": number} for number in range(10)]]
+    rows = [{"number": Integers(np.arange(10))}]
     with pytest.raises(OSError, match="No space left"):
         write_parquet(rows, {"number": TYPES["int"]}, "/dev/full")
 
@@ -115,7 +115,9 @@ def test_the_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "77")
     monkeypatch.setattr(sys, "stdout", Terminal())
     assert (terminal_width(None), terminal_width("-"), terminal_width("file")) == (77, 77, None)
-    write_rows([[{"a": "x" * 200, "b": "y" * 50}]], "table", None, ["a", "b"], ["a", "b"])
+    write_rows(
+        [columns_of([{"a": "x" * 200, "b": "y" * 50}])], "table", None, ["a", "b"], ["a", "b"]
+    )
     assert max(map(len, sys.stdout.buffer.getvalue().decode().splitlines())) == 77
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert terminal_width(None) is None

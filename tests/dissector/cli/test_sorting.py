@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.cli.sorting import SortKey, sort_keys, sorted_part, sorted_rows
+from dissector.cli.sorting import SortKey, sort_keys, sorted_parts, sorted_rows
 from dissector.engine.tables.column_types import (
     Coded,
     Columns,
@@ -21,9 +20,10 @@ from dissector.engine.tables.column_types import (
     Milliseconds,
     SliceBuffers,
     Slices,
+    iter_rows,
 )
+from dissector.engine.tables.columns_of import columns_of, with_inserted
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.polars_tables import MixedRows, TablePart, iter_rows, split_mixed
 from dissector.errors import UsageError
 
 
@@ -132,32 +132,47 @@ def in_columns(rows: list[dict[str, Any]]) -> Columns:
     return out
 
 
-def as_single_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as produced outside columns."""
+KINDS = {
+    "number": Integers,
+    "time": Milliseconds,
+    "bytes": Slices,
+    "json": JsonTexts,
+    "headers": Headers,
+}
+
+
+def apart(rows: list[dict[str, Any]]) -> Columns:
+    """Return the columns of rows that were made one by one; they have one more."""
+    return columns_of([{**as_row(row), "more": 1} for row in rows], KINDS)
+
+
+def as_row(row: dict[str, Any]) -> dict[str, Any]:
     headers = [{"key": key, "value": value} for key, value in row["headers"]]
     time = None if row["time"] is None else row["time"] / 1e6
-    body = None if row["json"] is None else json.loads(row["json"])
-    return {**row, "headers": headers, "time": time, "json": body, "more": 1}
+    return {**row, "headers": headers, "time": time}
 
 
 @st.composite
-def parts(draw: st.DrawFn) -> list[TablePart]:
-    out: list[TablePart] = []
-    for rows in draw(st.lists(st.lists(ROWS, max_size=6), max_size=3)):
-        match draw(st.sampled_from(["columns", "woven", "rows"])) if rows else "rows":
-            case "columns":
-                out.append(in_columns(rows))
+def parts(draw: st.DrawFn) -> list[tuple[list[dict[str, Any]], Columns]]:
+    out: list[tuple[list[dict[str, Any]], Columns]] = []
+    for rows in draw(st.lists(st.lists(ROWS, min_size=1, max_size=6), max_size=3)):
+        match draw(st.sampled_from(["in bulk", "woven", "apart"])):
+            case "in bulk":
+                out.append((rows, in_columns(rows)))
             case "woven":
-                at = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
-                between = [list(map(as_single_row, draw(st.lists(ROWS, max_size=2)))) for _ in at]
-                out.append(MixedRows(in_columns(rows), at, between))
+                others = draw(st.lists(ROWS, min_size=1, max_size=3))
+                positions = draw(st.lists(st.integers(0, len(rows)), min_size=3, max_size=3))
+                at = np.array(sorted(positions[: len(others)]), np.int64)
+                every = [*rows]
+                for place, row in reversed(list(zip(at.tolist(), others, strict=True))):
+                    every.insert(place, row)
+                out.append((every, with_inserted(in_columns(rows), at, apart(others))))
             case _:
-                out.append(map(as_single_row, rows))
+                out.append((rows, apart(rows)))
     return out
 
 
-def flat(part: TablePart) -> list[dict[str, Any]]:
-    rows = [row for piece in split_mixed([part]) for row in iter_rows(piece)]
+def without_more(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "more"} for row in rows]
 
 
@@ -165,14 +180,12 @@ KEYS = st.builds(SortKey, st.sampled_from(list(CELLS)), st.booleans())
 
 
 @given(parts(), st.lists(KEYS, min_size=1, max_size=2))
-def test_columns_and_rows_are_sorted_equally(some: list[TablePart], keys: list[SortKey]) -> None:
-    some = [each if isinstance(each, (Mapping, MixedRows)) else list(each) for each in some]
-    rows = [row for each in some for row in flat(each)]
-    expected = sorted_rows(map(texts, rows), keys)
-    assert list(map(texts, flat(sorted_part(some, keys)))) == expected
-
-
-def texts(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with JSON as text, its sort key."""
-    body = row["json"]
-    return {**row, "json": json.dumps(body) if isinstance(body, dict) else body and body.decode()}
+def test_rows_are_sorted(
+    some: list[tuple[list[dict[str, Any]], Columns]], keys: list[SortKey]
+) -> None:
+    rows = [as_row(row) for every, _ in some for row in every]
+    assert [row for _, columns in some for row in without_more(iter_rows(columns))] == rows
+    found = sorted_parts([columns for _, columns in some], keys)
+    assert [row for columns in found for row in without_more(iter_rows(columns))] == sorted_rows(
+        rows, keys
+    )

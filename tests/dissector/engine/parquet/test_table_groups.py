@@ -17,9 +17,9 @@ from dissector.engine.parquet.parquet_file import write_groups
 from dissector.engine.parquet.parquet_types import TYPES, list_of, types_of
 from dissector.engine.parquet.table_groups import Types, table_groups
 from dissector.engine.tables import polars_tables
-from dissector.engine.tables.column_types import Coded, Headers, Integers, Milliseconds
+from dissector.engine.tables.column_types import Coded, Columns, Headers, Integers, Milliseconds
+from dissector.engine.tables.columns_of import column_batches, columns_of, with_inserted
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.polars_tables import MixedRows, TablePart
 from dissector.public import open_capture
 from tests.corpus import each_capture
 from tests.dissector.engine.parquet.test_parquet_file import rows_of, slices
@@ -29,7 +29,7 @@ PLAIN = {"str": "str", "int": "int", "flag": "bool"}
 ALL: Types = {**TYPES, "structs": list_of(PLAIN)}
 
 
-def written(parts: Iterable[TablePart], types: Types) -> bytes:
+def written(parts: Iterable[Columns], types: Types) -> bytes:
     file = io.BytesIO()
     write_groups(table_groups(parts, types), types, file, {}, workers=1)
     return file.getvalue()
@@ -68,7 +68,8 @@ ROWS = st.lists(st.fixed_dictionaries({name: values(name) for name in ALL}), max
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(ROWS, max_size=3))
 def test_rows_of_every_type(parts: list[list[dict[str, Any]]]) -> None:
-    found = rows_of(written(parts, ALL))
+    groups = [columns for part in parts for columns in column_batches(part)]
+    found = rows_of(written(groups, ALL))
     assert found == {name: [row[name] for part in parts for row in part] for name in ALL}
 
 
@@ -113,8 +114,9 @@ def test_rows_among_columns() -> None:
         "flag": None,
         "headers": [{"key": "é", "value": b"1"}],
     }
-    mixed = MixedRows(columns, [0, 2], [[row], [{**row, "name": None}]])
-    assert polars.DataFrame(rows_of(written([[row], mixed], types))).rows() == [
+    apart = columns_of([row, {**row, "name": None}], {"number": Integers, "ms": Milliseconds})
+    mixed = with_inserted(columns, np.array([0, 2]), apart)
+    assert polars.DataFrame(rows_of(written([columns_of([row]), mixed], types))).rows() == [
         ("c", ["z", None], 5, -6, 0.25, "w", None, row["headers"]),
         ("c", ["z", None], 5, -6, 0.25, "w", None, row["headers"]),
         ("a", [], -4, 1, 1.5, "t", True, [*header(k=b"v"), {"key": "", "value": None}]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,8 @@ from dissector.engine.records import (
     record_decoder,
     record_windows,
 )
-from dissector.engine.tables.column_types import row_count, row_dict
+from dissector.engine.tables.column_types import iter_rows
 from dissector.engine.tables.exchange_table import ANSWERED, ORPHAN, UNANSWERED, Exchanges
-from dissector.engine.tables.polars_tables import MixedRows
 from dissector.engine.tape import tape
 from dissector.protocol.records import (
     Record,
@@ -194,9 +193,10 @@ def in_parts(
             rows += chain.from_iterable(between)
             continue
         assert tuple(part.columns) == COLUMNS
-        for piece in MixedRows(part.columns, part.insert_at.tolist(), between).batches():
-            is_columns = isinstance(piece, Mapping)
-            rows += [row_dict(piece, i) for i in range(row_count(piece))] if is_columns else piece
+        every = list(iter_rows(part.columns))
+        for at, some in reversed(list(zip(part.insert_at.tolist(), between, strict=True))):
+            every[at:at] = some
+        rows += every
     return rows, exchanges
 
 

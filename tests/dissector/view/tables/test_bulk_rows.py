@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, row_dict
+from dissector.engine.tables.columns_of import columns_of
 from dissector.view.tables import bulk_rows as bulk
 from dissector.view.tables import row_kernel as loop
-from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
-from dissector.view.tables.row_formats import Table, csv_lines, ndjson_lines
+from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows, text_columns
+from dissector.view.tables.row_formats import Table
 from dissector.view.text.value_text import record_json, record_text
 from tests.dissector.view.drawn_columns import any_columns, ints
+from tests.dissector.view.row_lines import csv_lines, ndjson_lines
 from tests.example_counts import examples
 from tests.kernel_modes import PYTHON, running
 
@@ -65,6 +67,14 @@ def test_records_as_csv(columns: Columns) -> None:
     assert written(csv_rows, columns, list(columns)) == with_line_ends(lines, "\r\n")
 
 
+@settings(max_examples=examples(30))
+@given(any_columns(records=True))
+def test_records_in_a_table(columns: Columns) -> None:
+    table = Table(list(columns), [])
+    lines = map(table.line, map(record_text, rows_of(columns)))
+    assert written(table_rows, text_columns(columns), table) == with_line_ends(lines, "\n")
+
+
 @settings(max_examples=examples(50))
 @given(any_columns(), any_columns())
 def test_a_table(first: Columns, columns: Columns) -> None:
@@ -86,22 +96,13 @@ def test_lengths_of_time(ns: int) -> None:
     assert written(ndjson_rows, columns) == with_line_ends(ndjson_lines(rows_of(columns)), "\n")
 
 
-@settings(max_examples=examples(50))
-@given(any_columns(records=True, max_rows=3), st.sets(st.integers(0, 3)))
-def test_inserted_lines(columns: Columns, positions: set[int]) -> None:
-    rows = rows_of(columns)
-    positions = {min(each, len(rows)) for each in positions}
-
-    def expected(lines: list[str], other: str) -> list[str]:
-        pieces = [[other] * (at in positions) + lines[at : at + 1] for at in range(len(lines) + 1)]
-        return [line for piece in pieces for line in piece]
-
-    lines = expected(list(ndjson_lines(map(record_json, rows))), '{"other": "é"}')
-    inserted = [(at, ['{"other": "é"}\n'.encode()]) for at in sorted(positions)]
-    assert written(ndjson_rows, columns, inserted) == with_line_ends(lines, "\n")
-    lines = expected(list(csv_lines(map(record_text, rows), list(columns)))[1:], "é,1")
-    inserted = [(at, ["é,1\r\n".encode()]) for at in sorted(positions)]
-    assert written(csv_rows, columns, list(columns), inserted) == with_line_ends(lines, "\r\n")
+def test_an_absent_cell_has_no_name() -> None:
+    columns = columns_of([{"a": 1, "more": None}, {"a": 2}, {"a": None, "more": [1]}])
+    assert written(ndjson_rows, columns).splitlines() == [
+        '{"a": 1, "more": null}',
+        '{"a": 2}',
+        '{"a": null, "more": [1]}',
+    ]
 
 
 def test_capacity_grows(monkeypatch: pytest.MonkeyPatch) -> None:

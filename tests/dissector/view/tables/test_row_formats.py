@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from itertools import count, islice
 from typing import Any
 
@@ -10,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.view.tables.row_formats import SAMPLE_ROWS, csv_lines, ndjson_lines, table_lines
+from dissector.view.tables.row_formats import SAMPLE_ROWS, table_lines
+from tests.dissector.view.row_lines import csv_lines
 
 ROWS = [
     {"api": "Produce", "latency_ms": 1.0, "count": 12, "topics": ["a", "b"], "ok": True},
@@ -64,7 +64,6 @@ def test_column_width_is_limited() -> None:
 def test_no_rows_give_the_header() -> None:
     assert list(table_lines([], ["a", "b"])) == ["a  b"]
     assert list(csv_lines([], ["a", "b"])) == ["a,b"]
-    assert list(ndjson_lines([])) == []
 
 
 def test_csv() -> None:
@@ -98,12 +97,6 @@ def test_csv_can_be_read_back(values: list[tuple[str, Any]]) -> None:
     guarded = [(got, f"'{text}" if text[:1] in FORMULAS else text) for got, text in printable]
     assert all(got == text for got, text in guarded if text.isprintable())
     assert all(got.isprintable() for got, _ in printable)
-
-
-def test_ndjson() -> None:
-    lines = list(ndjson_lines(ROWS))
-    assert [json.loads(line) for line in lines] == ROWS
-    assert list(json.loads(lines[0])) == list(COLUMNS)
 
 
 @given(st.text(st.characters()))
