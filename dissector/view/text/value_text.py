@@ -68,12 +68,6 @@ def record_json(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def record_text(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of `records` with its key, value and each header as one text."""
-    key, value = bytes_text(row["key"]), bytes_text(row["value"])
-    return {**row, "key": key, "value": value, "headers": header_texts(row["headers"])}
-
-
 def bytes_text(data: bytes | str | None) -> str | None:
     """Return the key or value of a record as one text: itself if it is UTF-8, else `0x` and hex."""
     text = text_or_hex(data)

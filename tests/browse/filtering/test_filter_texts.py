@@ -9,9 +9,10 @@ from browse.filtering.filter_check import check
 from browse.filtering.filter_history import FilterHistory
 from browse.filtering.filter_texts import joined, literal
 from browse.filtering.filter_words import FilterWords
-from browse.rows.byte_spool import ByteSpool, headers_column, spool_bytes
+from browse.rows.byte_spool import ByteSpool, spool_bytes
 from browse.rows.row_parts import RowParts
-from dissector.engine.tables.column_types import Coded
+from dissector.engine.tables.column_kinds import column_of
+from dissector.engine.tables.column_types import Coded, Headers
 from dissector.filter import parse
 
 
@@ -94,7 +95,7 @@ def test_suggestions_of_headers_are_those_of_the_first_records() -> None:
     parts, words = RowParts(), FilterWords()
     lists = [[], [{"key": "trace", "value": b"7f"}, {"key": "tenant", "value": None}]]
     lists.append([{"key": "content-type", "value": b""}])
-    parts.append(spool_bytes({"headers": headers_column(lists)}, ByteSpool()))
+    parts.append(spool_bytes({"headers": column_of(lists, Headers)}, ByteSpool()))
     words.prepare()
     assert words.suggestions("header.t", parts, records=True) == ["header.tenant", "header.trace"]
     assert words.suggestions("a and headers.tr", parts, records=True) == ["a and headers.trace"]

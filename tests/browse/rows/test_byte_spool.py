@@ -13,13 +13,12 @@ from browse.rows.byte_ranks import byte_ranks
 from browse.rows.byte_spool import (
     ByteSpool,
     SpooledBytes,
-    bytes_column,
-    headers_column,
     spool_bytes,
 )
 from browse.rows.row_parts import RowParts
 from browse.rows.shown_rows import ShownRows
 from dissector.cli.sorting import SortKey
+from dissector.engine.tables.column_kinds import column_of
 from dissector.engine.tables.column_types import Columns, Headers, Slices, row_dict
 from dissector.engine.tables.exchange_table import NONE
 
@@ -27,7 +26,7 @@ VALUES = st.lists(st.none() | st.binary(max_size=30).map(lambda each: each * 2))
 
 
 def spooled(values: list[bytes | None], spool: ByteSpool | None = None) -> SpooledBytes:
-    found = spool_bytes({"value": bytes_column(values)}, spool or ByteSpool())["value"]
+    found = spool_bytes({"value": column_of(values, Slices)}, spool or ByteSpool())["value"]
     assert isinstance(found, SpooledBytes)
     return found
 
@@ -49,7 +48,7 @@ def test_headers_are_read_back() -> None:
         [],
         [{"key": "", "value": b""}],
     ]
-    column = spool_bytes({"headers": headers_column(lists)}, ByteSpool())["headers"]
+    column = spool_bytes({"headers": column_of(lists, Headers)}, ByteSpool())["headers"]
     assert [column.value(row) for row in range(3)] == lists
     some = column.unpack(np.array([2, 0]))  # type: ignore[union-attr]
     assert isinstance(some, Headers)
@@ -71,7 +70,7 @@ def test_ranks_are_in_the_order_of_the_values(parts: list[list[bytes | None]]) -
 
 def records(spool: ByteSpool, *keys: bytes | None) -> Columns:
     lists = [[{"key": "h", "value": key}] for key in reversed(keys)]
-    columns = {"key": bytes_column(keys), "headers": headers_column(lists)}
+    columns = {"key": column_of(keys, Slices), "headers": column_of(lists, Headers)}
     return spool_bytes(columns, spool)  # type: ignore[return-value]
 
 

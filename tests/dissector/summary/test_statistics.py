@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dissector import Capture, open_capture
-from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.exchanges.exchange_columns import exchange_columns, row_columns, with_names
 from dissector.engine.exchanges.exchange_facts import read_summaries
 from dissector.summary.statistics import Grouping, Statistics, health
 from tests.default_frames import request, response
@@ -33,11 +33,11 @@ def capture() -> Capture:
 
 
 def statistics(source: Capture) -> dict[str, list[dict[str, Any]]]:
-    """Return the report of rows, checked against that of columns."""
+    """Return the report of single rows, checked against that of rows in bulk."""
     reports = Statistics(), Statistics()
     for window in source.windows():
         rows = [exchange.row() for exchange in source.exchanges_of(window)]
-        reports[0].add(rows)
+        reports[0].add(row_columns(rows))
         known = read_summaries(window.exchanges, source.names)
         assert source.reading is not None
         files, ends = source.reading.files_of, source.reading.endpoints_of
@@ -91,7 +91,7 @@ def test_pairs_of_topics_and_errors_are_bounded(
         "errors": [f"e{number}" for number in range(errors)],
     }
     report = Statistics({"pairs": Grouping(keys, ("counts",))})
-    report.add([row, row])
+    report.add(row_columns([row, row]))
     rows = report.sections()["pairs"]
     assert {each["count"] for each in rows} == {2}
     assert pairs * 0.8 <= len(rows) <= min(topics * errors, 100 + 4 * (topics + errors))

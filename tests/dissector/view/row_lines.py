@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dissector.view.tables.row_formats import csv_cell, csv_header
-from dissector.view.text.value_text import json_text
+from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
 
 def ndjson_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -17,3 +17,9 @@ def csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iter
     yield csv_header(columns)
     for row in rows:
         yield ",".join(csv_cell(row[name]) for name in columns)
+
+
+def record_text(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of `records` with its key, value and each header as one text."""
+    key, value = bytes_text(row["key"]), bytes_text(row["value"])
+    return {**row, "key": key, "value": value, "headers": header_texts(row["headers"])}

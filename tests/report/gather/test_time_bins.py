@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
+from dissector.engine.exchanges.exchange_columns import row_columns
 from dissector.engine.tables.column_types import Columns
-from dissector.summary.statistics import columns_of
 from report.gather.time_bins import MAX_LABELS, TimeBins
 
 SECOND = 1_000_000_000
@@ -45,7 +45,7 @@ def exchanges(
                 "correlation_id": number,
             }
         )
-    return columns_of(iter(rows))
+    return row_columns(rows)
 
 
 def test_sums_of_bins() -> None:

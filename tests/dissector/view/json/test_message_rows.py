@@ -15,8 +15,8 @@ from dissector.cli import capture_source
 from dissector.cli.presentation import message_windows
 from dissector.engine.reading import packet_order
 from dissector.engine.reading.capture import Capture, Options
-from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.query import selection
+from dissector.view.json import message_rows
 from tests.corpus import each_capture
 from tests.default_frames import request, response
 from tests.dissector.cli.conftest import Run, good, run, shop
@@ -34,15 +34,17 @@ def pairs_of_texts(
     """Return the output with windows as objects and in columns."""
 
     def texts(*words: str | Path) -> tuple[str, str]:
-        out = []
-        joined = []
-        add = ColumnConcatenator.add
-        monkeypatch.setattr(ColumnConcatenator, "add", lambda *some: (joined.append(1), add(*some)))
+        out: list[str] = []
+        in_bulk: list[int] = []
+        made = message_rows._message_columns
+        monkeypatch.setattr(
+            message_rows, "_message_columns", lambda *some: (in_bulk.append(1), made(*some))[1]
+        )
         for in_columns in (False, True):
             monkeypatch.setattr(selection, "is_bulk_worthwhile", lambda _, it=in_columns: it)
-            assert not joined
+            assert not in_bulk
             out.append(run("dissect", *words, "-T", request.param).out)
-        assert bool(joined) == bool(out[0])
+        assert bool(in_bulk) == bool(out[0])
         return out[0], out[1]
 
     return texts

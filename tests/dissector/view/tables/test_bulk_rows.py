@@ -15,9 +15,9 @@ from dissector.view.tables import bulk_rows as bulk
 from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows, text_columns
 from dissector.view.tables.row_formats import Table
-from dissector.view.text.value_text import record_json, record_text
+from dissector.view.text.value_text import record_json
 from tests.dissector.view.drawn_columns import any_columns, ints
-from tests.dissector.view.row_lines import csv_lines, ndjson_lines
+from tests.dissector.view.row_lines import csv_lines, ndjson_lines, record_text
 from tests.example_counts import examples
 from tests.kernel_modes import PYTHON, running
 
