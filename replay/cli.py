@@ -119,16 +119,24 @@ class ReplayOptions(
     fail_on: tuple[str, ...] = option(
         "--fail-on",
         default=(),
-        metavar="differs|error|missing|unbalanced|latency:p99>2x|nothing",
+        metavar="differs|error|missing|unsupported|unbalanced|latency:p99>2x|nothing",
         help="Criteria for exit status 1, separated by commas or repeated; by default "
-        "differs,error,missing. latency:Produce:p99>2x limits one API, latency:max>500ms is "
-        "absolute.",
+        "differs,error,missing,unsupported. latency:Produce:p99>2x limits one API, "
+        "latency:max>500ms is absolute.",
     )
     accept: str | None = option(
         "--accept",
         default=None,
         metavar="FILE",
         help="Accepted differences, which do not fail the replay.",
+        role=READS,
+    )
+    target_profile: str | None = option(
+        "--target-profile",
+        default=None,
+        metavar="NAME|FILE",
+        help="Documented differences of the target, which fail nothing: confluent-cloud, "
+        "event-hubs, msk-serverless, redpanda, warpstream, or a file of FIELD | SOURCE.",
         role=READS,
     )
     write_accepted: str | None = option(
@@ -204,9 +212,12 @@ def _settings(given: ReplayOptions) -> TargetSettings:
     from replay.options.pacing import Pace
     from replay.options.pass_criteria import Criteria, latency_limits
     from replay.options.play_options import PlayOptions
+    from replay.options.target_profile import TargetProfile
     from replay.options.target_settings import TargetSettings
 
     noise, ignore = given.noise, given.ignore
+    profile = TargetProfile.of(given.target_profile)
+    accepted = DifferenceBaseline.of(given.accept, given.upgrade, profile)
     return TargetSettings(
         to=given.to or "",
         security=given.security(),
@@ -226,7 +237,7 @@ def _settings(given: ReplayOptions) -> TargetSettings:
         ),
         noise=Noise(ignore) if noise in (None, LEARN) else Noise.read(noise, ignore),
         show_secrets=given.show_secrets,
-        criteria=Criteria.of(given.fail_on, DifferenceBaseline.of(given.accept, given.upgrade)),
+        criteria=Criteria.of(given.fail_on, accepted),
         show_payloads=given.show_payloads,
         latency_limits=latency_limits(given.latency_limit),
         clients=given.clients,

@@ -18,6 +18,7 @@ from replay.options.pacing import STAGGER_S, Pace
 from replay.options.pass_criteria import Criteria
 from replay.options.pass_criteria import latency_limits as parse_latency_limits
 from replay.options.play_options import PlayOptions
+from replay.options.target_profile import TargetProfile
 from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
@@ -61,6 +62,7 @@ def replay(
     follow_advertised: bool = False,
     allow_plaintext_password: bool = False,
     clients: Iterable[str] = (),
+    target_profile: str | Path | None = None,
 ) -> Report:
     """
     Replay a plan at a target and return the report; it blocks, also inside an event loop.
@@ -88,8 +90,8 @@ def replay(
         report_file: A file for the report, in the format of its suffix.
         show_secrets: Whether secrets are compared and shown.
         show_payloads: Whether the report shows keys, values and headers of records.
-        fail_on: Criteria of `Report.passed`: `differs`, `error`, `missing`, `unbalanced`,
-            `nothing`, limits such as `latency:p99>2x`; the first three by default.
+        fail_on: Criteria of `Report.passed`: `differs`, `error`, `missing`, `unsupported`,
+            `unbalanced`, `nothing`, limits such as `latency:p99>2x`; the first four by default.
         accept: A file of accepted differences, which don't fail the replay.
         write_accepted: Write such a file with the differences of this replay.
         upgrade: Whether the offered APIs and changed defaults of the target are accepted too.
@@ -104,6 +106,8 @@ def replay(
             names.
         clients: The clients whose view of responses counts: `java`, `librdkafka`, `franz-go`,
             `sarama`; by default all.
+        target_profile: A shipped profile of the target by its name, or a file: documented
+            differences, which don't fail the replay.
 
     Raises:
         ReplayError: The embedded broker can't be started.
@@ -113,6 +117,7 @@ def replay(
         check_report_file(report_file)
     if write_accepted is not None:
         check_writable(write_accepted)
+    accepted = DifferenceBaseline.of(accept, upgrade, TargetProfile.of(target_profile))
     setting = TargetSettings(
         to,
         security.with_hosts(also, follow_advertised, allow_plaintext_password),
@@ -123,7 +128,7 @@ def replay(
         PlayOptions(pace, loop, limit, duration_s, timeout_s, honours_throttle, scale, stagger_s),
         noise if isinstance(noise, Noise) else Noise(noise),
         show_secrets,
-        Criteria.of(fail_on, DifferenceBaseline.of(accept, upgrade)),
+        Criteria.of(fail_on, accepted),
         show_payloads,
         parse_latency_limits(latency_limits),
         checked_clients(clients),

@@ -20,7 +20,7 @@ from cluster.conversion.version_table import (
     Fold,
 )
 from cluster.fields.batch_rewriter import to_record_batch
-from cluster.fields.refusal import RewriteError
+from cluster.fields.refusal import RewriteError, UnsupportedByTarget
 from cluster.fields.roles import path_prefix
 from dissector.protocol.api import Api
 from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
@@ -277,7 +277,8 @@ class _Conversion:
         self._changes.append(Change(below, role, value, None, DROPPED))
 
     def _lost(self, reason: str) -> RewriteError:
-        return RewriteError(f"{self._api} v{self._old} can't be sent as v{self._new}: {reason}")
+        what = f"{self._api} v{self._old} can't be sent as v{self._new}: {reason}"
+        return UnsupportedByTarget(what)
 
 
 _TOPIC_NAMES = ("name", "topic", "topic_name")

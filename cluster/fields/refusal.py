@@ -21,3 +21,7 @@ class RewriteError(Exception):
         self.what = what
         self.role = role
         self.value = value
+
+
+class UnsupportedByTarget(RewriteError):
+    """The target has no API, or no version of it, that can carry a captured request."""

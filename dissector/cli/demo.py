@@ -31,7 +31,10 @@ STEPS: Sequence[tuple[str, tuple[str, ...]]] = (
 
 REPLAY = (
     "Responses of another broker, here an embedded one",
-    ("replay", "--to", "mock", "--speed", "max", "--ignore", "ApiVersions", "--timeout", "5"),
+    (
+        *("replay", "--to", "mock", "--speed", "max", "--ignore", "ApiVersions", "--timeout", "5"),
+        *("--fail-on", "differs,error,missing"),
+    ),
 )
 
 MAX_LINES = 25

@@ -43,7 +43,7 @@ class Noise:
     def __init__(self, patterns: Iterable[str] = ()) -> None:
         self.patterns = tuple(dict.fromkeys(patterns))
         self.ignored: Counter[str] = Counter()
-        self._compiled = [(pattern, _compiled(pattern)) for pattern in self.patterns]
+        self._compiled = [(pattern, compiled_pattern(pattern)) for pattern in self.patterns]
 
     @classmethod
     def read(cls, file: str | Path, further: Iterable[str] = ()) -> Self:
@@ -92,7 +92,13 @@ def wildcard_pattern(pattern: str) -> str:
     return _KEY.sub("[*]", pattern)
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled_pattern(pattern: str) -> re.Pattern[str]:
+    """
+    Return an expression for the paths, with their APIs, that a pattern covers.
+
+    Raises:
+        UsageError: The pattern names no API.
+    """
     found = _PATTERN.fullmatch(pattern)
     names = {name.lower(): name for name in NAMES.values()}
     if found is None or (found[1] != "*" and found[1].lower() not in names):

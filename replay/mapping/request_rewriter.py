@@ -11,7 +11,7 @@ from cluster.conversion.change import Change
 from cluster.conversion.version_converter import convert, names_topics_by_id
 from cluster.fields.batch_rewriter import PRODUCER_ROLES, Producer, rewrite_batches
 from cluster.fields.field_layout import FieldValue, Scope
-from cluster.fields.refusal import RewriteError
+from cluster.fields.refusal import RewriteError, UnsupportedByTarget
 from cluster.fields.roles import walk
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.embedded.reading import Embedded
@@ -32,6 +32,7 @@ class Rewritten:
         body: The body in the requested version; unusable if the request is refused.
         changes: The substitutions.
         refusal: Reason why the request cannot be sent; empty without one.
+        is_unsupported: Whether the reason is that no version of the target can carry it.
         unknown: The value that the target has not assigned yet, as role and captured value; the
             value of a producer is its id and epoch.
     """
@@ -39,6 +40,7 @@ class Rewritten:
     body: Container
     changes: list[Change] = field(default_factory=list)
     refusal: str = ""
+    is_unsupported: bool = False
     unknown: tuple[str, Any] | None = None
 
 
@@ -68,7 +70,8 @@ def rewrite(message: Message, version: int, ids: IdMap) -> Rewritten:
             out.body = convert(schema, out.body, captured, version, ids.live_topics, out.changes)
     except RewriteError as refusal:
         unknown = (refusal.role, refusal.value) if refusal.role else None
-        return Rewritten(Container(), out.changes, refusal.what, unknown)
+        is_unsupported = isinstance(refusal, UnsupportedByTarget)
+        return Rewritten(Container(), out.changes, refusal.what, is_unsupported, unknown)
     return out
 
 

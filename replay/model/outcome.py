@@ -106,6 +106,7 @@ class Outcome:
         failure: Reason for the missing response; empty with a response.
         is_refused: Whether the failure is our decision not to send the request, or not to wait for
             its response, rather than a failure of the target.
+        is_unsupported: Whether we did not send it because the target has no API or version for it.
         is_repeated: Whether it was sent again after a temporary error.
         reasons: Why its response is equivalent, as `compare_outcome` found.
     """
@@ -121,6 +122,7 @@ class Outcome:
     waited_ns: int = 0
     failure: str = ""
     is_refused: bool = False
+    is_unsupported: bool = False
     is_repeated: bool = False
     reasons: frozenset[Reason] = frozenset()
 

@@ -15,6 +15,7 @@ from dissector.protocol.error_codes import error_name
 from dissector.small_files import read_small_text
 from replay.compare.ignore_rules import field_pattern
 from replay.model.outcome import Difference
+from replay.options.target_profile import TargetProfile
 
 _HEADING = (
     "# Differences of `kafkashark replay` that are accepted (--accept).",
@@ -23,7 +24,7 @@ _HEADING = (
 
 _ARROW = " -> "
 
-BY_UPGRADE, BY_FILE, BY_GAP = "upgrade", "file", "gap"
+BY_UPGRADE, BY_FILE, BY_GAP, BY_PROFILE = "upgrade", "file", "gap", "profile"
 
 
 class DifferenceKey(NamedTuple):
@@ -49,6 +50,11 @@ class DifferenceKey(NamedTuple):
             return cls(pattern)
         return cls(pattern, *map(error_name, values))
 
+    @classmethod
+    def unsupported(cls, api: str) -> Self:
+        """Return the place of requests of an API that the target can't do."""
+        return cls(f"{api}: unsupported")
+
     @property
     def errors(self) -> str:
         """Both errors; empty if the field is not an error code."""
@@ -73,24 +79,41 @@ class DifferenceBaseline:
         lines: Lines in the format of `DifferenceKey.line`.
         upgrade: Whether to accept the differences of a broker upgrade too: offered APIs and
             features, and changed defaults of settings.
+        profile: The documented differences of the target.
 
     Attributes:
         lines: The lines, without duplicates.
     """
 
-    def __init__(self, lines: Iterable[str] = (), upgrade: bool = False) -> None:
+    def __init__(
+        self,
+        lines: Iterable[str] = (),
+        upgrade: bool = False,
+        profile: TargetProfile = TargetProfile(),  # noqa: B008 (not changed)
+    ) -> None:
         self.lines = tuple(dict.fromkeys(lines))
         self.upgrade = upgrade
+        self.profile = profile
         self._line_set = frozenset(self.lines)
         self._matched: set[str] = set()
 
     @classmethod
-    def of(cls, file: str | Path | None, upgrade: bool = False) -> Self:
+    def of(
+        cls,
+        file: str | Path | None,
+        upgrade: bool = False,
+        profile: TargetProfile = TargetProfile(),  # noqa: B008 (not changed)
+    ) -> Self:
         """Read a file if one is given; see `read`."""
-        return cls(upgrade=upgrade) if file is None else cls.read(file, upgrade)
+        return cls((), upgrade, profile) if file is None else cls.read(file, upgrade, profile)
 
     @classmethod
-    def read(cls, file: str | Path, upgrade: bool = False) -> Self:
+    def read(
+        cls,
+        file: str | Path,
+        upgrade: bool = False,
+        profile: TargetProfile = TargetProfile(),  # noqa: B008 (not changed)
+    ) -> Self:
         """
         Read a file; lines that begin with `#` are comments.
 
@@ -98,17 +121,27 @@ class DifferenceBaseline:
             UsageError: The file can't be read.
         """
         found = (line.strip() for line in read_small_text(file).splitlines())
-        return cls([line for line in found if line and not line.startswith("#")], upgrade)
+        lines = [line for line in found if line and not line.startswith("#")]
+        return cls(lines, upgrade, profile)
 
     def accepted_by(self, api: str, place: DifferenceKey, difference: Difference) -> str:
-        """Return why a difference is accepted: `BY_FILE`, `BY_UPGRADE`, or an empty string."""
-        if place.line in self._line_set:
-            self._matched.add(place.line)
+        """Return why a difference is accepted, such as `BY_FILE`, or an empty string."""
+        if self.accepts(place):
             return BY_FILE
         is_of_upgrade = difference.is_default or (api == "ApiVersions" and difference.path)
         if self.upgrade and is_of_upgrade and not difference.is_error:
             return BY_UPGRADE
+        path = f"{api}.{difference.path}"
+        if difference.path and self.profile.source_of(path, (place.captured, place.replayed)):
+            return BY_PROFILE  # a missing response is excused by no page
         return ""
+
+    def accepts(self, place: DifferenceKey) -> bool:
+        """Return whether a line accepts all differences of a place."""
+        if place.line in self._line_set:
+            self._matched.add(place.line)
+            return True
+        return False
 
     @property
     def stale(self) -> list[str]:

@@ -18,10 +18,13 @@ FAIL_ON = {
     "error": Verdict.ERROR_CHANGED,
     "missing": Verdict.MISSING,
 }
-"""Word of `--fail-on` -> its verdict; all of them by default."""
+"""Word of `--fail-on` -> its verdict; all of them by default, and `UNSUPPORTED`."""
 
 UNBALANCED = "unbalanced"
 """The word of `--fail-on` to fail if any log could not be balanced."""
+
+UNSUPPORTED = "unsupported"
+"""The word of `--fail-on` to fail if the target can't do what a client needs; by default too."""
 
 NOTHING = "nothing"
 """The word of `--fail-on` to never fail because of responses."""
@@ -94,19 +97,22 @@ class Criteria:
         limits: Limits of latency.
         accepted: Differences without effect on the exit status.
         wants_balance: Whether a log that could not be balanced fails the replay.
+        wants_support: Whether requests that the target can't do fail the replay.
     """
 
     verdicts: frozenset[Verdict] = frozenset(FAIL_ON.values())
     limits: tuple[Limit, ...] = ()
     accepted: DifferenceBaseline = field(default_factory=DifferenceBaseline)
     wants_balance: bool = False
+    wants_support: bool = True
 
     @property
     def words(self) -> list[str]:
         """The words of `--fail-on` for these criteria; empty for the default."""
         plain = [word for word, verdict in FAIL_ON.items() if verdict in self.verdicts]
-        words = plain + [UNBALANCED] * self.wants_balance + [limit.text for limit in self.limits]
-        return [] if words == list(FAIL_ON) else words or [NOTHING]
+        words = plain + [UNSUPPORTED] * self.wants_support + [UNBALANCED] * self.wants_balance
+        words += [limit.text for limit in self.limits]
+        return [] if words == [*FAIL_ON, UNSUPPORTED] else words or [NOTHING]
 
     @classmethod
     def of(
@@ -131,11 +137,11 @@ class Criteria:
         )
         plain = [word.lower() for word in words if not word.lower().startswith("latency")]
         for word in plain:
-            if word not in (*FAIL_ON, UNBALANCED, NOTHING):
-                names = ", ".join([*FAIL_ON, UNBALANCED, NOTHING, "latency:p99>2x"])
+            if word not in (*FAIL_ON, UNSUPPORTED, UNBALANCED, NOTHING):
+                names = ", ".join([*FAIL_ON, UNSUPPORTED, UNBALANCED, NOTHING, "latency:p99>2x"])
                 raise UsageError(f"--fail-on takes {names}, not {word!r}")
         verdicts = frozenset(FAIL_ON[word] for word in plain if word in FAIL_ON)
-        return cls(verdicts, limits, baseline, UNBALANCED in plain)
+        return cls(verdicts, limits, baseline, UNBALANCED in plain, UNSUPPORTED in plain)
 
 
 def latency_limits(texts: Iterable[str]) -> tuple[Limit, ...]:

@@ -82,6 +82,7 @@ class TargetSettings:
             "fail-on": ",".join(self.criteria.words),
             "accept": len(accepted.lines),
             "upgrade": accepted.upgrade,
+            "target-profile": accepted.profile.name,
             "show-secrets": self.show_secrets,
             "show-payloads": self.show_payloads,
         }

@@ -60,6 +60,9 @@ def _verdict(report: Results) -> str:
         has_parts = report.about.row()["parts"]
         why = "depend on other parts" if has_parts else "as the capture lacks packets"
         found += f"; {summary_row['incomplete']:,} more {why}"
+    if summary_row["unsupported"]:
+        apis = ", ".join(report.unsupported.failing_apis)
+        found += f"; the target cannot do {summary_row['unsupported']:,} requests ({apis})"
     if summary_row["not_balanced"]:
         logs = f"{summary_row['not_balanced']:,} log{'s' * (summary_row['not_balanced'] != 1)}"
         found += f"; {logs} could not be balanced"

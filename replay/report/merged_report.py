@@ -29,7 +29,7 @@ from replay.report.shared_records import PRODUCE, SharedRecords, shared_logs
 _LISTS = frozenset({"difference", "equivalent"})
 """Sections that grow with the capture: they are read again where they are needed."""
 
-_FIELDS = ("field", "accepted", "incomplete", "upgrade")
+_FIELDS = ("field", "accepted", "incomplete", "upgrade", "documented")
 """The sections of differing fields, by what accepts them."""
 
 
@@ -133,6 +133,7 @@ class MergedReport(Report):
         for row in each["left_out"]:
             self.left_out[row["by"]].absorb([row])
         self.not_judged.absorb(each["not_judged"])
+        self.unsupported.absorb(each["unsupported"])
         self.failures.absorb(each["failure"])
         self.left_behind += [row["left_behind"] for row in each["left_behind"]]
 

@@ -29,7 +29,7 @@ from replay.report.difference_words import (
 )
 from replay.report.headline import about_rows, verdict_line
 from replay.report.latency_plots import latency_plots
-from replay.report.report_rows import fields_accepted_by
+from replay.report.report_rows import documented_fields, fields_accepted_by
 from replay.report.results import Results
 
 MAX_FIELDS = 20
@@ -44,8 +44,10 @@ _RARE_VERDICTS = (Verdict.ACCEPTED, Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
 UPGRADE = "Changed by the upgrade: fails nothing"
 INCOMPLETE = "Differences caused by gaps in the capture, or by other parts of it: fail nothing"
 ACCEPTED = "Accepted differences: fail nothing"
+DOCUMENTED = "Documented for this target (--target-profile): fail nothing"
 STALE = "Accepted, but no longer found"
 NOT_BALANCED = "Records not balanced: losses there are not found"
+UNSUPPORTED = "The target cannot do this"
 TRIALS = "Trials: the tables below are those of the speed that was found, or of the last"
 SHARED_LOGS = "Logs that other parts write to: balanced by --merge"
 LATENCY = "Latency in ms, captured and replayed"
@@ -143,6 +145,7 @@ def _responses(report: Results, percentiles: Sequence[str]) -> Iterator[Block]:
 
 def _requests(report: Results) -> Iterator[Block]:
     yield from _tables(
+        (UNSUPPORTED, list(report.unsupported.shown())),
         ("Left out", _reasons(report.left_out_rows())),
         ("Sent, response not awaited", _reasons(report.not_judged_rows())),
         ("No response", _reasons(report.failure_rows())),
@@ -166,8 +169,13 @@ def _rewritten(report: Results, *, is_page: bool) -> Iterator[Block]:
 
 
 def _accepted(report: Results, *, is_page: bool) -> Iterator[Block]:
-    by_no_fault = ((UPGRADE, BY_UPGRADE), (INCOMPLETE, BY_GAP), (ACCEPTED, BY_FILE))
-    for title, by in by_no_fault:
+    documented = documented_fields(report)
+    rows = _fields(documented, is_page=is_page)
+    yield from table_of(
+        DOCUMENTED,
+        [{**row, "source": each["source"]} for row, each in zip(rows, documented, strict=True)],
+    )
+    for title, by in ((UPGRADE, BY_UPGRADE), (INCOMPLETE, BY_GAP), (ACCEPTED, BY_FILE)):
         yield from table_of(title, _fields(fields_accepted_by(report, by), is_page=is_page))
     yield from table_of(STALE, report.stale_rows())
 

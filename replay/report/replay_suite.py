@@ -33,6 +33,11 @@ def replay_suite(report: Results) -> TestSuite:
         cases.append(TestCase("balance of records", unbalanced, why))
     if report.trials and report.found_speed is None:
         cases.append(TestCase("highest speed", "failure", verdict_line(report)))
+    unsupported: Outcome = "failure" if report.criteria.wants_support else "skipped"
+    for row in report.unsupported.rows():
+        outcome = "skipped" if row["accepted"] else unsupported
+        what = f"{row['count']:,}: {row['reason']}; needed by {', '.join(row['clients'])}"
+        cases.append(TestCase(f"{row['api']}, unsupported", outcome, what))
     cases += _skipped(report)
     error = report.ended or ", ".join(f"no report of part {each}" for each in report.missing_parts)
     if error:

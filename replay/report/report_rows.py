@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from replay.model.row import Row
-from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
+from replay.options.difference_baseline import (
+    BY_FILE,
+    BY_GAP,
+    BY_PROFILE,
+    BY_UPGRADE,
+    DifferenceKey,
+)
 from replay.report.headline import verdict_line
 from replay.report.results import Results
 
@@ -17,6 +23,7 @@ SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "trial": lambda report: report.trials,
     "limit": lambda report: report.limit_rows(),
     "left_out": lambda report: report.left_out_rows(),
+    "unsupported": lambda report: report.unsupported.rows(),
     "not_judged": lambda report: report.not_judged_rows(),
     "failure": lambda report: report.failure_rows(),
     "left_behind": lambda report: report.left_behind_rows(),
@@ -28,6 +35,7 @@ SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "upgrade": lambda report: fields_accepted_by(report, BY_UPGRADE),
     "incomplete": lambda report: fields_accepted_by(report, BY_GAP),
     "accepted": lambda report: fields_accepted_by(report, BY_FILE),
+    "documented": lambda report: documented_fields(report),
     "stale": lambda report: report.stale_rows(),
     "field": lambda report: fields_accepted_by(report),
     "connection": lambda report: report.connection_rows(),
@@ -48,3 +56,14 @@ def sections_of(report: Results) -> Iterator[tuple[str, Iterable[Row]]]:
 def fields_accepted_by(report: Results, accepted: str = "") -> list[Row]:
     """Return the differing fields that `accepted` accepts; by default those not accepted."""
     return [row for row in report.field_rows() if row["accepted"] == accepted]
+
+
+def documented_fields(report: Results) -> list[Row]:
+    """Return the differing fields that a target profile documents, each with its source."""
+    profile = report.criteria.accepted.profile
+    rows = fields_accepted_by(report, BY_PROFILE)
+    keys = [DifferenceKey.shown_as(row["field"], row["errors"]) for row in rows]
+    return [
+        {**row, "source": profile.source_of(key.pattern, key[1:])}
+        for row, key in zip(rows, keys, strict=True)
+    ]

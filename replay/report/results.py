@@ -17,6 +17,7 @@ from replay.report.copies import CopyCounters
 from replay.report.counters import ApiCounters, Durations, ExampleCounter, ReasonCounter
 from replay.report.difference_table import DifferenceTable
 from replay.report.equivalent_responses import EquivalentResponses
+from replay.report.unsupported import UnsupportedRequests
 
 BY_PLAN, BY_REPLAY = "plan", "replay"
 """Origins of exclusions: the plan, or the replay."""
@@ -59,6 +60,7 @@ class Results:
         lags: Delays of requests against the plan.
         failures: Reasons for missing responses, with counts.
         left_out: `plan` or `replay` -> reasons for excluded steps, with counts.
+        unsupported: Requests that the target can't do.
         not_judged: Reasons why responses were not awaited.
         waits: API -> waiting times of requests at the end of the replay.
         equivalent_responses: The equivalent responses with their reasons.
@@ -99,6 +101,7 @@ class Results:
         self.failures = ReasonCounter()
         self.left_out = {BY_PLAN: ReasonCounter(), BY_REPLAY: ReasonCounter()}
         self.not_judged = ReasonCounter()
+        self.unsupported = UnsupportedRequests()
         self.waits: dict[str, Durations] = {}
         self.equivalent_responses = EquivalentResponses()
         self.changes: dict[tuple[str, str], ExampleCounter] = {}
@@ -127,6 +130,7 @@ class Results:
         """Whether the replay ran to its end and meets all pass criteria."""
         fails = any(self.verdict_counts[verdict] for verdict in self.criteria.verdicts)
         fails = fails or (self.criteria.wants_balance and bool(self.unbalanced_logs))
+        fails = fails or (self.criteria.wants_support and bool(self.unsupported.failing))
         fails = fails or (bool(self.trials) and self.found_speed is None)
         return not (fails or self.ended or self.missing_parts or self.limit_rows())
 
@@ -191,6 +195,7 @@ class Results:
             "differences": self.difference_count,
             "accepted_differences": self.accepted_count,
             "missing_prerequisites": self.missing_prerequisites,
+            "unsupported": self.unsupported.failing,
             "not_balanced": len(self.unbalanced_logs),
             "shared_logs": len(self.shared_logs),
             "limits_exceeded": len(self.limit_rows()),
@@ -305,7 +310,8 @@ class Results:
 
     def acceptable(self) -> list[DifferenceKey]:
         """Return the differing fields that `--accept` may list: `--upgrade` accepts the others."""
-        return self.difference_table.acceptable()
+        unsupported = map(DifferenceKey.unsupported, self.unsupported.unsent_apis)
+        return [*self.difference_table.acceptable(), *unsupported]
 
     def failure_rows(self) -> list[Row]:
         """Return the reasons for captured responses without live counterpart."""

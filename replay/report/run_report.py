@@ -11,12 +11,14 @@ from cluster.conversion.change import Change
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.field_roles import Role
+from dissector.protocol.headers import API_VERSIONS
 from dissector.view.text.value_text import jsonable
 from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.compare.step_verdict import FAILING_VERDICTS
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 from replay.model.row import Row
 from replay.model.step import Step
+from replay.options.difference_baseline import DifferenceKey
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.copies import CopyCounters
@@ -25,6 +27,7 @@ from replay.report.equivalent_responses import EquivalentResponses
 from replay.report.provenance import Provenance
 from replay.report.report import Report
 from replay.report.results import BY_PLAN, BY_REPLAY
+from replay.report.unsupported import why_unsupported
 
 _VERDICTS = tuple(Verdict)
 
@@ -64,6 +67,7 @@ class RunReport(Report):
 
     def add(self, outcome: Outcome, verdict: Verdict, differences: Iterable[Difference]) -> None:
         """Add the outcome of a step, its verdict and its differences."""
+        differences = list(differences)
         step = outcome.step
         api = step.captured.api
         known = self.apis.setdefault(api, ApiCounters())
@@ -80,7 +84,13 @@ class RunReport(Report):
         self._record_verdict(outcome.pass_number, step.number, verdict)
         if verdict is Verdict.LEFT_OUT:
             self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(why, api)
+            if outcome.is_unsupported:
+                self._add_unsupported(outcome, why)
             return
+        # Clients repeat ApiVersions in another version by themselves (KIP-511).
+        may_be_unable = verdict is Verdict.ERROR_CHANGED and step.captured.api_key != API_VERSIONS
+        if may_be_unable and (reason := why_unsupported(differences)):
+            self._add_unsupported(outcome, reason)
         self._add_sent(outcome, known, copy)
         self._count_missing_prerequisites(step, verdict)
         if verdict is Verdict.NOT_JUDGED:
@@ -94,6 +104,18 @@ class RunReport(Report):
             self.equivalent_responses.add(request, outcome.reasons)
         for each in found:
             self.difference_table.add(_judged_row(request, step, verdict), each)
+
+    def _add_unsupported(self, outcome: Outcome, why: str) -> None:
+        """Count a request that the target can't do, with its client."""
+        captured, accepted = outcome.step.captured, self.criteria.accepted
+        name = f"{self.plan.clients.get(captured.connection, 'unknown')} ({captured.client_id})"
+        self.unsupported.add(
+            captured.api,
+            why,
+            name if self._shows_secrets else mask_texts(name, captured.known_secrets),
+            accepted=accepted.accepts(DifferenceKey.unsupported(captured.api)),
+            documented=accepted.profile.source_without(captured.api),
+        )
 
     def add_batch(self, batch: BatchedOutcome) -> None:
         """Add steps with responses equal to the captured ones; a similar step was added before."""

@@ -13,7 +13,7 @@ from cluster.client.cluster import CoordinatorType
 from cluster.client.pending_request import PendingRequest, patience_s
 from cluster.client.router import route
 from cluster.conversion.version_converter import choose_version
-from cluster.fields.refusal import RewriteError
+from cluster.fields.refusal import RewriteError, UnsupportedByTarget
 from cluster.fields.roles import walk
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
@@ -104,7 +104,8 @@ class Dispatcher:
         assert found is not None
         version = choose_version(found, step.captured.api_version, context.cluster.versions)
         if version is None:
-            raise RewriteError(f"the target offers no version of {found.name} that we know")
+            what = f"the target offers no version of {found.name} that we know"
+            raise UnsupportedByTarget(what)
         outcome.version = version
         if message.api == "SyncGroup":
             outcome.changes += context.groups.assign(message)
@@ -120,7 +121,8 @@ class Dispatcher:
             rewritten = rewrite(step.captured.request_message(), outcome.version, context.ids)
         outcome.changes += rewritten.changes
         if rewritten.refusal:
-            raise RewriteError(rewritten.refusal)
+            kind = UnsupportedByTarget if rewritten.is_unsupported else RewriteError
+            raise kind(rewritten.refusal)
         await self._add_to_transaction(outcome, rewritten.body)
         parts = await route(
             key, outcome.version, rewritten.body, context.cluster, self.default_node

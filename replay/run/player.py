@@ -12,7 +12,7 @@ from construct import Container
 
 from cluster.client.allowed_hosts import HostRefused
 from cluster.client.fan_in import merge
-from cluster.fields.refusal import RewriteError
+from cluster.fields.refusal import RewriteError, UnsupportedByTarget
 from dissector.errors import DissectorError, ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
@@ -379,6 +379,7 @@ def _mark_failed(sent: StepInFlight, error: Exception) -> None:
     """Record the reason why a step was not sent, or has no response."""
     outcome = sent.outcome
     outcome.failure = str(error)
+    outcome.is_unsupported = isinstance(error, UnsupportedByTarget)
     outcome.is_refused = isinstance(error, HostRefused) or not isinstance(error, ReplayError)
     if isinstance(error, HostRefused):  # only what another broker accepted before was sent
         outcome.parts, sent.accepted_parts = sent.accepted_parts, []

@@ -32,7 +32,7 @@ NO_PATHS = {
     *("kept|earliest|latest", "TABLE[,TABLE]", "PATH[,PATH]|all", "VERSION", "I/N"),
     "'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
     *("a|ad|r|d|e|u|ud", "auto|always|never", "[-]COLUMN,...", "[API]", "N|max|auto", "p99>50ms"),
-    "differs|error|missing|unbalanced|latency:p99>2x|nothing",
+    "differs|error|missing|unsupported|unbalanced|latency:p99>2x|nothing",
     "java|librdkafka|franz-go|sarama",
 }
 """The words for values of options that name no path."""
@@ -49,7 +49,7 @@ ROLES = {
     "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --watch <",
     "records": "CAPTURE < --keylog < --schemas < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
-    "--tls-ca < --tls-certificate < --tls-key < --write-accepted >",
+    "--target-profile < --tls-ca < --tls-certificate < --tls-key < --write-accepted >",
     "report": "CAPTURE < --keylog < --schemas < -o >",
     "schema": "--schemas < -o >",
     "serve": "CAPTURE < --keylog < --record > --report > --sasl-secret < --schemas < --tls-ca < "
