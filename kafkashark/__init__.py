@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         open_capture,
     )
     from pipeline import register
+    from record import Recorder
     from replay import (
         Noise,
         Pace,
@@ -95,6 +96,7 @@ __all__ = [
     "Plan",
     "Problem",
     "ReadError",
+    "Recorder",
     "ReplayError",
     "Report",
     "Schemas",
@@ -139,6 +141,7 @@ _PLACES = {
     "Plan": "replay",
     "Problem": "dissector.errors",
     "ReadError": "dissector.errors",
+    "Recorder": "record",
     "ReplayError": "dissector.errors",
     "Report": "replay",
     "Schemas": "dissector.public",

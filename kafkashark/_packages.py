@@ -16,6 +16,7 @@ _REQUIRED_PACKAGES = {
     "conform": ("dissector", "cluster", "conform"),
     "pipeline": ("dissector", "pipeline"),
     "serve": ("dissector", "cluster", "serve"),
+    "record": ("dissector", "cluster", "serve", "record"),
 }
 """Package -> all packages that its names in the Python API import, followed by itself."""
 

@@ -17,6 +17,7 @@ from dissector.cli.declared.reading_options import (
 from dissector.cli.parsing.declarations import option
 from dissector.file_roles import READS, WRITES
 from replay.options.security_options import UpstreamOptions, tell
+from serve.listener_options import FaultOptions, ListenerTlsOptions
 
 if TYPE_CHECKING:
     from serve.report.serve_report import ServeReport
@@ -29,7 +30,13 @@ DEFAULT_ADDRESS = "127.0.0.1:9092"
 
 
 class ServeOptions(
-    UpstreamOptions, CaptureOptions, DecodingOptions, CopyOptions, ReportFileOptions
+    FaultOptions,
+    ListenerTlsOptions,
+    UpstreamOptions,
+    CaptureOptions,
+    DecodingOptions,
+    CopyOptions,
+    ReportFileOptions,
 ):
     """The options of `serve`."""
 
@@ -69,38 +76,11 @@ class ServeOptions(
         metavar="recorded|FACTOR|none",
         help="Delay of answers: the captured latency, a multiple of it, or none.",
     )
-    faults: tuple[tuple[str, str], ...] = option(
-        "--fault",
-        default=(),
-        metavar="'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
-        help="Inject a fault into requests that pass a filter, or the first N. Repeatable.",
-    )
     wait_for_producers: bool = option(
         "--wait-for-producers",
         default=False,
         help="Serve the records of live producers to consumers, instead of captured produced "
         "records, which are otherwise visible from the start.",
-    )
-    listener_certificate: Path | None = option(
-        "--tls-certificate",
-        default=None,
-        metavar="FILE",
-        help="PEM: certificate of the listeners; enables TLS.",
-        role=READS,
-    )
-    listener_key: Path | None = option(
-        "--tls-key",
-        default=None,
-        metavar="FILE",
-        help="PEM: private key of the certificate.",
-        role=READS,
-    )
-    listener_authorities: Path | None = option(
-        "--tls-ca",
-        default=None,
-        metavar="FILE",
-        help="PEM: authorities; client certificates are required.",
-        role=READS,
     )
     client_secret: Path | None = option(
         "--sasl-secret",
@@ -147,19 +127,18 @@ def serve(given: ServeOptions) -> int:
 
 
 def _server_settings(given: ServeOptions) -> ServerSettings:
-    from serve.server.listener_security import login_password, tls_context
+    from serve.server.listener_security import login_password
     from serve.server.serve_options import ServeOptions as ServerSettings
     from serve.server.serve_options import parse_latency, parse_listener
 
     host, port = parse_listener(given.listen)
-    tls = given.listener_certificate, given.listener_key, given.listener_authorities
     return ServerSettings(
         host,
         port,
         latency=parse_latency(given.latency),
         is_strict=given.strict,
         follows_producers=given.wait_for_producers,
-        tls=tls_context(*tls),
+        tls=given.listener_tls(),
         password=login_password(given.client_secret),
         warn=tell,
     )

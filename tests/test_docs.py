@@ -81,7 +81,7 @@ EXAMPLES = [each for page, text in TEXTS.items() for each in examples_of(page, t
 
 NOT_RUN = {
     r"^kafkashark \w+ -i ": "captures on a network interface",
-    r"^kafkashark (browse|serve) ": "runs until the user ends it",
+    r"^kafkashark (browse|serve|record) ": "runs until the user ends it",
     r"^kafkashark pipeline ": "needs Spark: tests/pipeline",
     r" --(to|target) (?!mock)\S+:\d+": "needs a broker",
     r" --merge ": "reads reports of other hosts: tests/replay/report",
@@ -112,6 +112,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     demo, pcapng = CAPTURES / "demo.pcap", CAPTURES / "librdkafka-group-cooperative.pcapng"
     for name in ("a.pcap", "b.pcap", "big.pcap", "orders.pcap"):
         copy(demo, made / name)
+    copy(demo, made / "orders.pcapng")  # a recording is served
     for name in ("monday.pcapng", "tuesday.pcapng", "prod.pcapng"):
         copy(pcapng, made / name)
     (made / "monday.pcap.gz").write_bytes(gzip.compress(demo.read_bytes()))
@@ -191,7 +192,7 @@ def consume(bootstrap):
     assert next(consumer).value
     consumer.close()
 """
-"""The client of the examples in docs/serve.md."""
+"""The client of the examples in docs/serve.md and docs/record.md."""
 
 BLOCKS = [
     (page, block)
@@ -226,8 +227,9 @@ def test_a_python_example_runs(
 def test_an_example_of_a_test_passes(page: str, block: str, folder: Path) -> None:
     file = folder / "test_example.py"
     file.write_text(CONSUME + block)
+    plugins = ("-p", "serve.pytest_plugin", "-p", "record.recording_plugin")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "serve.pytest_plugin", file],
+        [sys.executable, "-m", "pytest", "-q", *plugins, file],
         capture_output=True,
         text=True,
         cwd=folder,

@@ -18,7 +18,7 @@ from tools import api_table
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
     *("kafkashark", "dissector", "cluster", "conform", "replay", "pipeline", "timeline", "report"),
-    *("browse", "serve"),
+    *("browse", "serve", "record"),
 )
 ALL = (*PACKAGES, "tests", "tools", "benchmarks")
 

@@ -9,7 +9,7 @@ import socket
 import ssl
 from typing import Any, NamedTuple
 
-from cluster.client.transport import FrameProtocol, format_address
+from cluster.client.transport import format_address
 from dissector.errors import ReplayError, UsageError
 
 DEFAULT_PORT = 9092
@@ -79,7 +79,7 @@ async def resolve(host: str, port: int, timeout_s: float) -> Endpoint:
 
 
 async def connect(
-    protocol: FrameProtocol, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout_s: float
+    protocol: asyncio.Protocol, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout_s: float
 ) -> None:
     """
     Connect to a server.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import socket
@@ -24,6 +25,15 @@ _FIRST_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
 def log_warning(text: str) -> None:
     """Log a warning; without a configuration of logging, Python prints it to stderr."""
     logging.getLogger("kafkashark").warning(text)
+
+
+def why_not_open(error: Exception) -> str:
+    """Return why a listener could not be opened, and what to do."""
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return "address in use: choose another port, or port 0 for a free one"
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return str(error)
 
 
 class Listener:
@@ -65,14 +75,22 @@ class Listener:
         """
         bound = await self._loop.create_server(asyncio.Protocol, host, port, start_serving=False)
         try:
-            self._sockets = [each.dup() for each in bound.sockets]
+            return self._listen([each.dup() for each in bound.sockets])
         finally:
             bound.close()
-        for each in self._sockets:
+
+    def open_now(self, address: str, port: int) -> int:
+        """Listen as `open` does, at an IP address, which needs no look-up."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return self._listen([socket.create_server((address, port), family=family)])
+
+    def _listen(self, sockets: list[socket.socket]) -> int:
+        self._sockets = sockets
+        for each in sockets:
             each.setblocking(False)
             each.listen(_BACKLOG)
             self._loop.add_reader(each, self._accept, each)
-        return int(self._sockets[0].getsockname()[1])
+        return int(sockets[0].getsockname()[1])
 
     async def close(self) -> None:
         """Listen no more; connections that were just accepted reach their protocols first."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.cli import interrupt
@@ -81,12 +81,10 @@ def capture_plan(given: LiveOptions) -> CapturePlan:
     from dissector.capture.live.capture_plan import CapturePlan
 
     limits = _settings("-a", given.autostop, ("duration", "packets", "filesize"))
-    ring = _settings("--ring", (given.ring or "").split(","), ("files", "filesize"))
+    ring = ring_of(given.ring)
     file = given.file_to_keep
     if ring and file is None:
         raise UsageError("--ring requires -w FILE")
-    if ring and len(ring) < 2:
-        raise UsageError("--ring takes files:N,filesize:KB")
     if file is not None and str(file) == "-":
         raise UsageError("-w takes a file; packets are not written to stdout")
     return CapturePlan(
@@ -96,9 +94,29 @@ def capture_plan(given: LiveOptions) -> CapturePlan:
         packets=_whole(limits, "packets"),
         file_kb=_whole(limits, "filesize"),
         file=file,
-        ring_files=_whole(ring, "files"),
-        ring_kb=_whole(ring, "filesize") or 0,
+        ring_files=ring.files if ring else None,
+        ring_kb=ring.file_kb if ring else 0,
     )
+
+
+class Ring(NamedTuple):
+    """The limits of a ring of files: only the last are kept, the next begins at a size."""
+
+    files: int
+    file_kb: int
+
+
+def ring_of(text: str | None) -> Ring | None:
+    """
+    Parse `files:N,filesize:KB`; None without a text.
+
+    Raises:
+        UsageError: The text has another form.
+    """
+    ring = _settings("--ring", (text or "").split(","), ("files", "filesize"))
+    if ring and len(ring) < 2:
+        raise UsageError("--ring takes files:N,filesize:KB")
+    return Ring(int(ring["files"]), int(ring["filesize"])) if ring else None
 
 
 def _run_live(command: Callable[[LiveInput], Status], plan: CapturePlan) -> Status:

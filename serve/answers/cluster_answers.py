@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from construct import Container
 
-from cluster.fields.field_layout import StructField, StructLayout
-from cluster.fields.roles import layout_of
+from cluster.fields.advertised_addresses import replace_addresses
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.headers import API_VERSIONS
 from serve.answers.client_request import ClientRequest
@@ -164,19 +162,8 @@ def _has_error(topic: Container) -> bool:
 
 def rewrite_addresses(api_key: int, body: Container, addresses: Mapping[int, Address]) -> None:
     """Replace addresses of brokers in a canonical response by those of the listeners."""
-    layout = layout_of(canonical_schema(api_key, "response"), canonical_version(api_key))
-    _rewrite(layout, body, addresses)
-
-
-def _rewrite(layout: StructLayout, body: Any, addresses: Mapping[int, Address]) -> None:
-    names = {member.name for member in layout.members}
-    if {"host", "port"} <= names and body.get("host"):
-        node = body.get("node_id", body.get("broker_id", -1))
-        address = addresses.get(node) or next(iter(addresses.values()), None)
-        if address is not None:
-            body["host"], body["port"] = address
-    for member in layout.members:
-        if isinstance(member, StructField):
-            value = body.get(member.name)
-            for each in value if isinstance(value, list) else [value] if value else []:
-                _rewrite(member.layout, each, addresses)
+    first = next(iter(addresses.values()), None)
+    schema, version = canonical_schema(api_key, "response"), canonical_version(api_key)
+    replace_addresses(
+        schema, version, body, lambda node, _: addresses.get(-1 if node is None else node, first)
+    )

@@ -16,6 +16,7 @@ from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import Facts, collect
 from serve.answers.client_request import ClientRequest
 from serve.answers.mirrored_errors import error_answer
+from serve.forms.canonical_body import canonical_schema, canonical_version
 
 
 class FaultKind(Enum):
@@ -132,9 +133,9 @@ class RequestRow:
         return self._request.message.body if kind == "request" else None
 
     def _topics(self) -> list[str]:
-        message, facts = self._request.message, Facts()
-        assert message.schema is not None
-        collect(message.schema, message.api_version or 0, message.body or Container(), facts)
+        # The canonical body has names, where the request of a newer version has ids.
+        key, facts = self._request.api_key, Facts()
+        collect(canonical_schema(key, "request"), canonical_version(key), self._request.body, facts)
         return [str(topic) for topic in facts.topics]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 from collections.abc import Iterable
 
-from cluster.client.listener import Listener, UnfinishedFrames
+from cluster.client.listener import Listener, UnfinishedFrames, why_not_open
 from cluster.client.transport import format_address
 from dissector.errors import UsageError
 from serve.answers.answerer import Answerer, Fallback
@@ -105,7 +103,7 @@ class CassetteServer:
         try:
             port = await listener.open(host, port)
         except (OSError, OverflowError) as error:
-            raise UsageError(f"{format_address(host, port)}: {_why(error)}") from None
+            raise UsageError(f"{format_address(host, port)}: {why_not_open(error)}") from None
         self._listeners.append(listener)
         return port
 
@@ -148,11 +146,3 @@ class CassetteServer:
         finally:
             self._open.discard(task)
             writer.transport.abort()  # close() would wait for clients that do not read
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return "address in use: choose another port, or port 0 for a free one"
-    if isinstance(error, OSError) and error.errno and error.errno > 0:
-        return os.strerror(error.errno)
-    return str(error)

@@ -12,7 +12,7 @@ from dissector.small_files import read_small_text
 
 
 def tls_context(
-    certificate: Path | None, key: Path | None, authorities: Path | None
+    certificate: Path | None, key: Path | None, authorities: Path | None, prefix: str = ""
 ) -> ssl.SSLContext | None:
     """
     Return the TLS context of listeners; None without a certificate.
@@ -21,13 +21,14 @@ def tls_context(
         certificate: PEM file with the certificate, optionally with its key.
         key: PEM file with the private key.
         authorities: PEM file with authorities for client certificates, which become required.
+        prefix: Of the command-line options for them, in messages.
 
     Raises:
         UsageError: A file is unusable, or the certificate is missing.
     """
     if certificate is None:
         if key is not None or authorities is not None:
-            raise UsageError("TLS requires a certificate: --tls-certificate FILE")
+            raise UsageError(f"TLS requires a certificate: --{prefix}tls-certificate FILE")
         return None
     try:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

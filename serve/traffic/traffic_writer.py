@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dissector.capture.addresses import IPV4_MAPPED
 from dissector.errors import UsageError
 from dissector.redaction.packets.capture_writer import CaptureWriter
 from dissector.redaction.packets.plain_connections import (
-    Endpoint,
     PlainConnection,
     PlainMessage,
+    socket_endpoint,
 )
 
 _ETHERNET = 1
@@ -58,7 +56,7 @@ class TrafficWriter:
         found = self._connections.get(connection)
         if found is None:
             client, listener = addresses
-            found = PlainConnection(_endpoint(client), _endpoint(listener))
+            found = PlainConnection(socket_endpoint(client), socket_endpoint(listener))
             self._connections[connection] = found
         for each in found.open():
             self._put(request[0], each)
@@ -79,10 +77,3 @@ class TrafficWriter:
 
     def _put(self, time_ns: int, packet: bytes) -> None:
         self._writer.write(time_ns, _ETHERNET, packet, len(packet))
-
-
-def _endpoint(address: Any) -> Endpoint:
-    """Convert a socket address to numbers."""
-    found = ipaddress.ip_address(str(address[0]).partition("%")[0])
-    number = int(found) if found.version == 6 else IPV4_MAPPED | int(found)
-    return number >> 64, number & (1 << 64) - 1, int(address[1])

@@ -50,10 +50,13 @@ def test_tests_get_cassettes_and_misses_fail_them(tmp_path: Path) -> None:
     assert "DescribeAcls v1 from raw: the capture lacks an equivalent request" in done.stdout
 
 
-def test_pytest_finds_the_plugin() -> None:
+def test_pytest_finds_the_plugins() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     found = project["project"]["entry-points"]["pytest11"]
-    assert found == {"kafkashark": "serve.pytest_plugin"}
+    assert found == {
+        "kafkashark": "serve.pytest_plugin",
+        "kafkashark_record": "record.recording_plugin",
+    }
 
 
 def test_the_plugin_loads_its_packages_on_first_use() -> None:

@@ -183,7 +183,20 @@ class ReadingOptions(CaptureOptions, DecodingOptions, FrameOptions):
     )
 
 
-class LiveOptions(CaptureOptions):
+class RingOptions(Options):
+    """A ring of files, for packets that come without an end."""
+
+    heading: ClassVar[str] = "Live capture"
+
+    ring: str | None = option(
+        "--ring",
+        default=None,
+        metavar="files:N,filesize:KB",
+        help="Keep the last N of the files with packets, each of this size.",
+    )
+
+
+class LiveOptions(RingOptions, CaptureOptions):
     """Capturing in place of captures."""
 
     heading: ClassVar[str] = "Live capture"
@@ -219,10 +232,4 @@ class LiveOptions(CaptureOptions):
         metavar="FILE",
         help="With -i: keep the packets in a file, too.",
         role=WRITES,
-    )
-    ring: str | None = option(
-        "--ring",
-        default=None,
-        metavar="files:N,filesize:KB",
-        help="With -w: keep the last N files, each of this size.",
     )

@@ -62,6 +62,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "serve a.pcap --fault 'api == Produce' NOT_LEADER_OR_FOLLOWER,times:3",
         "serve a.pcap --upstream test-broker:9092 --record added.pcapng",
     ),
+    "record": (
+        "record --to broker:9092 -o orders.pcapng",
+        "record --to broker:9093 --tls -o test.pcapng -- pytest",
+        "record --to broker:9092 -o - | kafkashark browse -",
+        "record --to broker:9092 -o a.pcapng --fault 'api == Fetch' delay:500,times:3",
+    ),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

@@ -7,10 +7,11 @@ the first packet and the ends where the connection had them.
 
 from __future__ import annotations
 
+import ipaddress
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.iana_numbers import IPV4, IPV6, TCP
@@ -24,6 +25,14 @@ _WINDOW = 65535
 _MACS = bytes((2, 0, 0, 0, 0, 1)), bytes((2, 0, 0, 0, 0, 2))
 
 Endpoint = tuple[int, int, int]
+"""The halves of an address as IPv6, and a port."""
+
+
+def socket_endpoint(address: Sequence[Any]) -> Endpoint:
+    """Return the endpoint of a socket address: host, port, and more of IPv6."""
+    found = ipaddress.ip_address(str(address[0]).partition("%")[0])
+    number = int(found) if found.version == 6 else IPV4_MAPPED | int(found)
+    return number >> 64, number & (1 << 64) - 1, int(address[1])
 
 
 class PlainMessage(NamedTuple):
@@ -54,6 +63,7 @@ class PlainConnection:
         sent: How many bytes of the stream each side has sent.
         ends: FIN and RST of each side so far.
         is_open: Whether the handshake was written.
+        segment_bytes: Most bytes in a segment.
     """
 
     a: Endpoint
@@ -61,6 +71,7 @@ class PlainConnection:
     sent: list[int] = field(default_factory=lambda: [0, 0])
     ends: list[int] = field(default_factory=lambda: [0, 0])
     is_open: bool = False
+    segment_bytes: int = _SEGMENT_BYTES
 
     def open(self) -> Iterator[bytes]:
         """Yield the handshake, once."""
@@ -72,8 +83,8 @@ class PlainConnection:
 
     def message(self, message: PlainMessage, data: bytes) -> Iterator[bytes]:
         """Yield the segments of a message."""
-        for at in range(0, len(data), _SEGMENT_BYTES):
-            piece = data[at : at + _SEGMENT_BYTES]
+        for at in range(0, len(data), self.segment_bytes):
+            piece = data[at : at + self.segment_bytes]
             yield self._packet(message.side, ACK | _PUSH, message.offset + at, piece)
         self.sent[message.side] = max(self.sent[message.side], message.offset + message.size)
 

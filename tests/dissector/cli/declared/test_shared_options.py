@@ -26,7 +26,9 @@ OF_ONE_NAME = {
     "--tls-ca": "of a client; of the listeners of serve",
     "--sasl-secret": "of a client; of the clients of serve",
     "--format": "as -T",
-    "-o": "rows; files beside the printed report",
+    "-o": "rows; files beside the printed report; a recording, which must be named",
+    "--output": "rows; a recording, which must be named",
+    "--listen": "of captured brokers; of a cluster that is recorded",
 }
 """Names with a meaning of their own in some commands."""
 

@@ -27,6 +27,7 @@ NO_PATHS = {
         "HOST:PORT[,...]",
         "HOST:PORT[,...]|mock",
         "recorded|FACTOR|none",
+        "[-- COMMAND...]",
         "URL",
     ),
     *("kept|earliest|latest", "TABLE[,TABLE]", "PATH[,PATH]|all", "VERSION", "I/N"),
@@ -50,6 +51,8 @@ ROLES = {
     "records": "CAPTURE < --keylog < --schemas < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
     "--target-profile < --tls-ca < --tls-certificate < --tls-key < --write-accepted >",
+    "record": "--listener-tls-ca < --listener-tls-certificate < --listener-tls-key < "
+    "--sasl-secret < --tls-ca < --tls-certificate < --tls-key < -o >",
     "report": "CAPTURE < --keylog < --schemas < -o >",
     "schema": "--schemas < -o >",
     "serve": "CAPTURE < --keylog < --record > --report > --sasl-secret < --schemas < --tls-ca < "

@@ -1,0 +1,1 @@
+"""The forwarded bytes as packets in capture files."""

@@ -1,0 +1,1 @@
+"""Connections of clients, forwarded to the brokers of a cluster."""
