@@ -133,6 +133,10 @@ _SIDE_COLUMNS = (
     ("late_bytes", "bytes that arrived after they were reported as a gap"),
     ("skipped", "bytes without a plausible Kafka frame"),
     ("entered", "offset of the first plausible Kafka frame"),
+    ("acked_not_captured", "bytes that the other side acknowledged, and no captured packet has"),
+    ("zero_window_ms", "milliseconds in which a receive window of zero was announced"),
+    ("rtt_ms", "milliseconds from the SYN to its acknowledgement: capture to the other side, back"),
+    ("srtt_ms", "smoothed RTT of bytes (RFC 6298): from the capture to the other side and back"),
 )
 
 TLS: Catalogue = (
@@ -159,8 +163,13 @@ CONNECTIONS: Catalogue = (
     ColumnInfo("ended", "str", "how the connection ended; null while it is open"),
     ColumnInfo("copy_of", "int", "the connection that this is a copy of, seen at another place"),
     ColumnInfo("not_captured", "str", "side without packets, though the other acknowledged them"),
+    ColumnInfo("rtt_ms", "float", "RTT of the handshake: SYN to the ACK of the SYN/ACK"),
     *(
-        ColumnInfo(f"{name}_{side}", "int", f"{meaning}, from side {side}")
+        ColumnInfo(
+            f"{name}_{side}",
+            "float" if name.endswith("_ms") else "int",
+            f"{meaning}, from side {side}",
+        )
         for name, meaning in _SIDE_COLUMNS
         for side in ("a", "b")
     ),

@@ -104,6 +104,7 @@ class WireConnection:
 
     Attributes:
         sent: Bytes sent by each side so far.
+        windows: The receive window that each side announces.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class WireConnection:
         self.vlan = vlan
         self.isn = isn
         self.sent = [bytearray(), bytearray()]
+        self.windows = [4096, 4096]
         self._closed = [0, 0]
 
     def syn(self) -> WireConnection:
@@ -180,6 +182,7 @@ class WireConnection:
             ack=ack if flags & ACK else 0,
             flags=flags,
             ports=self.ports if side == 0 else (self.ports[1], self.ports[0]),
+            window=self.windows[side],
         )
         hosts = {"source": self.hosts[side], "target": self.hosts[other]}
         version6 = ":" in self.hosts[0]

@@ -29,6 +29,12 @@ END = 2
 IN_WINDOW = 0
 IN_CARRY_OVER = 1
 
+CLOSED_WINDOW = 256
+"""A flag of `Segments`, above those of the header: the announced window is zero."""
+
+NO_HEADER = 512
+"""Another one: there was no header, and the numbers are made up."""
+
 NEVER = 2**63 - 1
 """Packet number beyond all others: the barrier of a side without waiting data."""
 
@@ -110,7 +116,7 @@ class Segments:
         target_port: 0 to 65535.
         seq: The sequence number as sent, 32 bits.
         ack: The acknowledgement number as sent, 32 bits; valid if flag ACK is set.
-        flags: The TCP flags, FIN lowest, 8 bits.
+        flags: The TCP flags, FIN lowest, 8 bits; and above, CLOSED_WINDOW and NO_HEADER.
         start: Offset of the payload in `data`.
         length: Length of the payload on the wire, from the length in the IP header.
         captured: Bytes of payload that were captured, at most `length`.

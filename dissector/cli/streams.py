@@ -40,6 +40,7 @@ SHOWN = (
     "skipped_b",
     "entered_a",
     "entered_b",
+    "rtt_ms",
     "ended",
 )
 """Columns of the text table; TLS columns follow if there is any TLS."""
@@ -47,7 +48,7 @@ SHOWN = (
 PRIORITY = (
     *("connection", "a", "b", "speaks", "tls_version", "tls_not_decrypted", "ended"),
     *("bytes_a", "bytes_b", "tls_cipher", "tls_client", "gap_bytes_a", "gap_bytes_b"),
-    *("packets_a", "packets_b", "retransmitted_a", "retransmitted_b", "client"),
+    *("packets_a", "packets_b", "retransmitted_a", "retransmitted_b", "rtt_ms", "client"),
 )
 """The columns that a narrow terminal shows first; of the TLS columns the ones with a value."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Int64s, Segments, UInt64s
+from dissector.capture.columns import NO_HEADER, Int64s, Segments, UInt64s
 from dissector.capture.packets.exported_pdu_tags import UNNUMBERED
 
 _ACK = 16
@@ -44,7 +44,7 @@ class PduNumbers:
         number = np.arange(len(order))
         segments.seq[rows[order]] = (_FIRST_SEQUENCE + sent[side, number]) & _MODULUS
         segments.ack[rows[order]] = (_FIRST_SEQUENCE + sent[1 - side, number]) & _MODULUS
-        segments.flags[rows] = _ACK
+        segments.flags[rows] = _ACK | NO_HEADER
         last = np.append(first[1:], len(order)) - 1
         sent[side[last], last] += length[last]
         for entry, values in zip(known, sent[:, last].T.tolist(), strict=True):

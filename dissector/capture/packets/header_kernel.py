@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dissector.capture import iana_numbers as iana
+from dissector.capture.columns import CLOSED_WINDOW
 from dissector.capture.integers import high_half, u16, u32
 from dissector.capture.packets import skip_reasons
 from dissector.capture.packets.exported_pdu_tags import read_exported_pdu
@@ -94,6 +95,7 @@ _PREFETCH_BYTES = 64
 # Ports, sequence numbers, header length and flags: the required part of a TCP header.
 _TCP_MIN_CAPTURED_BYTES = 14
 _TCP_MIN_BYTES = 20
+_WINDOW_END = 16
 
 # No host sends segments near this size (Linux's largest are 512 KiB); a jumbo length may claim it.
 _MAX_SEGMENT_BYTES = 16 << 20
@@ -114,6 +116,8 @@ def read_tcp_header(
     table.seq[row] = u32(data, at + 4)
     table.ack[row] = u32(data, at + 8)
     table.flags[row] = data[at + 13]
+    if at + _WINDOW_END <= end and u16(data, at + 14) == 0:
+        table.flags[row] |= CLOSED_WINDOW
     table.start[row] = min(start, len(data))
     table.length[row] = sent_end - start
     table.captured[row] = max(end - start, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dissector.capture.columns import DATA, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER
 from dissector.capture.tcp.tcp_rows import (
     GAPS_REMEMBERED,
+    NONE,
     ChunkArrays,
     LossRow,
     StateArrays,
@@ -110,11 +111,24 @@ def emit_gap(
     losses = losses_of(state, stream)
     losses.gaps += 1
     losses.gap_bytes += end - start
+    count_unacked(stream, losses, start, end)
+    stream.timed = NONE
     remember_gap(state, losses, start, end)
     stream.next = end
     row = emit_row(state, out, number, side, GAP, packet, time_ns)
     out.start[row] = stream.data_ns
     out.length[row] = end - start
+
+
+@device_function
+def count_unacked(stream: StreamRow, losses: LossRow, start: int, end: int) -> None:
+    """Count those bytes of a gap that are not acknowledged so far."""
+    if stream.acked >= losses.unacked_end:
+        losses.unacked_gap_bytes = 0
+    unacked = end - max(start, min(stream.acked, end))
+    if unacked > 0:
+        losses.unacked_gap_bytes += unacked
+        losses.unacked_end = end
 
 
 @device_function
@@ -127,6 +141,8 @@ def losses_of(state: StateArrays, stream: StreamRow) -> LossRow:
         losses.retransmitted_segments = losses.retransmitted_bytes = losses.late_bytes = 0
         losses.gaps = losses.gap_bytes = losses.cut_bytes = 0
         losses.newest_gap = losses.remembered = 0
+        losses.zero_window_ns = losses.unacked_gap_bytes = 0
+        losses.unacked_end = NONE
     return state.losses[stream.losses]
 
 
@@ -177,3 +193,4 @@ def count_repeated(state: StateArrays, stream: StreamRow, number: int) -> None:
         losses.retransmitted_segments += 1
         losses.retransmitted_bytes += number
         stream.resent += 1
+        stream.timed = NONE  # it is unknown which of both an acknowledgement is for

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dissector.capture.columns import END
-from dissector.capture.tcp.chunk_kernel import emit_barriers, emit_row
+from dissector.capture.columns import CLOSED_WINDOW, END
+from dissector.capture.tcp.chunk_kernel import emit_barriers, emit_row, losses_of
 from dissector.capture.tcp.reassembly_limits import (
     CHECK_NS,
     REPLY_WINDOW_BYTES,
@@ -11,6 +11,7 @@ from dissector.capture.tcp.reassembly_limits import (
     START_WAIT_BYTES,
     WAIT_NS,
 )
+from dissector.capture.tcp.round_trips import begin_timing
 from dissector.capture.tcp.stream_kernel import (
     acknowledge,
     advance,
@@ -83,6 +84,7 @@ def swap_streams(a: StreamRow, b: StreamRow) -> None:
     a.next, b.next = b.next, a.next
     a.first, b.first = b.first, a.first
     a.acked, b.acked = b.acked, a.acked
+    a.first_acked, b.first_acked = b.first_acked, a.first_acked
     a.acked_ns, b.acked_ns = b.acked_ns, a.acked_ns
     a.acked_packet, b.acked_packet = b.acked_packet, a.acked_packet
     a.packets, b.packets = b.packets, a.packets
@@ -95,6 +97,11 @@ def swap_streams(a: StreamRow, b: StreamRow) -> None:
     a.fin_ns, b.fin_ns = b.fin_ns, a.fin_ns
     a.finished, b.finished = b.finished, a.finished
     a.losses, b.losses = b.losses, a.losses
+    a.timed, b.timed = b.timed, a.timed
+    a.timed_ns, b.timed_ns = b.timed_ns, a.timed_ns
+    a.handshake_ns, b.handshake_ns = b.handshake_ns, a.handshake_ns
+    a.srtt_ns, b.srtt_ns = b.srtt_ns, a.srtt_ns
+    a.closed_ns, b.closed_ns = b.closed_ns, a.closed_ns
 
 
 @device_function
@@ -171,8 +178,10 @@ def process_syn(
     connection.syn_seen = True
     isn = unwrap(state, connection, side, segment.seq)
     is_known = stream.has_isn and stream.first == isn + 1
+    stream.timed = NONE  # the SYN may be sent again
     if not is_known and (stream.next == NONE or not has_data(state, connection, side)):
         open_stream(state, connection, side, isn)
+        begin_timing(stream, segment)
     is_peer_unknown = peer.next == NONE and first_waiting(state, connection, 1 - side) == 0
     if segment.flags & ACK and is_peer_unknown:
         begin = unwrap(state, connection, 1 - side, segment.ack)
@@ -210,6 +219,8 @@ def receive(state: StateArrays, out: ChunkArrays, number: int, side: int) -> Non
         if accepts_reset(state, connection, side, segment):
             end_connection(state, out, number, side, ENDED_BY_RST, time_ns)
         return
+    if segment.flags & (SYN | FIN) == 0:
+        observe_window(state, stream, segment)
     if segment.flags & ACK:
         acknowledge(state, connection, 1 - side, segment)
     advance(state, out, number, 1 - side, time_ns)
@@ -219,6 +230,18 @@ def receive(state: StateArrays, out: ChunkArrays, number: int, side: int) -> Non
         emit_barriers(state, out, number, time_ns)
     finish_if_closed(state, out, number, side, time_ns)
     add_deadlines(state, number)
+
+
+@device_function
+def observe_window(state: StateArrays, stream: StreamRow, segment: SegmentRow) -> None:
+    """Count how long the sender of a segment announces a window of zero."""
+    is_closed = segment.flags & CLOSED_WINDOW != 0
+    if is_closed and stream.closed_ns == NONE:
+        stream.closed_ns = segment.time_ns
+    elif not is_closed and stream.closed_ns != NONE:
+        losses = losses_of(state, stream)
+        losses.zero_window_ns += max(segment.time_ns - stream.closed_ns, 0)
+        stream.closed_ns = NONE
 
 
 @device_function

@@ -29,13 +29,14 @@ from dissector.capture.tcp.tcp_rows import (
     LossRow,
     SegmentRow,
     StateArrays,
+    StreamRow,
 )
 from dissector.capture.tcp.waiting_table import WaitingTable, with_room
 from dissector.kernel.named_rows import RowArray, dtype_of, rows_of
 
 _FIRST_ROWS = 16
 _ADDRESS = (1 << 64) - 1
-_LOSSES = [field.name for field in fields(Side)[2:]]
+_LOSSES = [field.name for field in fields(Side)[2:8]]
 """The loss counters, in the order of the fields of `Side`."""
 
 
@@ -230,7 +231,31 @@ class ConnectionTable(Sequence[Connection]):
     def _side(self, row: ConnectionRow, side: int) -> Side:
         stream = row.streams[side]
         losses = rows_of(self.losses, LossRow)[stream.losses]
-        return Side(stream.packets, stream.bytes, *(getattr(losses, name) for name in _LOSSES))
+        counted = Side(stream.packets, stream.bytes, *(getattr(losses, each) for each in _LOSSES))
+        counted.acked_not_captured = _acked_not_captured(stream, losses)
+        counted.zero_window_ns = _zero_window_ns(stream, losses, row.last_ns)
+        counted.handshake_ns = _known(stream.handshake_ns)
+        counted.srtt_ns = _known(stream.srtt_ns)
+        return counted
+
+
+def _acked_not_captured(stream: StreamRow, losses: LossRow) -> int:
+    acked = losses.gap_bytes
+    if stream.acked < losses.unacked_end:
+        acked -= losses.unacked_gap_bytes
+    is_silent = stream.next == NONE and stream.acked != NONE
+    # Of a side without any data in the capture. One number more may be a FIN.
+    silent = stream.acked - stream.first_acked if is_silent else 0
+    return acked + (silent if silent > 1 else 0)
+
+
+def _zero_window_ns(stream: StreamRow, losses: LossRow, last_ns: int) -> int:
+    closed_ns = 0 if stream.closed_ns == NONE else max(last_ns - stream.closed_ns, 0)
+    return losses.zero_window_ns + closed_ns
+
+
+def _known(time_ns: int) -> int | None:
+    return None if time_ns < 0 else time_ns
 
 
 def _endpoints(row: ConnectionRow) -> tuple[Endpoint, Endpoint]:

@@ -33,6 +33,11 @@ class Side:
         cut_bytes: Bytes that the capture cut off their packets (its snapshot length).
         late_bytes: Bytes that came after their place was emitted as a gap, or lay before the first
             byte emitted.
+        acked_not_captured: Bytes in no captured packet that the other side acknowledged.
+        zero_window_ns: How long it announced a window of zero.
+        handshake_ns: RTT of its SYN, from the place of the capture to the other side and back; None
+            where it was not measured.
+        srtt_ns: Smoothed RTT of its bytes, likewise.
     """
 
     packets: int = 0
@@ -43,6 +48,10 @@ class Side:
     gap_bytes: int = 0
     cut_bytes: int = 0
     late_bytes: int = 0
+    acked_not_captured: int = 0
+    zero_window_ns: int = 0
+    handshake_ns: int | None = None
+    srtt_ns: int | None = None
 
 
 @dataclass(slots=True)
@@ -73,6 +82,12 @@ class Connection:
     ended: str
 
     @property
+    def rtt_ns(self) -> int | None:
+        """The RTT of the handshake: from the SYN to the acknowledgement of the SYN/ACK."""
+        first, second = (side.handshake_ns for side in self.sides)
+        return None if first is None or second is None else first + second
+
+    @property
     def a_text(self) -> str:
         """Endpoint `a` as text: `10.0.0.1:50000`."""
         return endpoint_text(*self.a)
@@ -98,7 +113,7 @@ class ConnectionColumns:
         syn_seen: Whether the opening SYN or SYN/ACK is in the capture.
         both_syns: Whether the SYNs of both sides are known: no earlier data exists.
         ended: Index into `END_REASONS`.
-        sides: [n, 2, 8] the statistics of `a` and `b`, in the order of the fields of `Side`.
+        sides: [n, 2, 8] the statistics of `a` and `b`: the first fields of `Side`, to `late_bytes`.
     """
 
     number: Int64s

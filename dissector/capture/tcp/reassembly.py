@@ -52,7 +52,7 @@ class Streams:
     direction and another network has that direction, with matching acknowledgements, it joins the
     connection: some captures tag only one direction, or number the two differently.
 
-    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 410 bytes for each connection.
+    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 490 bytes for each connection.
 
     Attributes:
         connections: All so far, by number.

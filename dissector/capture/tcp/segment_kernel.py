@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.capture.columns import DATA
+from dissector.capture.columns import CLOSED_WINDOW, DATA, NO_HEADER
 from dissector.capture.hashing import hash_endpoints
 from dissector.capture.tcp.chunk_kernel import emit_row
 from dissector.capture.tcp.connection_kernel import (
@@ -18,6 +18,7 @@ from dissector.capture.tcp.connection_kernel import (
     starts_new_connection,
     swap_sides,
 )
+from dissector.capture.tcp.round_trips import begin_timing
 from dissector.capture.tcp.stream_kernel import acknowledge, flush, has_data, settle
 from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
 from dissector.capture.tcp.tcp_rows import (
@@ -143,7 +144,7 @@ def load_segment(segments: SegmentArrays, i: int, segment: SegmentRow) -> None:
     segment.clock_ns = segments.clock_ns[i]
     segment.seq = segments.seq[i]
     segment.ack = segments.ack[i]
-    segment.flags = segments.flags[i] & (FIN | SYN | RST | ACK)
+    segment.flags = segments.flags[i] & (FIN | SYN | RST | ACK | CLOSED_WINDOW | NO_HEADER)
     segment.start = segments.start[i]
     segment.length = segments.length[i]
     segment.captured = segments.captured[i]
@@ -156,16 +157,19 @@ def process_next(state: StateArrays, out: ChunkArrays, number: int, side: int) -
     stream, length = connection.streams[side], segment.length
     if segment.flags != ACK or connection.waits != 0 or length != segment.captured:
         return False
+    if stream.closed_ns != NONE:
+        return False
+    if length != 0 and (stream.next == NONE or (segment.seq - stream.next) & SEQ_MASK != 0):
+        return False
+    acknowledge(state, connection, 1 - side, segment)
     if length != 0:
-        if stream.next == NONE or (segment.seq - stream.next) & SEQ_MASK != 0:
-            return False
         row = emit_row(state, out, number, side, DATA, segment.packet, segment.time_ns)
         out.start[row] = segment.start
         out.length[row] = length
         stream.next += length
         stream.bytes += length
         stream.data_ns = segment.time_ns
-    acknowledge(state, connection, 1 - side, segment)
+        begin_timing(stream, segment)
     stream.packets += 1
     connection.last_ns = max(connection.last_ns, segment.time_ns)
     return True

@@ -21,6 +21,7 @@ from dissector.capture.tcp.reassembly_limits import (
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
+from dissector.capture.tcp.round_trips import begin_timing, end_timing
 from dissector.capture.tcp.tcp_header import SEQ_MASK
 from dissector.capture.tcp.tcp_rows import (
     NONE,
@@ -171,6 +172,8 @@ def acknowledge(
     stream.acked_ns = segment.time_ns
     stream.acked_packet = segment.packet
     stream.resent = 0
+    if stream.timed != NONE and number >= stream.timed:
+        end_timing(connection, side, segment)
     if connection.waits != 0:
         runs = state.runs
         run = find_run(state, state.waits[connection.waits].sides[side], number)
@@ -198,6 +201,8 @@ def receive_bytes(
         fill_segment(state, IN_HAND, segment, old, seq, end)
         emit_segment(state, out, number, side, state.waiting[IN_HAND])
         state.waiting[IN_HAND].captured = 0
+        if old == 0:
+            begin_timing(stream, segment)
         return
     waiting = waiting_side(state, connection, side)
     added = add_bytes(state, stream, waiting, seq, end, segment, old)

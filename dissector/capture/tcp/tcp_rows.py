@@ -43,7 +43,7 @@ class SegmentRow(NamedRow):
         clock_ns: The highest time of all packets so far.
         seq: Its sequence number.
         ack: Its acknowledgement number.
-        flags: FIN, SYN, RST and ACK.
+        flags: FIN, SYN, RST and ACK, CLOSED_WINDOW and NO_HEADER.
         start: Offset of its payload in the window.
         length: Length of its payload.
         captured: Number of captured bytes of it.
@@ -83,6 +83,12 @@ class StreamRow(NamedRow):
         fin_ns: The time of that packet.
         finished: Whether all bytes before the FIN were released.
         losses: The row of its loss counters, which few streams need; 0: none.
+        timed: The number whose acknowledgement ends a measurement of the RTT; `NONE`: none is under
+            way.
+        timed_ns: When the bytes before it were sent.
+        handshake_ns: The RTT of its SYN; -1: unknown.
+        srtt_ns: The smoothed RTT of its bytes; -1: unknown.
+        closed_ns: Since when the side announces a window of zero; `NONE`: it does not.
     """
 
     next: int
@@ -101,6 +107,11 @@ class StreamRow(NamedRow):
     fin_ns: int
     finished: bool
     losses: int
+    timed: int
+    timed_ns: int
+    handshake_ns: int
+    srtt_ns: int
+    closed_ns: int
 
 
 class ConnectionRow(NamedRow):
@@ -136,7 +147,7 @@ class ConnectionRow(NamedRow):
 
 class LossRow(NamedRow):
     """
-    Counters of what a stream lost or repeated, named as in `Side`, and its newest gaps.
+    Counters of what a stream lost, repeated or held up, named as in `Side`, and its newest gaps.
 
     Attributes:
         retransmitted_segments: As in `Side`.
@@ -145,6 +156,9 @@ class LossRow(NamedRow):
         gap_bytes: As in `Side`.
         cut_bytes: As in `Side`.
         late_bytes: As in `Side`.
+        zero_window_ns: How long the side announced a window of zero, until it last opened it.
+        unacked_gap_bytes: Bytes of gaps that were not acknowledged when these were emitted.
+        unacked_end: The number after them.
         newest_gap: The row of the newest gap that it remembers; 0: none.
         remembered: Number of gaps that it remembers, at most `GAPS_REMEMBERED`.
     """
@@ -155,6 +169,9 @@ class LossRow(NamedRow):
     gap_bytes: int
     cut_bytes: int
     late_bytes: int
+    zero_window_ns: int
+    unacked_gap_bytes: int
+    unacked_end: int
     newest_gap: int
     remembered: int
 
@@ -327,3 +344,6 @@ def clear_stream(stream: StreamRow) -> None:
     stream.fin_ns = stream.fin_packet = 0
     stream.data_ns = stream.resent = stream.losses = 0
     stream.has_isn = stream.finished = False
+    stream.timed = stream.closed_ns = NONE
+    stream.timed_ns = 0
+    stream.handshake_ns = stream.srtt_ns = -1

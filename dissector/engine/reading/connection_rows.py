@@ -51,6 +51,7 @@ def connection_rows(
             "ended": connection.ended or None,
             "copy_of": reading.copies and reading.copies.found.get(connection.id),
             "not_captured": None if missing_side < 0 else SIDES[missing_side],
+            "rtt_ms": _milliseconds(connection.rtt_ns),
         }
         for name, side in zip(SIDES, connection.sides, strict=True):
             number = SIDES.index(name)
@@ -65,6 +66,14 @@ def connection_rows(
                 f"late_bytes_{name}": side.late_bytes,
                 f"skipped_{name}": kafka.skipped[number] if kafka else 0,
                 f"entered_{name}": kafka.entered[number] if kafka else None,
+                f"acked_not_captured_{name}": side.acked_not_captured,
+                f"zero_window_ms_{name}": _milliseconds(side.zero_window_ns),
+                f"rtt_ms_{name}": _milliseconds(side.handshake_ns),
+                f"srtt_ms_{name}": _milliseconds(side.srtt_ns),
             }
         row |= tls_columns(reading.decryption.summary_of(connection.id))
         yield {name: row[name] for name in COLUMNS}
+
+
+def _milliseconds(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / 1e6

@@ -70,10 +70,11 @@ def tcp(
     flags: int = ACK,
     ports: tuple[int, int] = (50000, 9092),
     options: bytes = b"",
+    window: int = 4096,
 ) -> bytes:
     offset = (20 + len(options)) // 4 << 4
     head = struct.pack(
-        ">HHIIBBHHH", *ports, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, offset, flags, 4096, 0, 0
+        ">HHIIBBHHH", *ports, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, offset, flags, window, 0, 0
     )
     return head + options + payload
 

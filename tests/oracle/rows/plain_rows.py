@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from tests.oracle.rows.plain_exchanges import Pairing, protocol_of
 from tests.oracle.rows.plain_tcp import Connection, connections_of
 from tests.oracle.rows.plain_tls import decrypt
@@ -15,7 +17,7 @@ Rows = list[dict[str, Any]]
 CLUSTER_METADATA = UUID(int=1)
 """The id of `__cluster_metadata`. Source: KIP-595; Kafka, Uuid.java (METADATA_TOPIC_ID)."""
 
-NEVER = ("gaps", "gap_bytes", "cut_bytes", "late_bytes")
+NEVER = ("gaps", "gap_bytes", "cut_bytes", "late_bytes", "acked_not_captured")
 """Counters of `streams` about bytes that are not there: this reader refuses such captures."""
 
 
@@ -56,6 +58,9 @@ def stream_row(pairing: Pairing) -> dict[str, Any]:
         "ended": connection.ended,
         "copy_of": None,
         "not_captured": None,
+        "rtt_ms": None
+        if None in (halves := [side.handshake for side in connection.sides])
+        else sum(each for each in halves if each is not None) / 1e6,
     }
     for name, side in sides.items():
         other = client is not None and protocol_of(side.chunks) not in ("kafka", "nothing")
@@ -66,9 +71,17 @@ def stream_row(pairing: Pairing) -> dict[str, Any]:
             f"retransmitted_{name}": side.retransmitted,
             f"skipped_{name}": side.bytes if other else 0,
             f"entered_{name}": None if client is None else 0,
+            f"zero_window_ms_{name}": side.zero_window(connection.last_ns) / 1e6,
+            f"rtt_ms_{name}": milliseconds(side.handshake),
+            f"srtt_ms_{name}": milliseconds(side.smoothed),
             **{f"{counter}_{name}": 0 for counter in NEVER},
         }
     return row
+
+
+def milliseconds(nanoseconds: float | None) -> Any:
+    """Return a time in milliseconds; the product smooths in whole nanoseconds."""
+    return None if nanoseconds is None else pytest.approx(nanoseconds / 1e6, abs=1e-5)
 
 
 def speaks(connection: Connection, client: int | None) -> str | None:

@@ -6,6 +6,7 @@ import gzip
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,23 @@ class Chunk(NamedTuple):
     packet: int
     time_ns: int
     data: bytes
+
+
+class Timed(NamedTuple):
+    """The last of some bytes, and when they were sent."""
+
+    end: int
+    time_ns: int
+    packet: int
+    is_syn: bool
+
+
+class RoundTrip(NamedTuple):
+    """The packet of some bytes, the one that acknowledged them, and the time between."""
+
+    sent: int
+    acked: int
+    time_ns: int
 
 
 class Segment(NamedTuple):
@@ -46,6 +64,12 @@ class Side:
         retransmissions: Packets with bytes that were there before.
         retransmitted: The number of such bytes.
         closed: Whether it sent a FIN.
+        begun: Whether its SYN, or an acknowledgement of its bytes, was there: before that, bytes
+            that come need not be its next ones.
+        timed: The bytes whose acknowledgement is awaited; None if none are measured.
+        handshake: RTT of its SYN, ns.
+        round_trips: All RTTs that were measured.
+        windows: When it announced a receive window, and whether that was zero.
     """
 
     endpoint: str
@@ -57,11 +81,53 @@ class Side:
     retransmissions: int = 0
     retransmitted: int = 0
     closed: bool = False
+    begun: bool = False
+    timed: Timed | None = None
+    handshake: int | None = None
+    round_trips: list[RoundTrip] = field(default_factory=list)
+    windows: list[tuple[int, bool]] = field(default_factory=list)
+
+    @property
+    def smoothed(self) -> float | None:
+        """The smoothed RTT, ns. Source: RFC 6298, 2."""
+        if not self.round_trips:
+            return None
+        smoothed = float(self.round_trips[0].time_ns)
+        for each in self.round_trips[1:]:
+            smoothed = 7 / 8 * smoothed + each.time_ns / 8
+        return smoothed
+
+    def zero_window(self, last_ns: int) -> int:
+        """Return how long a window of zero was announced, up to the end, ns."""
+        marks = pairwise([*self.windows, (last_ns, False)])
+        return sum(end - begin for (begin, is_zero), (end, _) in marks if is_zero)
+
+    def time(self, end: int, time_ns: int, packet: int, is_syn: bool = False) -> None:
+        """Measure the RTT of bytes, unless others are measured."""
+        self.begun |= is_syn
+        if self.timed is None and self.begun:
+            self.timed = Timed(end % (1 << 32), time_ns, packet, is_syn)
+
+    def acknowledge(self, segment: Segment, *, in_order: bool) -> None:
+        """Take an acknowledgement of its bytes."""
+        ack = segment.tcp.ack
+        timed, self.begun = self.timed, True
+        if timed is None or (ack - timed.end) % (1 << 32) >= 1 << 31:
+            return
+        self.timed = None
+        if in_order and not (timed.is_syn and segment.tcp.data):
+            rtt_ns = segment.time_ns - timed.time_ns
+            self.round_trips.append(RoundTrip(timed.packet, segment.packet, rtt_ns))
+            if timed.is_syn:
+                self.handshake = rtt_ns
 
     def add(self, seq: int, chunk: Chunk) -> None:
         """Add the payload of a packet, and what waited for it."""
         assert self.next is not None
         early = (seq - self.next + (1 << 31)) % (1 << 32) - (1 << 31)
+        is_keep_alive = early == -1 and len(chunk.data) == 1
+        if early < 0 and not is_keep_alive:
+            self.timed = None
         repeated = min(max(-early, 0), len(chunk.data))
         if repeated:
             self.retransmissions += 1
@@ -73,6 +139,8 @@ class Side:
             self.chunks.append(chunk._replace(data=chunk.data[repeated:]))
             self.bytes += len(chunk.data) - repeated
             self.next = (self.next + len(chunk.data) - repeated) % (1 << 32)
+            if early == 0 and not self.waiting:
+                self.time(self.next, chunk.time_ns, chunk.packet)
             if self.next in self.waiting:
                 self.add(self.next, self.waiting.pop(self.next))
 
@@ -104,17 +172,28 @@ class Connection:
     def add(self, segment: Segment) -> None:
         """Add a packet."""
         tcp = segment.tcp
-        side = next(each for each in self.sides if each.endpoint == segment.source)
+        number = [each.endpoint for each in self.sides].index(segment.source)
+        side, other = self.sides[number], self.sides[1 - number]
         side.packets += 1
         self.last_ns = segment.time_ns
         self.reset |= bool(tcp.flags & TH_RST)
         side.closed |= bool(tcp.flags & TH_FIN)
+        if not tcp.flags & (TH_SYN | TH_FIN | TH_RST):
+            side.windows.append((segment.time_ns, tcp.win == 0))
         if tcp.flags & TH_SYN:
-            side.next = (tcp.seq + 1) % (1 << 32)
+            is_repeated = side.next is not None
+            side.next, side.timed = (tcp.seq + 1) % (1 << 32), None
+            if not is_repeated:
+                side.time(side.next, segment.time_ns, segment.packet, is_syn=True)
         elif side.next is None:
             side.next = tcp.seq
+        if tcp.flags & TH_ACK and not tcp.flags & TH_RST:
+            begins = tcp.seq + bool(tcp.flags & TH_SYN)
+            other.acknowledge(segment, in_order=begins % (1 << 32) == side.next)
         if tcp.data:
             side.add(tcp.seq, Chunk(segment.packet, segment.time_ns, bytes(tcp.data)))
+        if tcp.flags & TH_FIN and side.next == (tcp.seq + len(tcp.data)) % (1 << 32):
+            side.next = (side.next + 1) % (1 << 32)
 
 
 def connections_of(path: Path) -> list[Connection]:

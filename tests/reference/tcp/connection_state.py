@@ -130,8 +130,10 @@ class LiveConnection:
         stream, peer = self.streams[side], self.streams[1 - side]
         self.syn_seen = True
         isn = stream.unwrap(segment.seq)
+        stream.timed = None
         if stream.isn != isn and (stream.next is None or not stream.has_data):
             stream.open(isn)
+            stream.time_newest(segment.time_ns)
         if segment.flags & ACK and peer.next is None and peer.buffer is None:
             peer.open(peer.unwrap(segment.ack) - 1)
 

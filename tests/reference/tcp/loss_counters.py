@@ -16,14 +16,30 @@ class LossCounters:
     bytes.
     """
 
-    __slots__ = ("gaps", "side")
+    __slots__ = ("_unacked", "gaps", "side")
 
     def __init__(self, side: Side) -> None:
         self.side = side
         self.gaps: deque[tuple[int, int]] | None = None
+        self._unacked: list[tuple[int, int]] = []
 
-    def count_gap(self, start: int, end: int) -> None:
-        """Count bytes that are not in the capture."""
+    def acked_gap_bytes(self, acked: int | None) -> int:
+        """
+        Return how many bytes of gaps are acknowledged.
+
+        Those that were not when their gap was found count once all are, to the last gap.
+        """
+        unacked = sum(end - start for start, end in self._unacked)
+        all_acked = acked is not None and unacked and acked >= self._unacked[-1][1]
+        return self.side.gap_bytes - (0 if all_acked else unacked)
+
+    def count_gap(self, start: int, end: int, acked: int | None) -> None:
+        """Count bytes that are not in the capture, of which some are acknowledged."""
+        if acked is not None and self._unacked and acked >= self._unacked[-1][1]:
+            self._unacked.clear()
+        lowest = start if acked is None else max(start, acked)
+        if lowest < end:
+            self._unacked.append((lowest, end))
         self.side.gaps += 1
         self.side.gap_bytes += end - start
         self._remember(start, end)

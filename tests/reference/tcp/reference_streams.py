@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.columns import NEVER, Chunks, Segments
+from dissector.capture.columns import CLOSED_WINDOW, NEVER, Chunks, Segments
 from dissector.capture.tcp import reassembly
 from dissector.capture.tcp.connections import Connection, Endpoint, Side
 from dissector.capture.tcp.reassembly_limits import CHECK_NS, WAIT_NS
@@ -48,7 +48,7 @@ class ReferenceStreams:
                 b=_endpoint(live.keys[1][1:4]),
                 first_ns=first_ns,
                 last_ns=live.last_ns,
-                sides=(live.streams[0].side, live.streams[1].side),
+                sides=(live.streams[0].result(live.last_ns), live.streams[1].result(live.last_ns)),
                 syn_seen=live.syn_seen,
                 ended=live.ended,
             )
@@ -113,8 +113,12 @@ class ReferenceStreams:
             if live.accepts_reset(side, segment):
                 self._end_connection(live, side, "rst", segment.time_ns)
             return
+        if segment.flags & (SYN | FIN) == 0:
+            stream.observe_window(bool(segment.flags & CLOSED_WINDOW), segment.time_ns)
         if segment.flags & ACK:
-            peer.acknowledge(segment.ack, segment.packet, segment.time_ns)
+            timed = peer.acknowledge(segment.ack, segment.packet, segment.time_ns)
+            if timed is not None:
+                _end_timing(timed, peer, stream, segment)
         self._advance(peer, segment.time_ns)
         self._add(stream, segment)
         self._advance(stream, segment.time_ns)
@@ -240,6 +244,15 @@ class ReferenceStreams:
 
 def _is_unacked(live: LiveConnection) -> bool:
     return any(each.is_pending and each.acked is None for each in live.streams)
+
+
+def _end_timing(timed: tuple[int, int], stream: Stream, acker: Stream, segment: Segment) -> None:
+    """End a measurement in a stream, if the acknowledging segment is the next of its own."""
+    number, sent_ns = timed
+    is_next = acker.next is None or (segment.payload_seq - acker.next) & SEQ_MASK == 0
+    is_handshake = number == stream.first
+    if is_next and not (is_handshake and segment.length):
+        stream.end_timing(sent_ns, segment.time_ns, is_handshake)
 
 
 def _endpoint(end: tuple[int, ...]) -> Endpoint:

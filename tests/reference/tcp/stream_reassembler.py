@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dissector.capture.columns import NEVER
 from dissector.capture.tcp.connections import Side
 from dissector.capture.tcp.reassembly_limits import (
@@ -50,6 +52,9 @@ class Stream:
         fin: The sequence number of its FIN, if that was captured.
         finished: Whether all bytes before the FIN were released.
         buffer: The out-of-order segments; None without any.
+        timed: The number whose acknowledgement ends a measurement of the RTT, and the time of its
+            bytes; None without one.
+        closed_ns: Since when it announces a window of zero.
     """
 
     __slots__ = (
@@ -61,6 +66,7 @@ class Stream:
         "acked_ns",
         "acked_packet",
         "buffer",
+        "closed_ns",
         "data_ns",
         "fin",
         "finished",
@@ -71,6 +77,7 @@ class Stream:
         "next",
         "resent",
         "side",
+        "timed",
     )
 
     def __init__(self, losses: LossCounters, reorder: ReorderState, number: int) -> None:
@@ -90,6 +97,8 @@ class Stream:
         self.acked_packet = 0
         self.data_ns = 0
         self.resent = 0
+        self.timed: tuple[int, int] | None = None
+        self.closed_ns: int | None = None
         self._fin_ns = 0
         self._fin_packet = 0
 
@@ -148,15 +157,46 @@ class Stream:
         if self.buffer is not None:
             self.buffer.uncover()
 
-    def acknowledge(self, raw: int, packet: int, time_ns: int) -> None:
-        """Process an acknowledgement that the other side sent."""
+    def time_newest(self, time_ns: int) -> None:
+        """Measure the RTT of its newest bytes, unless a measurement is under way."""
+        if self.timed is None and self.next is not None:
+            self.timed = self.next, time_ns
+
+    def end_timing(self, sent_ns: int, time_ns: int, is_handshake: bool) -> None:
+        """Take the time of an acknowledgement; RFC 6298 2 says how it is smoothed."""
+        rtt_ns, before = time_ns - sent_ns, self.side.srtt_ns
+        if rtt_ns >= 0:
+            self.side.srtt_ns = rtt_ns if before is None else (7 * before + rtt_ns) // 8
+            if is_handshake:
+                self.side.handshake_ns = rtt_ns
+
+    def observe_window(self, is_closed: bool, time_ns: int) -> None:
+        """Count how long its sender announces a window of zero."""
+        if not is_closed and self.closed_ns is not None:
+            self.side.zero_window_ns += max(time_ns - self.closed_ns, 0)
+            self.closed_ns = None
+        elif is_closed and self.closed_ns is None:
+            self.closed_ns = time_ns
+
+    def result(self, last_ns: int) -> Side:
+        """Return its counters, if the last packet of the connection was at a time."""
+        closed_ns = 0 if self.closed_ns is None else max(last_ns - self.closed_ns, 0)
+        acked = self.losses.acked_gap_bytes(self.acked)
+        if self.next is None and self.acked is not None and self.first_acked is not None:
+            silent = self.acked - self.first_acked
+            acked += silent if silent > 1 else 0
+        zero_window_ns = self.side.zero_window_ns + closed_ns
+        return replace(self.side, acked_not_captured=acked, zero_window_ns=zero_window_ns)
+
+    def acknowledge(self, raw: int, packet: int, time_ns: int) -> tuple[int, int] | None:
+        """Process an acknowledgement; return the measurement that it ends."""
         number = self.unwrap(raw)
         if self.acked is not None:
             number = self.acked + (raw - self.acked + _HALF) % _FULL - _HALF
             if not 0 < number - self.acked <= FAR_BYTES:
-                return
+                return None
         elif self.next is not None and not is_near(number, self.next):
-            return
+            return None
         else:
             self.first_acked = number
         self.acked = number
@@ -165,6 +205,11 @@ class Stream:
         self.resent = 0
         if self.buffer is not None:
             self.buffer.cover(number, time_ns)
+        timed = self.timed
+        if timed is None or number < timed[0]:
+            return None
+        self.timed = None
+        return timed
 
     def receive(self, segment: SegmentBytes, out: ChunkBuilder) -> int:
         """
@@ -173,18 +218,26 @@ class Stream:
         Returns:
             Number of added waiting bytes.
         """
+        is_new = True
         if self.next is None and self.buffer is None:
             self._anchor_by_ack(segment)
         if self.next is not None and segment.seq < self.next:
             first = self.first or 0
-            self.resent += self.losses.count_old(segment.seq, segment.end, first, self.next)
+            self._count_resent(self.losses.count_old(segment.seq, segment.end, first, self.next))
             if segment.end <= self.next:
                 return 0
-            segment = segment.slice(self.next, segment.end)
+            segment, is_new = segment.slice(self.next, segment.end), False
         if self.buffer is None and self.next == segment.seq:
             self._emit(segment, out)
+            if is_new:
+                self.time_newest(segment.time_ns)
             return 0
         return self._buffer_segment(segment, out)
+
+    def _count_resent(self, is_resent: bool) -> None:
+        self.resent += is_resent
+        if is_resent:
+            self.timed = None
 
     def close(self, fin: int, packet: int, time_ns: int) -> None:
         """Process a FIN's sequence number; the first one counts."""
@@ -293,7 +346,7 @@ class Stream:
         is_covered = self.acked is not None and segment.seq <= self.acked
         added = buffer.add(segment, self.acked_ns if is_covered else NEVER)
         more = sum(each.end - each.seq for each in added)
-        self.resent += self.losses.count_retransmitted(segment.end - segment.seq - more)
+        self._count_resent(self.losses.count_retransmitted(segment.end - segment.seq - more))
         for each in added:
             out.keep_bytes(each)
         return more
@@ -331,7 +384,8 @@ class Stream:
         """Emit the bytes up to `end` as missing, if there are any."""
         if self.next is None or end <= self.next:
             return
-        self.losses.count_gap(self.next, end)
+        self.losses.count_gap(self.next, end, self.acked)
+        self.timed = None
         length = end - self.next
         self.next = end
         out.emit_gap(self._reorder, self._number, length, packet, time_ns, self.data_ns)

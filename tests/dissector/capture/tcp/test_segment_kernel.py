@@ -155,6 +155,7 @@ def mixed_captures(draw: st.DrawFn) -> bytes:
         if draw(st.integers(0, 3)):
             connection.syn()
         for _ in range(draw(st.integers(0, 8))):
+            connection.windows[draw(st.integers(0, 1))] = draw(st.sampled_from([0, 4096, 4096]))
             connection.send(draw(st.integers(0, 1)), draw(st.binary(max_size=4)))
         end = draw(st.integers(0, 3))
         if end == 1:
