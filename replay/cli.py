@@ -53,6 +53,12 @@ class ReplayOptions(
     ignore_throttle: bool = option(
         "--ignore-throttle", default=False, help="Ignore the throttle time in responses."
     )
+    no_final_check: bool = option(
+        "--no-final-check",
+        default=False,
+        help="Do not ask the target at the end for what the replay wrote: committed offsets, "
+        "log ends, transactions, topics.",
+    )
     dry_run: bool = option(
         "--dry-run",
         default=False,
@@ -232,6 +238,7 @@ def _settings(given: ReplayOptions) -> TargetSettings:
             duration_s=given.duration,
             timeout_s=given.timeout,
             honours_throttle=not given.ignore_throttle,
+            final_check=not given.no_final_check,
             scale=given.scale,
             stagger_s=given.stagger,
         ),

@@ -63,6 +63,7 @@ def replay(
     allow_plaintext_password: bool = False,
     clients: Iterable[str] = (),
     target_profile: str | Path | None = None,
+    final_check: bool = True,
 ) -> Report:
     """
     Replay a plan at a target and return the report; it blocks, also inside an event loop.
@@ -108,6 +109,7 @@ def replay(
             `sarama`; by default all.
         target_profile: A shipped profile of the target by its name, or a file: documented
             differences, which don't fail the replay.
+        final_check: Whether the target is asked at the end for what the replay wrote.
 
     Raises:
         ReplayError: The embedded broker can't be started.
@@ -125,7 +127,17 @@ def replay(
         prefix,
         offsets,
         create_topics,
-        PlayOptions(pace, loop, limit, duration_s, timeout_s, honours_throttle, scale, stagger_s),
+        PlayOptions(
+            pace,
+            loop,
+            limit,
+            duration_s,
+            timeout_s,
+            honours_throttle,
+            scale,
+            stagger_s,
+            final_check,
+        ),
         noise if isinstance(noise, Noise) else Noise(noise),
         show_secrets,
         Criteria.of(fail_on, accepted),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from construct import Container
+
 from cluster.client.broker_metadata import NO_ID
 from cluster.client.cluster import Cluster
 from dissector.errors import ReplayError
@@ -15,6 +17,9 @@ _TopicPartition = tuple[str, int]
 """Topic of the target, and partition."""
 
 _NO_LEADER = "the target has no such topic, or the partition has no leader"
+
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+"""Isolation levels of Fetch (KIP-98)."""
 
 LATEST, EARLIEST = -1, -2
 """Special timestamps of ListOffsets (KIP-79)."""
@@ -111,16 +116,16 @@ async def offsets(
 
 
 async def end_offsets(
-    cluster: Cluster, partitions: Collection[_TopicPartition]
+    cluster: Cluster, partitions: Collection[_TopicPartition], when_ms: int = LATEST
 ) -> dict[_TopicPartition, int | str]:
-    """Return the end offset of each log, or why the target does not report it."""
+    """Return the end of each log, with `EARLIEST` its start, or why the target has none."""
     found: dict[_TopicPartition, int | str] = dict.fromkeys(partitions, _NO_LEADER)
     for node, partitions_of_leader in _by_leader(cluster, partitions).items():
         try:
             found |= dict.fromkeys(
                 partitions_of_leader, "ListOffsets: no response for the partition"
             )
-            found |= await _list_from_leader(cluster, node, partitions_of_leader, LATEST)
+            found |= await _list_from_leader(cluster, node, partitions_of_leader, when_ms)
         except ReplayError as error:
             found |= dict.fromkeys(partitions_of_leader, f"ListOffsets: {error}")
     return found
@@ -164,26 +169,44 @@ async def fetch_records(cluster: Cluster, topic: str, partition: int, offset: in
     Raises:
         ReplayError: There is no leader, no response, or an error.
     """
+    answer = await fetch_partition(cluster, topic, partition, offset)
+    if answer.error_code:
+        raise ReplayError(cluster.addresses, f"Fetch: {error_name(answer.error_code)}")
+    return answer.records or b""
+
+
+async def fetch_partition(
+    cluster: Cluster,
+    topic: str,
+    partition: int,
+    offset: int,
+    isolation_level: int = READ_UNCOMMITTED,
+) -> Container:
+    """
+    Return the partition in the response to a Fetch from an offset on; it may have an error.
+
+    Raises:
+        ReplayError: There is no leader, no response, or an error of the whole response.
+    """
     leader = cluster.leader(topic, partition)
     if leader is None:
         raise ReplayError(cluster.addresses, _NO_LEADER)
     response = await cluster.request(
-        leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset)
+        leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset, isolation_level)
     )
     partition_response = next(
         (each for topic in response.responses for each in topic.partitions), None
     )
-    error = (
-        response.get("error_code") if partition_response is None else partition_response.error_code
-    )
-    if error:
-        raise ReplayError(cluster.addresses, f"Fetch: {error_name(error)}")
     if partition_response is None:
-        raise ReplayError(cluster.addresses, "Fetch: no response for the partition")
-    return partition_response.records or b""
+        error = response.get("error_code")
+        why = error_name(error) if error else "no response for the partition"
+        raise ReplayError(cluster.addresses, f"Fetch: {why}")
+    return partition_response
 
 
-def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> dict[str, Any]:
+def _fetch_body(
+    cluster: Cluster, topic: str, partition: int, offset: int, isolation_level: int
+) -> dict[str, Any]:
     partition_request = {
         "partition": partition,
         "current_leader_epoch": -1,
@@ -202,7 +225,7 @@ def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> di
         "max_wait_ms": 0,
         "min_bytes": 0,
         "max_bytes": _FETCH_BYTES,
-        "isolation_level": 0,
+        "isolation_level": isolation_level,
         "session_id": 0,
         "session_epoch": -1,
         "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [partition_request]}],

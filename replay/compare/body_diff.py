@@ -172,7 +172,8 @@ class BodyDiff:
         if topic is not None and partition is not None:
             log = self._ids.offsets.log(topic, partition)
         before, after = captured.get("records"), live.get("records")
-        diff = compare_records(f"{path}.records", topic, before, after, log, self._show_secrets)
+        given = f"{path}.records", topic, before, after, log, self._show_secrets
+        diff = compare_records(*given, self._ids.producers)
         self.differences += diff.differences
         if not diff.same_extent:
             self.reasons.add(Reason.RECORDS)

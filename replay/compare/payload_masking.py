@@ -11,9 +11,21 @@ from dissector.view.text.value_text import json_text
 _BATCHES = frozenset({"records", "unaligned_records"})
 _OF_RECORD = re.compile(r"(?:unaligned_)?records\[[^\]]*\]\.(\w+)")
 _PLAIN = frozenset(
-    {"control", "offset", "sequence", "timestamp", "timestamp_ms", "timestamp_type", "attributes"}
+    {
+        "attributes",
+        "control",
+        "leader_epoch",
+        "offset",
+        "producer_epoch",
+        "producer_id",
+        "sequence",
+        "timestamp",
+        "timestamp_ms",
+        "timestamp_type",
+        "transactional",
+    }
 )
-"""Fields of a record without information about its payload; all others are hidden."""
+"""Fields of a record or its batch without information about payloads; all others are hidden."""
 
 
 def hidden(path: str, captured: Any, replayed: Any) -> tuple[Any, Any]:

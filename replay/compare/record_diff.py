@@ -25,7 +25,9 @@ from dissector.protocol.records.batch import timestamp_type
 from dissector.protocol.records.layout import CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
 from dissector.view.json.body import mask_record_row
 from dissector.view.text.value_text import text_or_hex
+from replay.compare.batch_producers import compare_producers
 from replay.mapping.offset_map import PartitionOffsets
+from replay.mapping.producer_ids import ProducerMap
 from replay.model.offset_ranges import Range, Ranges
 from replay.model.outcome import Difference
 
@@ -70,6 +72,7 @@ def compare_records(
     live: bytes | None,
     log: PartitionOffsets | None,
     show_secrets: bool = False,
+    producers: ProducerMap | None = None,
 ) -> RecordDiff:
     """
     Compare two `record_count` fields.
@@ -81,6 +84,7 @@ def compare_records(
         live: The field of the target.
         log: The offset mapping of the partition.
         show_secrets: Whether credentials in Kafka's own records may be shown.
+        producers: The mapping of producers; without it they are not compared.
     """
     translate = log.captured_offset if log else _identity
     captured_records, live_records = _ResponseRecords(), _ResponseRecords()
@@ -94,6 +98,9 @@ def compare_records(
     same_extent = before == after and captured_records.controls == live_records.controls
     for first in sorted(captured_records.batches.keys() & live_records.batches.keys()):
         pair = captured_records.batches[first], live_records.batches[first]
+        if producers is not None and log is not None:
+            headers, known = (pair[0].header, pair[1].header), (log.appended, producers)
+            differences += compare_producers(f"{path}[{first}]", *headers, *known)
         if has_equal_payload(pair[0].data, pair[0].header, pair[1].data, pair[1].header):
             differences += _headers(f"{path}[{first}]", *pair)
             del captured_records.batches[first], live_records.batches[first]

@@ -27,6 +27,7 @@ from replay.compare.comparison_policy import (
 from replay.compare.fast_compare import are_equal
 from replay.compare.ignore_rules import Noise
 from replay.compare.other_parts import follow_from_other_parts
+from replay.compare.replica_sets import DESCRIBING_APIS, replica_faults
 from replay.compare.withheld_records import with_readable_ends
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
@@ -100,6 +101,8 @@ def compare_outcome(
     created = captured_topics if _creates(captured) else created_topics
     diff = _compare_bodies(outcome, response, live, ids, created, show_secrets)
     differences, reasons = diff.differences, diff.reasons
+    if captured.api in DESCRIBING_APIS:
+        differences += replica_faults(response.body, live, ids)
     returned: Iterable[ReturnedRecords] = diff.returned
     if captured.api == "Fetch":
         returned = with_readable_ends(diff.returned, captured, response.body, live, ids)

@@ -162,6 +162,11 @@ class AppendedRecords:
         return max(each.live_end for each in self._stretches)
 
     @property
+    def live_start(self) -> int:
+        """The first offset of a record on the target; there must be one."""
+        return min(each.live for each in self._stretches)
+
+    @property
     def newest(self) -> Stretch:
         """The stretch with the last record on the target; there must be one."""
         return max(self._stretches, key=lambda each: each.live_end)

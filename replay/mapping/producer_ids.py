@@ -107,6 +107,10 @@ class ProducerMap:
         if (following - self._next_sequences.get(key, 0)) % SEQUENCES < SEQUENCES // 2:
             self._next_sequences[key] = following % SEQUENCES
 
+    def logs(self) -> set[tuple[str, int]]:
+        """Return the captured topics and partitions that producers with an id wrote to."""
+        return {(topic, partition) for _, topic, partition in self._next_sequences}
+
     def captured_sequence(
         self, producer: tuple[int, int], topic: str, partition: int, sequence: int
     ) -> int:

@@ -23,6 +23,7 @@ class PlayOptions:
         honours_throttle: Whether a connection pauses for the throttle time in a response (KIP-219).
         scale: Number of copies of the capture that are played at the same time.
         stagger_s: Each copy begins so long after the one before.
+        final_check: Whether the target is asked for what the replay wrote at the end of each pass.
         first_pass: Number of the first pass, by which its names differ from those of other runs.
     """
 
@@ -34,6 +35,7 @@ class PlayOptions:
     honours_throttle: bool = True
     scale: int = 1
     stagger_s: float = STAGGER_S
+    final_check: bool = True
     first_pass: int = 0
 
     @property

@@ -72,6 +72,7 @@ class TargetSettings:
             "limit": play.limit,
             "duration": play.duration_s,
             "ignore-throttle": not play.honours_throttle,
+            "no-final-check": not play.final_check,
             "tls": self.security.tls is not None,
             "sasl": self.security.mechanism,
             "also": list(self.security.also),

@@ -133,6 +133,7 @@ class Dispatcher:
         for _, body in parts:
             context.transactions.record_request(found.name, body)
             context.heartbeats.record_request(found.name, body)
+            context.written.record_request(found.name, version, body, step.number)
         outcome.parts = [RequestPart(node, outcome.version, body) for node, body in parts]
         connections = [await self.connect(node) for node, _ in parts]
         sent.requests = [

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from cluster.client.cluster import Cluster
 from replay.compare.log_balance import SharedLog, UnbalancedLog
+from replay.final.written import Written
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 from replay.model.step import Step
@@ -98,6 +99,7 @@ class PassContext:
         arrays: The steps as arrays for kernels.
         batched_reporter: Matched responses that are not reported yet.
         missing_producers: Sends the requests for producers that the capture lacks.
+        written: What the pass wrote, for the check at its end.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class PassContext:
         self.transactions = OpenTransactions()
         self.batched_reporter = BatchedReporter(outcomes.record_batch, pass_number)
         self.missing_producers = MissingProducers(cluster, ids, self.transactions)
+        self.written = Written(cluster)
         self._loop = asyncio.get_running_loop()
         self._is_done = plan.elsewhere()
         self._waiting: dict[int, list[Callable[[], None]]] = {}

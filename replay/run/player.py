@@ -17,6 +17,7 @@ from dissector.errors import DissectorError, ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
+from replay.final.log_bounds import Exchange
 from replay.mapping.learner import learn, learn_unconfirmed
 from replay.model.outcome import Outcome, RequestPart, Verdict
 from replay.run.concurrency_limit import InFlight
@@ -329,9 +330,14 @@ class Player:
     ) -> None:
         """Record session, membership and throttle data of a response, final or to be retried."""
         parts = [(part.node, part.request) for part in sent.outcome.parts]
-        for part in sent.outcome.parts:
+        for part, request in zip(sent.outcome.parts, sent.requests, strict=True):
             if part.response is not None:
                 api_name = sent.step.captured.api
+                times = request.sent_ns, request.response_ns
+                exchange = Exchange(
+                    sent.step.number, part.node, *times, part.request, part.response
+                )
+                self._context.written.record_response(api_name, exchange)
                 self._context.share_sessions.record_response(part.node, part.request, part.response)
                 self._context.transactions.record_response(api_name, part.request, part.response)
                 self._context.heartbeats.record_response(

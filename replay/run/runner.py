@@ -11,6 +11,7 @@ from typing import Any
 from cluster.client.cluster import Cluster
 from dissector.protocol.field_roles import Role
 from replay.compare.log_balance import balance, not_balanced
+from replay.final.final_check import check_end
 from replay.mapping.id_map import IdMap
 from replay.options.pacing import SECOND_NS
 from replay.options.play_options import PlayOptions
@@ -153,6 +154,9 @@ class ReplayRun:
             self.left_behind += await context.transactions.abort(self._cluster, patience_s)
         stopped = self._is_stopped
         balanced = not_balanced(ids) if stopped else await balance(ids, self._cluster)
+        if self._options.final_check and not stopped:
+            final = await check_end(context.written, ids, self._cluster)
+            balanced = final.added_to(balanced)
         record_balance(context, balanced)
 
     async def _play_connections(self, context: PassContext, last: int) -> None:

@@ -238,6 +238,7 @@ class TemplatePlayer:
         context, rows, title = self._context, batch.rows, batch.template.transactional_id
         if title:
             context.transactions.open[title] = None
+            context.written.endings.begin(title)
         context.progress.lag_ns = int(rows.requests["lag_ns"][-1])
         context.progress.sent += len(rows)
         self.in_flight.begin(id(batch), batch)

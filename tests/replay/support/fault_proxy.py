@@ -36,6 +36,10 @@ class Fault:
         """Return the response to a request that does not reach the target."""
         raise NotImplementedError
 
+    def change_request(self, request: Message) -> bool:
+        """Change the body of a request that reaches the target; return whether it changed."""
+        return False
+
     def change_response(self, request: Message, body: Container) -> None:
         """Change a response."""
 
@@ -125,6 +129,8 @@ class FaultProxy:
             copies = self._fault.copies(message)
             if copies:
                 connection.requests[message.correlation_id] = message
+                if self._fault.change_request(message):
+                    frame = frame[: message.body_start] + _built(message, message.body)
                 back.write(_sized(frame))
             else:
                 writer.write(_written(message, self._fault.invent_response(message)))
@@ -189,6 +195,14 @@ def _sized(frame: bytes) -> bytes:
 
 
 Answer = Callable[[Message], dict[str, Any]]
+
+
+def _built(request: Message, body: Any) -> bytes:
+    assert request.api_key is not None
+    assert request.api_version is not None
+    found = api(request.api_key)
+    assert found is not None
+    return found.request.codec(request.api_version).build(body)
 
 
 def _written(request: Message, body: Any) -> bytes:

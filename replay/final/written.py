@@ -1,0 +1,48 @@
+"""What a pass wrote, and what the target reported meanwhile: the input of the end check."""
+
+from __future__ import annotations
+
+from construct import Container
+
+from cluster.client.broker_metadata import Topology
+from replay.final.commits import Commits
+from replay.final.endings import Endings
+from replay.final.log_bounds import BoundsOfLogs, Exchange
+
+
+class Written:
+    """
+    The requests of a pass that change the target, and the bounds in its responses.
+
+    Args:
+        target: The metadata of the target.
+
+    Attributes:
+        commits: The committed offsets.
+        endings: The ends of transactions.
+        bounds: The bounds of logs.
+        deleted_topics: The topics that the pass deleted, if only for a while.
+    """
+
+    def __init__(self, target: Topology) -> None:
+        self.commits = Commits(target)
+        self.endings = Endings()
+        self.bounds = BoundsOfLogs(target)
+        self.deleted_topics: set[str] = set()
+        self._target = target
+
+    def record_request(self, api: str, version: int, body: Container, step: int) -> None:
+        """Record a request that is about to be sent."""
+        self.commits.record_request(api, version, body, step)
+        self.endings.record_request(api, body, step)
+        if api == "DeleteTopics":
+            names = [*(body.get("topic_names") or ())]
+            for topic in body.get("topics") or ():
+                names.append(topic.name or self._target.topic_name(topic.topic_id))
+            self.deleted_topics.update(filter(None, names))
+
+    def record_response(self, api: str, exchange: Exchange) -> None:
+        """Record a response."""
+        self.commits.record_response(api, exchange.request, exchange.response)
+        self.endings.record_response(api, exchange.request, exchange.response)
+        self.bounds.record(api, exchange)

@@ -1,0 +1,246 @@
+"""
+Lies of a target about what nothing in the capture reads again: `unread` is such a capture.
+
+A lie is told to every client alike, so to the check at the end of a replay too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from construct import Container
+
+from dissector.protocol.messages import Message
+from dissector.protocol.records import RecordBatch, build_records, parse_records
+from tests.replay.support.fault_proxy import Fault
+from tests.replay.support.unread import LOG
+
+EARLIEST, LATEST = -2, -1
+
+
+@dataclass
+class Dropped(Fault):
+    """Acknowledges commits of one API, and drops them."""
+
+    api: str
+
+    def copies(self, request: Message) -> int:
+        return 0 if request.api == self.api else 1
+
+    def invent_response(self, request: Message) -> dict[str, Any]:
+        assert request.body is not None
+        topics = [
+            {
+                "name": topic.name,
+                "partitions": [
+                    {"partition_index": each.partition_index, "error_code": 0}
+                    for each in topic.partitions
+                ],
+            }
+            for topic in request.body.topics
+        ]
+        return {"throttle_time_ms": 0, "topics": topics}
+
+
+@dataclass
+class ChangedRequest(Fault):
+    """Changes requests of one API before the target gets them."""
+
+    api: str
+    change: Callable[[Container], None]
+
+    def change_request(self, request: Message) -> bool:
+        if request.api == self.api:
+            assert request.body is not None
+            self.change(request.body)
+        return request.api == self.api
+
+
+@dataclass
+class ChangedPartitions(Fault):
+    """Changes the partitions without an error in responses of one API, if the request fits."""
+
+    api: str
+    change: Callable[[Container], None]
+    fits: Callable[[Container], bool] = lambda _: True
+
+    def change_response(self, request: Message, body: Container) -> None:
+        assert request.body is not None
+        if request.api == self.api and self.fits(request.body):
+            for each in _partitions(body):
+                if not each.error_code:
+                    self.change(each)
+
+
+def _partitions(body: Container) -> Iterator[Container]:
+    for topic in body.get("responses") or body.get("topics") or ():
+        for name in ("partitions", "partition_responses"):
+            yield from topic.get(name) or ()
+
+
+def _added(name: str, number: int) -> Callable[[Container], None]:
+    """Add to a field, but leave -1 for none."""
+
+    def change(each: Container) -> None:
+        if each[name] >= 0:
+            each[name] = max(each[name] + number, 0)
+
+    return change
+
+
+def _set(**values: Any) -> Callable[[Container], None]:
+    return lambda each: each.update(values)
+
+
+def _twice_in_sync(each: Container) -> None:
+    each.isr_nodes = 2 * list(each.isr_nodes)
+
+
+def _to_another_group(body: Container) -> None:
+    body.group_id += "-other"
+
+
+def _asks(timestamp: int) -> Callable[[Container], bool]:
+    return lambda body: body.topics[0].partitions[0].timestamp == timestamp
+
+
+def _batches(change: Callable[[RecordBatch], None]) -> Callable[[Container], None]:
+    """Change the batches of a fetched partition."""
+
+    def change_all(each: Container) -> None:
+        batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
+        for batch in batches:
+            change(batch)
+        if batches:
+            each.records = build_records(batches, fix_crc=True)
+
+    return change_all
+
+
+def _commits(change: Callable[[Container], None]) -> Callable[[Container], None]:
+    """Change the partitions of a commit."""
+
+    def change_all(body: Container) -> None:
+        for each in _partitions(body):
+            change(each)
+
+    return change_all
+
+
+def _other_producer(batch: RecordBatch) -> None:
+    batch.producer_id += 1
+
+
+def _other_epoch(batch: RecordBatch) -> None:
+    batch.producer_epoch += 1
+
+
+def _no_producer(batch: RecordBatch) -> None:
+    batch.producer_id, batch.producer_epoch, batch.base_sequence = -1, -1, -1
+
+
+def _later_leader(batch: RecordBatch) -> None:
+    batch.partition_leader_epoch += 3
+
+
+def _in_transaction(batch: RecordBatch) -> None:
+    batch.attributes ^= 16
+
+
+def _fetched(name: str, number: int) -> Callable[[], Fault]:
+    return lambda: ChangedPartitions("Fetch", _added(name, number))
+
+
+def _in_batches(change: Callable[[RecordBatch], None]) -> Callable[[], Fault]:
+    return lambda: ChangedPartitions("Fetch", _batches(change))
+
+
+def _listed(name: str, number: int, when: int) -> Callable[[], Fault]:
+    return lambda: ChangedPartitions("ListOffsets", _added(name, number), _asks(when))
+
+
+def _described(**values: Any) -> Callable[[], Fault]:
+    return lambda: ChangedPartitions("Metadata", _set(**values))
+
+
+def _committed(api: str, name: str, number: int) -> Callable[[], Fault]:
+    return lambda: ChangedRequest(api, _commits(_added(name, number)))
+
+
+LIES: dict[str, Callable[[], Fault]] = {
+    "a commit is dropped": lambda: Dropped("OffsetCommit"),
+    "a commit is one less": _committed("OffsetCommit", "committed_offset", -1),
+    "a commit loses its text": lambda: ChangedRequest(
+        "OffsetCommit", _commits(_set(committed_metadata=""))
+    ),
+    "a commit goes to another group": lambda: ChangedRequest("OffsetCommit", _to_another_group),
+    "a commit in a transaction is dropped": lambda: Dropped("TxnOffsetCommit"),
+    "a commit in a transaction is one less": _committed("TxnOffsetCommit", "committed_offset", -1),
+    "the high watermark is beyond the log": _fetched("high_watermark", 5),
+    "the high watermark is below what was read": _fetched("high_watermark", -3),
+    "the last stable offset is beyond the log": _fetched("last_stable_offset", 7),
+    "the log start is later": _fetched("log_start_offset", 1),
+    "batches have another producer": _in_batches(_other_producer),
+    "batches have another producer epoch": _in_batches(_other_epoch),
+    "batches have no producer": _in_batches(_no_producer),
+    "batches are in a transaction": _in_batches(_in_transaction),
+    "batches have a leader epoch of the future": _in_batches(_later_leader),
+    "the log starts later": _listed("offset", 1, EARLIEST),
+    "the log ends later": _listed("offset", 2, LATEST),
+    "no replica is in sync": _described(isr_nodes=[]),
+    "there are no replicas": _described(replica_nodes=[], isr_nodes=[]),
+    "the leader is no replica": _described(replica_nodes=[77], isr_nodes=[77]),
+    "a replica is in sync twice": lambda: ChangedPartitions("Metadata", _twice_in_sync),
+}
+"""Lies by description."""
+
+
+@dataclass
+class OtherStates(Fault):
+    """Reports transactions in another state."""
+
+    def change_response(self, request: Message, body: Container) -> None:
+        for each in body.transaction_states if request.api == "ListTransactions" else ():
+            each.transaction_state = "Ongoing"
+
+
+def _flipped(body: Container) -> None:
+    body.committed = not body.committed
+
+
+def _without_markers(each: Container) -> None:
+    batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
+    each.records = build_records([b for b in batches if not b.control])
+
+
+def _listed_as_aborted(each: Container) -> None:
+    batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
+    if batches and each.get("aborted_transactions") is not None:
+        first = {"producer_id": batches[0].producer_id, "first_offset": batches[0].base_offset}
+        each.aborted_transactions = [Container(first)]
+
+
+def _producers(**values: int) -> Callable[[], Fault]:
+    def change(each: Container) -> None:
+        for producer in each.active_producers:
+            producer.update(values)
+
+    return lambda: ChangedPartitions("DescribeProducers", change)
+
+
+OF_KAFKA: dict[str, Callable[[], Fault]] = {
+    "a transaction that commits is aborted": lambda: ChangedRequest("EndTxn", _flipped),
+    "transactions have no markers": lambda: ChangedPartitions("Fetch", _without_markers),
+    "a committed transaction is listed as aborted": lambda: ChangedPartitions(
+        "Fetch", _listed_as_aborted
+    ),
+    "transactions are in another state": OtherStates,
+    "producers have another sequence": _producers(last_sequence=77),
+    "producers have an open transaction": _producers(current_txn_start_offset=0),
+    "offsets have a leader epoch of the future": _listed("leader_epoch", 3, LATEST),
+}
+"""Lies about what the embedded broker lacks."""
+
+__all__ = ["LIES", "LOG", "OF_KAFKA"]

@@ -1,0 +1,216 @@
+"""A capture of writes that nothing in it reads again, with each kind of request they consist of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dissector.protocol.apis import KEYS, api
+from dissector.protocol.records import Record, new_batch
+from tests.default_frames import request, response
+from tests.replay.support.outcomes import filled
+from tests.replay.support.replay_captures import saved
+from tests.tcp_captures import Wire, WireConnection
+
+LOG, IN_TRANSACTION, GROUP, IN_TRANSACTION_GROUP, TRANSACTIONAL_ID = (
+    "orders",
+    "paid",
+    "g",
+    "t-g",
+    "t",
+)
+BATCHES, RECORDS = 6, 5
+END = BATCHES * RECORDS
+COMMITTED, COMMITTED_IN_TRANSACTION = 7, 3
+_WRITER, _TRANSACTIONAL = 5, 4
+_VERSIONS = {
+    "Produce": 7,
+    "Fetch": 11,
+    "ListOffsets": 5,
+    "Metadata": 8,
+    "InitProducerId": 1,
+    "AddPartitionsToTxn": 1,
+    "AddOffsetsToTxn": 1,
+    "TxnOffsetCommit": 2,
+    "EndTxn": 1,
+    "OffsetCommit": 6,
+}
+
+
+class _Client:
+    """A connection of the capture."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._connection: WireConnection = wire.connect(50000 + wire.connections).syn()
+        self._number = 0
+
+    def ask(self, name: str, body: dict[str, Any], answer: dict[str, Any]) -> None:
+        found, version = api(KEYS[name]), _VERSIONS[name]
+        assert found is not None
+        self._number += 1
+        at = found.key, version, self._number
+        wanted = filled(found.request.fields, version, body)
+        given = filled(found.response.fields, version, answer)
+        self._connection.client(request(*at, **wanted))
+        self._connection.broker(response(*at, **given))
+
+
+def unread(folder: Path) -> str:
+    """Write two logs, one in a transaction; read one of them, commit offsets of it twice."""
+    wire = Wire()
+    _write(_Client(wire))
+    _write_in_transaction(_Client(wire))
+    _read(_Client(wire))
+    _commit(_Client(wire))
+    return saved(folder, wire)
+
+
+def _batch(topic: str, number: int, producer_id: int, offset: int = 0) -> bytes:
+    records = [
+        Record(0, 0, at, None, b"%s %d %d" % (topic.encode(), number, at), (), at, 0)
+        for at in range(RECORDS)
+    ]
+    return new_batch(
+        records,
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=number * RECORDS,
+        partition_leader_epoch=0,
+        transactional=producer_id == _TRANSACTIONAL,
+    ).to_bytes()
+
+
+def _init(client: _Client, transactional_id: str | None, producer_id: int) -> None:
+    client.ask(
+        "InitProducerId",
+        {"transactional_id": transactional_id, "transaction_timeout_ms": 60_000},
+        {"producer_id": producer_id, "producer_epoch": 0},
+    )
+
+
+def _produce(client: _Client, topic: str, number: int, producer_id: int) -> None:
+    records = _batch(topic, number, producer_id)
+    transactional_id = TRANSACTIONAL_ID if producer_id == _TRANSACTIONAL else None
+    stored = {"base_offset": number * RECORDS, "log_append_time_ms": -1, "log_start_offset": 0}
+    client.ask(
+        "Produce",
+        {
+            "transactional_id": transactional_id,
+            "acks": -1,
+            "timeout_ms": 5000,
+            "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": records}]}],
+        },
+        {"responses": [{"name": topic, "partition_responses": [stored]}]},
+    )
+
+
+def _write(client: _Client) -> None:
+    _init(client, None, _WRITER)
+    for number in range(BATCHES):
+        _produce(client, LOG, number, _WRITER)
+
+
+def _write_in_transaction(client: _Client) -> None:
+    producer = {"producer_id": _TRANSACTIONAL, "producer_epoch": 0}
+    title = {"transactional_id": TRANSACTIONAL_ID, **producer}
+    added = {f"v3_and_below_{name}": value for name, value in title.items()}
+    _init(client, TRANSACTIONAL_ID, _TRANSACTIONAL)
+    client.ask(
+        "AddPartitionsToTxn",
+        {**added, "v3_and_below_topics": [{"name": IN_TRANSACTION, "partitions": [0]}]},
+        {
+            "results_by_topic_v3_and_below": [
+                {"name": IN_TRANSACTION, "results_by_partition": [{"partition_index": 0}]}
+            ]
+        },
+    )
+    _produce(client, IN_TRANSACTION, 0, _TRANSACTIONAL)
+    group = {"group_id": IN_TRANSACTION_GROUP}
+    client.ask("AddOffsetsToTxn", {**title, **group}, {})
+    sent = {
+        "partition_index": 0,
+        "committed_offset": COMMITTED_IN_TRANSACTION,
+        "committed_leader_epoch": -1,
+        "committed_metadata": "",
+    }
+    client.ask(
+        "TxnOffsetCommit",
+        {**title, **group, "topics": [{"name": LOG, "partitions": [sent]}]},
+        {"topics": [{"name": LOG, "partitions": [{"partition_index": 0}]}]},
+    )
+    client.ask("EndTxn", {**title, "committed": True}, {})
+
+
+def _read(client: _Client) -> None:
+    nodes = {"leader_id": 1, "leader_epoch": 0, "replica_nodes": [1], "isr_nodes": [1]}
+    partition = {"partition_index": 0, **nodes}
+    client.ask(
+        "Metadata",
+        {"topics": [{"name": LOG}], "allow_auto_topic_creation": False},
+        {
+            "brokers": [{"node_id": 1, "host": "broker", "port": 9092}],
+            "controller_id": 1,
+            "topics": [{"name": LOG, "partitions": [partition]}],
+        },
+    )
+    for when, offset in ((-2, 0), (-1, END)):
+        asked = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": when}
+        found = {"partition_index": 0, "timestamp": -1, "offset": offset, "leader_epoch": 0}
+        client.ask(
+            "ListOffsets",
+            {"replica_id": -1, "topics": [{"name": LOG, "partitions": [asked]}]},
+            {"topics": [{"name": LOG, "partitions": [found]}]},
+        )
+    for start in (0, END):
+        batches = [_batch(LOG, n, _WRITER, n * RECORDS) for n in range(BATCHES) if not start]
+        _fetch(client, start, b"".join(batches))
+
+
+def _fetch(client: _Client, start: int, records: bytes) -> None:
+    asked = {
+        "partition": 0,
+        "current_leader_epoch": -1,
+        "fetch_offset": start,
+        "log_start_offset": -1,
+        "partition_max_bytes": 1 << 20,
+    }
+    found = {
+        "partition_index": 0,
+        "high_watermark": END,
+        "last_stable_offset": END,
+        "log_start_offset": 0,
+        "aborted_transactions": [],
+        "preferred_read_replica": -1,
+        "records": records,
+    }
+    client.ask(
+        "Fetch",
+        {
+            "replica_id": -1,
+            "max_wait_ms": 10,
+            "max_bytes": 1 << 20,
+            "isolation_level": 1,
+            "session_epoch": -1,
+            "topics": [{"topic": LOG, "partitions": [asked]}],
+        },
+        {"responses": [{"topic": LOG, "partitions": [found]}]},
+    )
+
+
+def _commit(client: _Client) -> None:
+    sent = {
+        "partition_index": 0,
+        "committed_offset": COMMITTED,
+        "committed_leader_epoch": -1,
+        "committed_metadata": "m",
+    }
+    client.ask(
+        "OffsetCommit",
+        {
+            "group_id": GROUP,
+            "generation_id_or_member_epoch": -1,
+            "topics": [{"name": LOG, "partitions": [sent]}],
+        },
+        {"topics": [{"name": LOG, "partitions": [{"partition_index": 0}]}]},
+    )
