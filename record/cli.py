@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from dissector.cli.declared.reading_options import RingOptions
+from dissector.cli.declared.reading_options import FilterOptions, RingOptions
 from dissector.cli.parsing.declarations import REQUIRED, option, with_prefix
 from dissector.file_roles import WRITES
 from replay.options.security_options import TargetOptions, tell
@@ -33,7 +33,7 @@ class ListenerOptions(ListenerTlsOptions):
 with_prefix(ListenerOptions, ListenerOptions.listener_prefix)
 
 
-class RecordOptions(FaultOptions, RingOptions, TargetOptions, ListenerOptions):
+class RecordOptions(FilterOptions, FaultOptions, RingOptions, TargetOptions, ListenerOptions):
     """The options of `record`."""
 
     to: str = option(
@@ -86,7 +86,7 @@ def record(given: RecordOptions) -> int:
 
 
 def _settings(given: RecordOptions) -> RelaySettings:
-    from record.public import following
+    from record.public import chosen_exchanges, following
     from record.relay.relay_settings import RelaySettings
     from serve.faults.fault import Fault
     from serve.server.serve_options import parse_listener
@@ -99,6 +99,7 @@ def _settings(given: RecordOptions) -> RelaySettings:
         port=port,
         tls=given.listener_tls(),
         faults=[Fault.of(*each) for each in given.faults],
+        chosen=None if given.filter_text is None else chosen_exchanges(given.filter_text),
         warn=tell,
     )
 

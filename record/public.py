@@ -9,8 +9,11 @@ from typing import Self
 
 from cluster.client.auth import Security
 from cluster.client.loop_thread import LoopThread
+from dissector.errors import UsageError
+from dissector.filter import Filter, parse
 from record.packets.packet_sink import PacketSink
 from record.packets.recording_files import RecordingFiles
+from record.relay.exchange_selection import LIVE_COLUMNS
 from record.relay.relay_server import RelayServer
 from record.relay.relay_settings import RelayCounts, RelaySettings
 from serve.faults.fault import Fault
@@ -35,6 +38,7 @@ class Recorder:
         to: str | Sequence[str],
         security: Security = Security(),  # noqa: B008 (frozen)
         faults: Iterable[tuple[str, str]] = (),
+        filter_text: str | None = None,
     ) -> None:
         """
         Configure a recording on loopback.
@@ -44,6 +48,7 @@ class Recorder:
             to: `HOST:PORT[,...]` of the cluster.
             security: Encryption and login at the cluster. By default clients log in themselves.
             faults: Pairs of a display filter and an action, as for `kafkashark serve --fault`.
+            filter_text: A display filter: record only exchanges that pass; None records all.
         """
         self.bootstrap = ""
         self.counts = RelayCounts()
@@ -52,6 +57,7 @@ class Recorder:
             targets=to.split(",") if isinstance(to, str) else tuple(to),
             security=following(security),
             faults=[Fault.of(*each) for each in faults],
+            chosen=None if filter_text is None else chosen_exchanges(filter_text),
         )
         self._stack = ExitStack()
 
@@ -75,6 +81,20 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         """Close all connections, and the file."""
         self._stack.close()
+
+
+def chosen_exchanges(text: str) -> Filter:
+    """
+    Parse a filter for exchanges as they pass.
+
+    Raises:
+        FilterError: It is invalid.
+        UsageError: It tests packets, which do not exist then.
+    """
+    chosen = parse(text)
+    if unknown := sorted(chosen.columns - LIVE_COLUMNS):
+        raise UsageError(f"-Y of record can't test {', '.join(unknown)}: there are no packets yet")
+    return chosen
 
 
 def following(security: Security) -> Security:

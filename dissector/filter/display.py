@@ -38,8 +38,12 @@ class Filter:
     @property
     def tests_only_record_columns(self) -> bool:
         """Whether it needs only columns of `records`."""
-        tested = {each.name for each in self._columns()}
-        return not self.paths and tested <= {each.name for each in RECORDS}
+        return not self.paths and self.columns <= {each.name for each in RECORDS}
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The names of the columns that it tests."""
+        return frozenset(each.name for each in self._columns())
 
     def _columns(self) -> Iterator[Column]:
         for leaf in leaves(self.node):

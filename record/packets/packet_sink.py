@@ -70,8 +70,8 @@ class PacketSink:
         """Begin a connection between two socket addresses."""
         self._work.put(partial(self._open, number, time.time_ns(), client, broker))
 
-    def add(self, number: int, side: int, data: bytes) -> None:
-        """Add bytes that a side has sent just now."""
+    def add(self, number: int, side: int, data: bytes, time_ns: int | None = None) -> None:
+        """Add bytes that a side has sent, just now or at a time in ns since the epoch."""
         size = len(data)
         if self._put_bytes - self._taken_bytes + size > self._max_bytes:
             self._gaps[number, side] += size
@@ -79,7 +79,8 @@ class PacketSink:
             return
         gap = self._gaps.pop((number, side), 0)
         self._put_bytes += size
-        self._work.put(partial(self._add, number, side, (time.time_ns(), gap), data))
+        at = time.time_ns() if time_ns is None else time_ns
+        self._work.put(partial(self._add, number, side, (at, gap), data))
 
     def end(self, number: int, side: int, *, is_reset: bool = False) -> None:
         """Add the end of a side."""

@@ -54,8 +54,9 @@ class BrokerResponses:
             return Treatment.PASSES
         if request.correlation_id is None or request.api_key in LOGINS:
             return Treatment.HELD if request.own is not None else Treatment.WATCHED
-        is_held = request.own is not None or request.is_cut or _may_advertise(request)
-        return Treatment.HELD if is_held else Treatment.PASSES
+        if request.own is not None or request.is_cut or _may_advertise(request):
+            return Treatment.HELD
+        return Treatment.PASSES if self._talk.selection is None else Treatment.WATCHED
 
     def forward(self, data: bytes) -> None:
         """Send bytes on."""
@@ -64,7 +65,7 @@ class BrokerResponses:
     def forward_and_record(self, data: bytes) -> None:
         """Send bytes on, and record them."""
         self._talk.client.write(data)
-        self._talk.sink.add(self._talk.number, BROKER, data)
+        self._talk.record(BROKER, data)
 
     def finish(self, frame: bytes, treatment: Treatment) -> None:
         """Record a response that was sent on, or send one on that was held."""
@@ -72,12 +73,12 @@ class BrokerResponses:
         if request is None:
             self.forward_and_record(frame)
         elif treatment is Treatment.WATCHED:
-            self._talk.sink.add(self._talk.number, BROKER, self._without_secrets(frame, request))
+            self._record(frame, request)
         elif request.own is not None:
             if not request.own.done():
                 request.own.set_result(frame[SIZE_BYTES:])
         else:
-            self._talk.sink.add(self._talk.number, BROKER, frame)
+            self._record(frame, request)
             self._send(self._for_client(frame, request), request)
 
     def send_answers(self) -> None:
@@ -87,20 +88,23 @@ class BrokerResponses:
 
     def end_frame(self) -> None:
         """Send the answers of ours that are next."""
-        while answer := self._talk.in_flight.take_answer():
-            self.forward_and_record(answer)
+        while request := self._talk.in_flight.take_answered():
+            self._talk.client.write(request.answer)
+            self._talk.record_response(request.answer, request)
 
     def is_no_kafka(self) -> None:
         """Pass on all that follows, in both directions."""
         self._talk.give_up()
 
-    def _without_secrets(self, frame: bytes, request: ForwardedRequest) -> bytes:
+    def _record(self, frame: bytes, request: ForwardedRequest) -> None:
+        """Record a response without the secrets of a login."""
         login = self._talk.login
         if request.correlation_id is None:
-            return login.blank_token(frame, from_client=False)
+            self._talk.record(BROKER, login.blank_token(frame, from_client=False))
+            return
         if request.api_key == SASL_AUTHENTICATE:
-            return login.blank_response(frame, request.version)
-        return frame
+            frame = login.blank_response(frame, request.version)
+        self._talk.record_response(frame, request)
 
     def _send(self, frame: bytes, request: ForwardedRequest) -> None:
         if request.is_cut:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from dissector.protocol.headers import SASL_HANDSHAKE
+from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from record.packets.packet_sink import CLIENT
 from record.relay.conversation import Conversation
 from record.relay.fault_injector import FaultInjector
@@ -30,6 +30,7 @@ class ClientRequests:
         self._talk = talk
         self._faults = faults
         self._is_first = True
+        self._watched = ForwardedRequest(None)
         self._at_end: Callable[[], None] | None = None
         self._splitter = FrameSplitter(self, SIZE_BYTES + _HEADER.size)
         self.feed, self.stop = self._splitter.feed, self._splitter.stop
@@ -51,7 +52,8 @@ class ClientRequests:
         if not is_request(head):
             if talk.login.sends_tokens or (self._is_first and is_kerberos(head)):
                 talk.login.sends_tokens = True
-                talk.in_flight.add(ForwardedRequest(None))
+                self._watched = ForwardedRequest(None)
+                talk.in_flight.add(self._watched)
                 return Treatment.WATCHED
             if self._is_first:
                 self.is_no_kafka()
@@ -69,12 +71,12 @@ class ClientRequests:
     def forward_and_record(self, data: bytes) -> None:
         """Send bytes on, and record them."""
         self._talk.send_to_broker(data)
-        self._talk.sink.add(self._talk.number, CLIENT, data)
+        self._talk.record(CLIENT, data)
 
     def finish(self, frame: bytes, treatment: Treatment) -> None:
-        """Record a login that was sent on, or give a request to the faults."""
+        """Record a request that was sent on, or give one to the faults."""
         if treatment is Treatment.WATCHED:
-            self._record_login(frame)
+            self._record(frame, self._watched)
         elif self._faults is not None:
             self._faults.take(frame, self._send)
 
@@ -93,8 +95,10 @@ class ClientRequests:
         if len(head) < SIZE_BYTES + _HEADER.size:
             return Treatment.PASSES
         key, version, number = _HEADER.unpack_from(head, SIZE_BYTES)
-        self._talk.in_flight.add(ForwardedRequest(number, key, version))
-        return Treatment.WATCHED if key in LOGINS else Treatment.PASSES
+        self._watched = ForwardedRequest(number, key, version)
+        self._talk.in_flight.add(self._watched)
+        is_watched = key in LOGINS or self._talk.selection is not None
+        return Treatment.WATCHED if is_watched else Treatment.PASSES
 
     def _send(self, frame: bytes) -> ForwardedRequest:
         """Send a request on that the faults have let through; return it, as it is in flight."""
@@ -102,19 +106,16 @@ class ClientRequests:
         request = ForwardedRequest(number, key, version)
         self._talk.in_flight.add(request)
         self._talk.send_to_broker(frame)
-        if key in LOGINS:
-            self._record_login(frame)
-        else:
-            self._talk.sink.add(self._talk.number, CLIENT, frame)
+        self._record(frame, request)
         return request
 
-    def _record_login(self, frame: bytes) -> None:
+    def _record(self, frame: bytes, request: ForwardedRequest) -> None:
         login = self._talk.login
-        if not is_request(frame):
-            blanked = login.blank_token(frame, from_client=True)
-        elif _HEADER.unpack_from(frame, SIZE_BYTES)[0] == SASL_HANDSHAKE:
+        if request.correlation_id is None:
+            self._talk.record(CLIENT, login.blank_token(frame, from_client=True))
+            return
+        if request.api_key == SASL_HANDSHAKE:
             login.note_handshake(frame)
-            blanked = frame
-        else:
-            blanked = login.blank_request(frame)
-        self._talk.sink.add(self._talk.number, CLIENT, blanked)
+        elif request.api_key == SASL_AUTHENTICATE:
+            frame = login.blank_request(frame)
+        self._talk.record_request(frame, request)

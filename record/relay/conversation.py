@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from record.packets.packet_sink import PacketSink
+from record.packets.packet_sink import BROKER, CLIENT, PacketSink
 from record.relay.byte_stream import ByteStream
+from record.relay.exchange_selection import ExchangeSelection
 from record.relay.login_tokens import Login
 from record.relay.relay_settings import RelayCounts
-from record.relay.requests_in_flight import RequestsInFlight
+from record.relay.requests_in_flight import ForwardedRequest, RequestsInFlight
 
 Address = tuple[str, int]
 
@@ -36,6 +37,7 @@ class Conversation:
         login: The login of the client.
         in_flight: Requests without a response so far.
         held_back: Bytes for the broker that wait for a login of ours; None without one.
+        selection: Chooses the exchanges to record; None to record all.
     """
 
     number: int
@@ -48,6 +50,7 @@ class Conversation:
     login: Login = field(default_factory=Login)
     in_flight: RequestsInFlight = field(default_factory=RequestsInFlight)
     held_back: list[bytes] | None = None
+    selection: ExchangeSelection | None = None
 
     def send_to_broker(self, data: bytes) -> None:
         """Send bytes of the client on, after a login of ours."""
@@ -55,6 +58,25 @@ class Conversation:
             self.broker.write(data)
         else:
             self.held_back.append(data)
+
+    def record(self, side: int, data: bytes) -> None:
+        """Record bytes that belong to no exchange, unless exchanges are chosen."""
+        if self.selection is None:
+            self.sink.add(self.number, side, data)
+
+    def record_request(self, frame: bytes, request: ForwardedRequest) -> None:
+        """Record a request, with its size."""
+        if self.selection is None:
+            self.sink.add(self.number, CLIENT, frame)
+        else:
+            self.selection.add_request(frame, request)
+
+    def record_response(self, frame: bytes, request: ForwardedRequest) -> None:
+        """Record the response to a request, with its size."""
+        if self.selection is None:
+            self.sink.add(self.number, BROKER, frame)
+        else:
+            self.selection.add_response(frame, request)
 
     def release(self) -> None:
         """Send what was held back."""

@@ -11,7 +11,6 @@ from dissector.errors import DissectorError
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message, decode_request
-from record.packets.packet_sink import CLIENT
 from record.relay.conversation import Conversation
 from record.relay.frame_splitter import SIZE_BYTES
 from record.relay.requests_in_flight import ForwardedRequest
@@ -121,20 +120,21 @@ class FaultInjector:
     def _answer(self, fault: Fault, request: ClientRequest, frame: bytes, send: Send) -> None:
         """Answer with an error in place of the broker."""
         if request.api_key == PRODUCE and not request.body.acks:
-            self._talk.sink.add(self._talk.number, CLIENT, frame)  # it gets no response
+            self._record(request, frame)  # it gets no response
             return
         try:
             answer = response_frame(request.message, fault.answer(request), self._shared.topics)
         except DissectorError:  # its version has no such error
             send(frame)
             return
-        self._talk.sink.add(self._talk.number, CLIENT, frame)
-        self._talk.in_flight.add(
-            ForwardedRequest(
-                request.message.correlation_id,
-                request.api_key,
-                request.version,
-                answer=len(answer).to_bytes(SIZE_BYTES, "big") + answer,
-            )
-        )
+        answered = self._record(request, frame)
+        answered.answer = len(answer).to_bytes(SIZE_BYTES, "big") + answer
+        self._talk.in_flight.add(answered)
         self.send_answers()
+
+    def _record(self, request: ClientRequest, frame: bytes) -> ForwardedRequest:
+        """Record a request that is not sent on."""
+        number = request.message.correlation_id
+        answered = ForwardedRequest(number, request.api_key, request.version)
+        self._talk.record_request(frame, answered)
+        return answered

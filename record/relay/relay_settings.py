@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from cluster.client.auth import Security
 from cluster.client.listener import log_warning
+from dissector.filter import Filter
 from serve.faults.fault import Fault
 
 LOOPBACK = "127.0.0.1"
@@ -26,6 +27,7 @@ class RelaySettings:
         port: Port of the first listener; the others use the next ports. 0 selects free ports.
         tls: TLS context of the listeners.
         faults: Faults to inject.
+        chosen: A filter for the exchanges to record; None for all.
         timeout_s: Timeout for connecting and logging in to a broker.
         max_brokers: Limit of listeners: a cluster may name any number of brokers.
         warn: Called with messages.
@@ -37,6 +39,7 @@ class RelaySettings:
     port: int = 0
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     faults: Sequence[Fault] = ()
+    chosen: Filter | None = None
     timeout_s: float = 10.0
     max_brokers: int = 1_000
     warn: Callable[[str], None] = field(default=log_warning, repr=False, compare=False)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from cluster.client.endpoint import Endpoint, connect
 from cluster.client.listener import UnfinishedFrames
+from cluster.client.transport import format_address
 from dissector.errors import ReplayError
 from record.packets.packet_sink import BROKER, CLIENT, PacketSink
 from record.relay.broker_responses import BrokerResponses
 from record.relay.byte_stream import ByteStream
 from record.relay.client_requests import ClientRequests
 from record.relay.conversation import Conversation, ListenerOf
+from record.relay.exchange_selection import ExchangeSelection
 from record.relay.fault_injector import FaultInjector, LiveFaults
 from record.relay.relay_settings import RelayCounts, RelaySettings
 from record.relay.upstream_login import UpstreamLogin
@@ -60,6 +63,7 @@ class RelayedConnection:
         self._is_recorded = False
         self._early: list[bytes] = []
         self._ended: set[ByteStream] = set()
+        self._late_ends: list[tuple[int, bool]] = []
         if self._faults is not None:
             self._faults.send_answers = self._responses.send_answers
 
@@ -75,7 +79,13 @@ class RelayedConnection:
         if self.client.is_closed:
             self._broker.abort()
             return
-        self._talk.sink.open(self._talk.number, *self._addresses())
+        addresses = self._addresses()
+        self._talk.sink.open(self._talk.number, *addresses)
+        if self._settings.chosen is not None:
+            ends = format_address(*addresses[0][:2]), format_address(*addresses[1][:2])
+            self._talk.selection = ExchangeSelection(
+                self._settings.chosen, self._talk.sink, self._talk.number, ends
+            )
         self._is_recorded = True
         self._broker.resume()
         if security.mechanism:
@@ -139,7 +149,7 @@ class RelayedConnection:
     def _other(self, stream: ByteStream) -> ByteStream:
         return self._broker if stream is self.client else self.client
 
-    def _addresses(self) -> tuple[object, object]:
+    def _addresses(self) -> tuple[Any, Any]:
         """Return the addresses to record: the client's own, and the broker's."""
         client, broker = self.client.addresses, self._broker.addresses
         assert client is not None
@@ -149,8 +159,11 @@ class RelayedConnection:
         return client[0] if is_same_family else broker[1], broker[0]
 
     def _record_end(self, stream: ByteStream, *, is_reset: bool) -> None:
-        if self._is_recorded:
-            side = CLIENT if stream is self.client else BROKER
+        """Record the end of a side; chosen exchanges may still come before it."""
+        side = CLIENT if stream is self.client else BROKER
+        if self._talk.selection is not None:
+            self._late_ends.append((side, is_reset))
+        elif self._is_recorded:
             self._talk.sink.end(self._talk.number, side, is_reset=is_reset)
 
     def _give_up(self) -> None:
@@ -171,6 +184,10 @@ class RelayedConnection:
             self._login.close()
         if self._faults is not None:
             self._faults.close()
+        if self._talk.selection is not None:
+            self._talk.selection.end()
+            for side, is_reset in self._late_ends:
+                self._talk.sink.end(self._talk.number, side, is_reset=is_reset)
         if self._is_recorded:
             self._is_recorded = False
             self._talk.sink.forget(self._talk.number)

@@ -65,19 +65,14 @@ class RequestsInFlight:
             return self._take_first()
         return None
 
-    def take_answer(self) -> bytes:
-        """Remove and return our answer to the oldest request; empty if a broker answers it."""
-        return self._take_first().answer if self.begins_with_answer else b""
+    def take_answered(self) -> ForwardedRequest | None:
+        """Remove and return the oldest request if it has an answer of ours."""
+        return self._take_first() if self.begins_with_answer else None
 
     @property
     def begins_with_answer(self) -> bool:
         """Whether the oldest request has an answer of ours."""
         return bool(self._waiting and self._waiting[0].answer)
-
-    @property
-    def awaits_token(self) -> bool:
-        """Whether the oldest request is a SASL token without a header."""
-        return bool(self._waiting) and self._waiting[0].correlation_id is None
 
     def fail(self, error: Exception) -> None:
         """End all requests: their responses won't come."""

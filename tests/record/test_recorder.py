@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cluster.client.auth import Security
+from dissector.errors import UsageError
 from dissector.protocol.messages import Message
 from record.public import Recorder
 from tests.cluster.client.test_broker_connection import CERTIFICATE, served_tls
@@ -226,3 +227,32 @@ def test_a_broker_that_hangs_up_ends_the_client(tmp_path: Path) -> None:
         client.send_request("Heartbeat", 4, **HEARTBEAT)
         assert client.is_closed()
     assert [each.status for each in running.exchanges()] == ["unanswered"]
+
+
+def test_a_filter_chooses_the_recorded_exchanges(tmp_path: Path) -> None:
+    """Whole ones, by both messages; those without a response too."""
+    answers = {
+        "Heartbeat": lambda message: (
+            None if (message.correlation_id or 0) == 4 else {"error_code": 27}
+        ),
+        "FindCoordinator": lambda _: {},
+    }
+    text = "error == REBALANCE_IN_PROGRESS and latency_ms >= 0 or status == unanswered"
+    with (
+        recorded(tmp_path, answers, filter_text=text) as running,
+        RawClient(running.recorder.bootstrap) as client,
+    ):
+        client.ask("FindCoordinator", 3, key="g")
+        client.ask("Metadata", 9, topics=[])
+        assert client.ask("Heartbeat", 4, **HEARTBEAT).error_code == 27
+        client.send_request("Heartbeat", 4, **HEARTBEAT)
+        while len(running.broker.requests) < 4:
+            pass
+    found = running.exchanges()
+    assert [(each.api, each.correlation_id) for each in found] == [
+        ("Heartbeat", 3),
+        ("Heartbeat", 4),
+    ]
+    assert [each.status for each in found] == ["answered", "unanswered"]
+    with pytest.raises(UsageError, match="can't test request_packet"):
+        Recorder(tmp_path / "b.pcapng", to="a:1", filter_text="request_packet > 3")
