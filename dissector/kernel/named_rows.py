@@ -93,7 +93,7 @@ def _check(table: RowArray, row: type[NamedRow]) -> None:
 def in_memory(table: RowArray) -> Any:
     """Return the rows of a table, or its only row, as kernels that run as Python see them."""
     kind = _structure(table.dtype)
-    address = table.__array_interface__["data"][0]
+    address = table.ctypes.data  # `__array_interface__` describes all fields, for a millisecond
     return ((kind * len(table)) if table.ndim else kind).from_address(address)
 
 

@@ -89,5 +89,7 @@ class per_schemas(Generic[P, R]):  # noqa: N801  (a decorator)
 
     def under(self, schemas: Schemas | None, *args: Any) -> R:
         """Call the function under these definitions."""
+        if schemas is None and _current.get() is None:
+            return self._built_in(*args)  # type: ignore[call-arg]
         with using(schemas):
             return cast("R", cast("Any", self)(*args))

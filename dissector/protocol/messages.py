@@ -105,6 +105,8 @@ class Message:
         """The name of the API."""
         if self.api_key is None:
             return None
+        if self.schemas is current():
+            return api_name(self.api_key)
         with using(self.schemas):
             return api_name(self.api_key)
 

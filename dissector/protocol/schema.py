@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -92,6 +93,18 @@ class Field:
     classic: bool = False
     kafka: str = ""
     fields: tuple[Field, ...] = ()
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Return the hash, computed once: many caches have fields, with all below, as keys."""
+        if not self._hash:
+            values = (getattr(self, each.name) for each in fields_of(self) if each.compare)
+            object.__setattr__(self, "_hash", hash(tuple(values)) or 1)
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave the hash behind: texts have another one in each process."""
+        return type(self), tuple(getattr(self, each.name) for each in fields_of(self) if each.init)
 
     def __getitem__(self, fields: Field | tuple[Field, ...]) -> Field:
         """Give the field its children."""

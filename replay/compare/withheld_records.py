@@ -53,7 +53,7 @@ def with_readable_ends(
             missing_bytes = len(before.records or b"") - len(after.records or b"")
             each = (
                 each._replace(readable_end=_readable_end(each, after, ids))
-                if missing_bytes <= spare_bytes
+                if 0 <= missing_bytes <= spare_bytes  # our limit is twice the captured bytes
                 else each
             )
         yield each

@@ -114,6 +114,8 @@ class Dispatcher:
             outcome.changes += await context.missing_producers.prepare(*arguments)
             outcome.changes += await context.uncaptured_members.join_missing(step.captured, message)
         sent.session_use = sent.session_use or context.fetch_sessions.begin(step, message)
+        if sent.session_use is not None and message.body is not None:
+            context.fetch_sessions.limit(sent.session_use, step, message.body)
         rewritten = rewrite(message, outcome.version, context.ids)
         if rewritten.unknown is not None and await self._obtain_producer_id(
             sent, *rewritten.unknown

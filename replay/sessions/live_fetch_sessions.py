@@ -11,6 +11,7 @@ Source: Kafka, FetchMetadata.java, FetchSession.scala, FetchSessionHandler.java.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step
+from replay.sessions.fetch_limits import CLOSED, LimitKey, fetch_limits, set_limit, title
 
 INITIAL, FINAL = 0, -1
 """Epochs of a fetch that begins a session, and of one that ends it or uses none."""
@@ -43,6 +45,7 @@ class FetchSession:
         node: The broker of the target with the live session; -1 for none.
         live_id: The id of the live session.
         epoch: The epoch that the broker expects next.
+        open: The partitions with a limit above `CLOSED` in the live session.
     """
 
     topics: dict[Any, dict[int, Container]] = field(default_factory=dict)
@@ -50,25 +53,25 @@ class FetchSession:
     node: int = -1
     live_id: int = 0
     epoch: int = 0
+    open: set[LimitKey] = field(default_factory=set)
 
     def apply(self, body: Container) -> None:
         """Apply the partitions that a captured request adds and forgets."""
         for topic in body.topics:
-            title = _title(topic)
-            self.elements[title] = Container(topic)
-            partitions = self.topics.setdefault(title, {})
+            self.elements[title(topic)] = Container(topic)
+            partitions = self.topics.setdefault(title(topic), {})
             for each in topic.partitions:
                 partitions[each.partition] = Container(each)
         for topic in body.get("forgotten_topics_data") or ():
-            partitions = self.topics.get(_title(topic), {})
+            partitions = self.topics.get(title(topic), {})
             for number in topic.partitions:
                 partitions.pop(number, None)
 
     def full_topics(self) -> list[Container]:
         """Return all partitions of the session, as the topics of a request."""
         return [
-            Container(self.elements[title], partitions=[Container(p) for p in partitions.values()])
-            for title, partitions in self.topics.items()
+            Container(self.elements[name], partitions=[Container(p) for p in partitions.values()])
+            for name, partitions in self.topics.items()
             if partitions
         ]
 
@@ -82,11 +85,13 @@ class SessionUse:
         session: The session of the fetch; None for a fetch without one.
         is_new: Whether it begins a session on the target.
         is_final: Whether it ends one.
+        attempts: How often it was sent before.
     """
 
     session: FetchSession | None = None
     is_new: bool = False
     is_final: bool = False
+    attempts: int = 0
 
 
 class FetchSessions:
@@ -130,6 +135,34 @@ class FetchSessions:
         session.apply(body)
         return SessionUse(session, is_new=True)
 
+    def limit(self, use: SessionUse, step: Step, body: Container) -> None:
+        """
+        Limit a fetch to what the captured response held.
+
+        A broker keeps the limits of a session, so partitions whose limit changes are added.
+
+        Args:
+            use: How it uses a session.
+            step: The step.
+            body: Its request, with captured names and ids; it is modified.
+        """
+        limits = fetch_limits(step.captured, use.attempts)
+        use.attempts += 1
+        if limits is None or use.is_final:
+            return
+        listed = set()
+        for topic in body.topics:
+            for each in topic.partitions:
+                key = title(topic), each.partition
+                listed.add(key)
+                set_limit(each, limits.get(key, CLOSED))
+        session = use.session
+        if session is None:
+            return
+        if not use.is_new:
+            _add_limited(session, body, limits, (limits.keys() | session.open) - listed)
+        session.open = set(limits)
+
     def _open(self, broker: str, number: int) -> FetchSession:
         session = self._sessions[broker, number] = FetchSession()
         return session
@@ -150,9 +183,9 @@ class FetchSessions:
     def _nodes(self, session: FetchSession) -> set[int]:
         """Return the node ids of the leaders of a session's partitions."""
         nodes = set()
-        for title, partitions in session.topics.items():
-            name = title if isinstance(title, str) else None
-            topic = self._ids.topic_of(Scope(topic=name, topic_id=None if name else title))
+        for key, partitions in session.topics.items():
+            name = key if isinstance(key, str) else None
+            topic = self._ids.topic_of(Scope(topic=name, topic_id=None if name else key))
             live = self._ids.names.topic(topic) if topic else None
             for number in partitions:
                 leader = self._cluster.leader(live, number) if live else None
@@ -197,5 +230,18 @@ class FetchSessions:
             session.epoch = session.epoch % _LAST_EPOCH + 1
 
 
-def _title(topic: Container) -> Any:
-    return topic.get("topic") or topic.get("topic_id")
+def _add_limited(
+    session: FetchSession, body: Container, limits: Mapping[LimitKey, int], keys: Iterable[LimitKey]
+) -> None:
+    """Add partitions of a session to a request, only for their limits."""
+    for name, number in sorted(keys, key=repr):
+        known = session.topics.get(name, {}).get(number)
+        if known is None:
+            continue
+        partition = Container(known)
+        set_limit(partition, limits.get((name, number), CLOSED))
+        topic = next((each for each in body.topics if title(each) == name), None)
+        if topic is None:
+            topic = Container(session.elements[name], partitions=[])
+            body.topics.append(topic)
+        topic.partitions.append(partition)

@@ -99,7 +99,7 @@ class Answerer:
         logs = LogAnswers(
             state, self._add_miss, follows_producers=follows_producers, compares=compares
         )
-        groups = ClassicGroups(state)
+        groups = ClassicGroups(state, self._add_miss)
         offsets = CommittedOffsets(state, groups)
         transactions = self._transactions = TransactionAnswers(state, logs, offsets)
         self._epoch_groups = EpochGroups(state)

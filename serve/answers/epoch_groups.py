@@ -16,6 +16,8 @@ from serve.answers.client_request import ClientRequest, Unmatched
 from serve.answers.served_state import ServedState
 from serve.matching.exchange_keys import beat_key, first_beat_keys
 
+_SHARES = "ShareGroupHeartbeat"
+
 _GroupKey = tuple[str, str]
 """API and group id."""
 
@@ -100,6 +102,8 @@ class EpochGroups:
         request = recording.request(number)
         if request.member_epoch < 0:
             return False
+        if api == _SHARES:
+            return True  # members share partitions, so one needs no other (KIP-932)
         answered_ns = recording.spill.times_ns(number)[1] or recording.time_ns(number)
         return all(
             recording.index.is_used(other)

@@ -2,7 +2,9 @@
 Answers to members of classic groups.
 
 A member gets the captured responses to its JoinGroup requests in order. After another member
-joins or leaves, heartbeats return REBALANCE_IN_PROGRESS if the capture has a later generation.
+joins or leaves, heartbeats return REBALANCE_IN_PROGRESS if the capture has a later generation. A
+member that does not offer the captured protocol is a miss: the group is then coordinated anew, with
+a protocol that all its members offer, or the member is refused.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from construct import Container
 
 from dissector.protocol.error_codes import error_code
 from serve.answers.client_request import ClientRequest, Unmatched
-from serve.answers.live_groups import LiveGroups
+from serve.answers.live_groups import LiveGroups, inconsistent
 from serve.answers.served_state import ServedState
 from serve.matching.exchange_keys import join_keys, sync_keys
 
@@ -41,6 +43,7 @@ class Member:
         session_s: Session timeout.
         seen: Monotonic time of the last request.
         has_left: Whether a LeaveGroup request removed it.
+        offers: The protocols that it offers.
     """
 
     generation: int
@@ -48,6 +51,7 @@ class Member:
     session_s: float = 10.0
     seen: float = 0.0
     has_left: bool = False
+    offers: frozenset[str] = frozenset()
 
     @property
     def is_gone(self) -> bool:
@@ -98,8 +102,9 @@ def check_group(state: ServedState, group: str) -> None:
 class ClassicGroups:
     """Answers JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
 
-    def __init__(self, state: ServedState) -> None:
+    def __init__(self, state: ServedState, add_miss: Callable[[ClientRequest, str], None]) -> None:
         self._state = state
+        self._add_miss = add_miss
         self._groups: dict[str, Group] = {}
         self._live = LiveGroups()
 
@@ -123,9 +128,13 @@ class ClassicGroups:
         ):
             keys = join_keys(body.group_id, found.member_id, instance, request.client_id)
             found = self._state.take_response(keys) or found
+        offers = frozenset(each.name for each in body.protocols)
+        if not found.error_code and found.protocol_name not in offers:
+            return await self._join_anew(request, group, found.protocol_name, offers)
         if not found.error_code:
             session_s = body.session_timeout_ms / 1000
             member = Member(found.generation_id, instance, session_s, time.monotonic())
+            member.offers = offers
             group.members[found.member_id] = member
             if instance is not None:
                 group.instances[instance] = found.member_id
@@ -134,6 +143,24 @@ class ClassicGroups:
             await self._wait_for_others(body.group_id, found, patience_s)
             member.seen = time.monotonic()
         return found
+
+    async def _join_anew(
+        self, request: ClientRequest, group: Group, captured: str, offers: frozenset[str]
+    ) -> Container:
+        """Answer a member that does not offer the captured protocol, as a coordinator would."""
+        group_id = request.body.group_id
+        shown = ", ".join(sorted(offers)) or "none"
+        self._add_miss(
+            request,
+            f"a generation of group {group_id} with an assignor that the member offers ({shown}); "
+            f"the captured one is {captured}",
+        )
+        present = [each.offers for each in group.members.values() if not each.is_gone]
+        if not offers.intersection(*present):
+            return inconsistent(request.body)
+        self._live.adopt(group_id)
+        group.announce()
+        return await self._live.join(request)
 
     async def _wait_for_others(self, group_id: str, joined: Container, patience_s: float) -> None:
         """Wait until all members with this generation in the capture have joined it."""

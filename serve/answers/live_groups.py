@@ -1,9 +1,10 @@
 """
-Groups coordinated anew, because their assignments hold values of the run.
+Groups coordinated anew, as the captured assignments do not fit their members.
 
-Workers of Kafka Connect assign connectors by the offset of their configuration, and call their
-leader at the address in the assignment (KIP-415): a captured assignment would lead them to a
-captured worker. Each generation waits for all members, and gets the assignments of its leader.
+Members that do not offer the captured protocol choose another one. Workers of Kafka Connect assign
+connectors by the offset of their configuration, and call their leader at the address in the
+assignment (KIP-415): a captured assignment would lead them to a captured worker. Each generation
+waits for all members, and gets the assignments of its leader.
 
 Source: Kafka, GroupMetadataManager (classic groups).
 """
@@ -26,6 +27,7 @@ from serve.answers.client_request import ClientRequest
 _REBALANCES = error_code("REBALANCE_IN_PROGRESS") or 27
 _UNKNOWN_MEMBER = error_code("UNKNOWN_MEMBER_ID") or 25
 _OLD_GENERATION = error_code("ILLEGAL_GENERATION") or 22
+_INCONSISTENT = error_code("INCONSISTENT_GROUP_PROTOCOL") or 23
 _MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED") or 79
 _FIRST_WITH_REQUIRED_IDS = 4
 """Version of JoinGroup (KIP-394)."""
@@ -115,6 +117,12 @@ class LiveGroup:
         self.remove_silent()
         return all(each.has_joined for each in self.members.values())
 
+    def accepts(self, member_id: str, protocols: Mapping[str, bytes]) -> bool:
+        """Return whether a member has a protocol in common with all other members."""
+        self.remove_silent()
+        offers = [each.protocols for name, each in self.members.items() if name != member_id]
+        return any(all(name in each for each in offers) for name in protocols)
+
     def enter_generation(self) -> None:
         """Begin the generation of the members that have joined."""
         self.members = {name: each for name, each in self.members.items() if each.has_joined}
@@ -143,8 +151,12 @@ class LiveGroups:
         is_join = "protocols" in body
         return body.group_id in self._groups or (is_join and body.protocol_type in _PROTOCOL_TYPES)
 
+    def adopt(self, group_id: str) -> None:
+        """Coordinate a group from now on: members of captured generations have to join again."""
+        self._groups.setdefault(group_id, LiveGroup())
+
     async def join(self, request: ClientRequest) -> Container:
-        """Answer when all members have joined."""
+        """Answer when all members have joined; refuse a member without a common protocol."""
         body = request.body
         group = self._groups.setdefault(body.group_id, LiveGroup())
         member_id = body.member_id
@@ -153,6 +165,8 @@ class LiveGroups:
             if request.version >= _FIRST_WITH_REQUIRED_IDS:
                 return _joined(body, member_id, error_code=_MEMBER_ID_REQUIRED)
         protocols = {each.name: each.metadata for each in body.protocols}
+        if not group.accepts(member_id, protocols):
+            return inconsistent(body)
         known = group.members.get(member_id)
         is_follower = known is not None and group.leader != member_id
         if group.is_joining or not (is_follower and known and known.protocols == protocols):
@@ -239,6 +253,11 @@ class LiveGroups:
             return _UNKNOWN_MEMBER
         member.seen = time.monotonic()
         return 0 if body.generation_id == group.generation else _OLD_GENERATION
+
+
+def inconsistent(body: Container) -> Container:
+    """Return the answer to a member without a protocol in common with the others."""
+    return _joined(body, body.member_id, error_code=_INCONSISTENT)
 
 
 def _joined(body: Container, member_id: str, **more: Any) -> Container:

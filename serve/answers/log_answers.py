@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from construct import Container
@@ -15,7 +15,7 @@ from dissector.protocol.error_codes import error_code
 from dissector.protocol.records import RecordBatch, new_message_set, parse_records
 from serve.answers.client_request import ClientRequest
 from serve.answers.cluster_answers import UNKNOWN_TOPIC
-from serve.answers.produced_comparison import first_difference
+from serve.answers.produced_comparison import counterparts, first_difference
 from serve.answers.produced_logs import ProducedLogs
 from serve.answers.served_state import ServedState
 from serve.recording.captured_log import (
@@ -181,10 +181,16 @@ class LogAnswers:
             if request.body.get("transactional_id"):
                 self._open_transactions[producer_id].add(place)
         base = self._next_offset(place)
+        sent = range(self._accepted[key], self._accepted[key] + count)
         self._accepted[key] += count
         self._next_offsets[place] = base + count
         if self._compares:
-            difference = first_difference(self._recording.logs.at(*place), records, base)
+            log = self._recording.logs.at(*place)
+            offsets: Iterable[int] = range(base, base + count)
+            if producer_id >= 0:
+                known = self._recording.produced_records.get(key, 0)
+                offsets = counterparts(log, producer_id, range(sent.start, min(sent.stop, known)))
+            difference = first_difference(log, records, offsets)
             if difference is not None:
                 self._report_miss(request, f"{difference} of {topic}-{part.index}")
         is_transactional = bool(request.body.get("transactional_id"))

@@ -1,8 +1,9 @@
-"""Comparison of produced records with the captured ones at the same offsets."""
+"""Comparison of produced records with the captured ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from dissector.protocol.records import RecordBatch, parse_records
 from serve.recording.captured_log import PartitionLog
@@ -10,16 +11,16 @@ from serve.recording.captured_log import PartitionLog
 _CONTENTS = ("key", "value", "headers")
 
 
-def first_difference(log: PartitionLog, records: bytes, base: int) -> str | None:
+def first_difference(log: PartitionLog, records: bytes, offsets: Iterable[int]) -> str | None:
     """
     Return the first difference to the captured records; None if all are equal.
 
     Args:
         log: The captured log.
         records: The produced records.
-        base: Offset of the first produced record. Offsets without a captured record are skipped.
+        offsets: The offsets of their captured counterparts; records without one are skipped.
     """
-    for offset, sent in enumerate(_contents(records), base):
+    for offset, sent in zip(offsets, _contents(records), strict=False):
         captured = _captured(log, offset)
         if captured is None:
             continue
@@ -27,6 +28,21 @@ def first_difference(log: PartitionLog, records: bytes, base: int) -> str | None
             if before != after:
                 return f"the {name} of the record at offset {offset}"
     return None
+
+
+def counterparts(log: PartitionLog, producer_id: int, sent: range) -> Iterable[int]:
+    """
+    Return the offsets of the captured records that a producer repeats.
+
+    Producers of one log may append in another order than in the capture: what a producer sends is
+    compared with what it sent at the same position of its own.
+
+    Args:
+        log: The captured log.
+        producer_id: The producer, by its captured id.
+        sent: Positions of the records among all of this producer in this log.
+    """
+    return islice(log.offsets_of(producer_id), sent.start, max(sent.stop, sent.start))
 
 
 def _captured(log: PartitionLog, offset: int) -> tuple[object, ...] | None:

@@ -123,6 +123,7 @@ class PartitionLog:
         self._lasts, self._bases, self._places = array("q"), array("q"), array("q")
         self._sizes = array("i")
         self._control: list[tuple[int, int]] = []
+        self._of_producers: dict[int, set[tuple[int, int]]] = {}
 
     @property
     def start(self) -> int:
@@ -155,6 +156,14 @@ class PartitionLog:
         self._sizes.insert(at, len(batch.data))
         if batch.is_control:
             self._control.append((batch.base, batch.producer_id))
+        elif batch.producer_id >= 0:
+            produced = self._of_producers.setdefault(batch.producer_id, set())
+            produced.add((batch.base, batch.last))
+
+    def offsets_of(self, producer_id: int) -> Iterator[int]:
+        """Yield the offsets of the records of a producer, in order."""
+        for base, last in sorted(self._of_producers.get(producer_id, ())):
+            yield from range(base, last + 1)
 
     def read(self, offset: int, max_bytes: int, end: int) -> tuple[bytes, int]:
         """

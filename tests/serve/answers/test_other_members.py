@@ -1,0 +1,122 @@
+"""Clients that differ from the captured ones: other assignors, one share member, other order."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.records import Record, new_batch
+from serve.answers.produced_comparison import counterparts, first_difference
+from serve.public import Cassette
+from serve.recording.captured_log import CapturedLogs, split_batches
+from tests.replay.support.replay_captures import SHIPPED
+from tests.serve.support.raw_client import RawClient
+
+NAME = "kafka4-librdkafka-group"
+GROUP = f"{NAME}.group"
+SHARES = "kafka4-java-share-group"
+INCONSISTENT = error_code("INCONSISTENT_GROUP_PROTOCOL")
+TOPIC = f"{NAME}.orders".encode()
+SUBSCRIPTION = struct.pack(">hih", 0, 1, len(TOPIC)) + TOPIC + bytes(4)
+
+
+def _join(client: RawClient, *assignors: str) -> Any:
+    values = {"group_id": GROUP, "protocol_type": "consumer", "session_timeout_ms": 10_000}
+    values |= {"rebalance_timeout_ms": 200}
+    offers = [{"name": each, "metadata": SUBSCRIPTION} for each in assignors]
+    member = ""
+    while True:
+        answer = client.ask("JoinGroup", 5, member_id=member, protocols=offers, **values)
+        if answer.error_code != error_code("MEMBER_ID_REQUIRED"):
+            return answer
+        member = answer.member_id
+
+
+def test_a_member_with_another_assignor_gets_one_that_it_offers() -> None:
+    with (
+        Cassette(SHIPPED / f"{NAME}.pcap", strict=True) as served,
+        RawClient(served.bootstrap) as client,
+        RawClient(served.bootstrap, "another") as other,
+    ):
+        joined = _join(client, "cooperative-sticky")
+        assert (joined.error_code, joined.protocol_name) == (0, "cooperative-sticky")
+        assert joined.leader == joined.member_id
+        assert [each.member_id for each in joined.members] == [joined.member_id]
+        given = [{"member_id": joined.member_id, "assignment": b"mine"}]
+        identity = {"group_id": GROUP, "member_id": joined.member_id}
+        identity |= {"generation_id": joined.generation_id}
+        synced = client.ask("SyncGroup", 3, **identity, assignments=given)
+        assert (synced.error_code, synced.assignment) == (0, b"mine")
+        assert client.ask("Heartbeat", 3, **identity).error_code == 0
+        assert _join(other, "roundrobin").error_code == INCONSISTENT
+    assert [miss.api for miss in served.misses] == ["JoinGroup"]
+    assert "(cooperative-sticky); the captured one is range" in served.misses[0].what
+
+
+def test_a_member_without_an_assignor_in_common_is_refused() -> None:
+    with (
+        Cassette(SHIPPED / f"{NAME}.pcap", strict=True) as served,
+        RawClient(served.bootstrap, "rdkafka-first") as client,
+        RawClient(served.bootstrap, "rdkafka-second") as other,
+    ):
+        assert _join(client, "range", "roundrobin").protocol_name == "range"
+        assert _join(other, "cooperative-sticky").error_code == INCONSISTENT
+    assert [miss.api for miss in served.misses] == ["JoinGroup"]
+
+
+def test_one_of_two_share_members_is_served_alone() -> None:
+    with (
+        Cassette(SHIPPED / f"{SHARES}.pcap", strict=True) as served,
+        RawClient(served.bootstrap, "anyone") as client,
+    ):
+        beat = {"group_id": f"{SHARES}.orders.group", "rack_id": None}
+        joined = client.ask(
+            "ShareGroupHeartbeat",
+            1,
+            member_id="alone",
+            member_epoch=0,
+            subscribed_topic_names=[f"{SHARES}.orders"],
+            **beat,
+        )
+        member, assignment = joined.member_id, joined.assignment
+        while assignment is None:
+            again = client.ask(
+                "ShareGroupHeartbeat",
+                1,
+                member_id=member,
+                member_epoch=joined.member_epoch,
+                subscribed_topic_names=None,
+                **beat,
+            )
+            assert again.error_code == 0
+            assignment = again.assignment
+        fetched = client.ask(
+            "ShareFetch",
+            1,
+            group_id=f"{SHARES}.orders.group",
+            member_id=member,
+            share_session_epoch=0,
+            max_wait_ms=10,
+            topics=[],
+        )
+        assert any(part.records for topic in fetched.responses for part in topic.partitions)
+    assert not served.misses
+
+
+def _batch(base: int, producer_id: int, value: bytes) -> bytes:
+    record = Record(value=value)
+    return new_batch([record], base_offset=base, producer_id=producer_id).to_bytes()
+
+
+@pytest.mark.parametrize(("sent", "differs"), [((b"c", b"d"), False), ((b"c", b"x"), True)])
+def test_producers_are_compared_by_what_each_sent(sent: tuple[bytes, ...], differs: bool) -> None:
+    log = CapturedLogs().at("orders", 0)
+    for base, producer_id, value in ((0, 7, b"a"), (1, 8, b"b"), (2, 7, b"c"), (3, 7, b"d")):
+        for batch in split_batches(_batch(base, producer_id, value)):
+            log.add(batch)
+    offsets = counterparts(log, 7, range(1, 3))
+    found = first_difference(log, b"".join(_batch(0, 7, each) for each in sent), offsets)
+    assert (found is not None) is differs
