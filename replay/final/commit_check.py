@@ -13,6 +13,7 @@ from cluster.client.router import MISROUTED
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import ERRORS, error_name
+from replay.final.asking import ask_until
 from replay.final.commits import Commit, GroupLog
 from replay.final.findings import Findings
 from replay.mapping.id_map import IdMap
@@ -67,20 +68,16 @@ class CommitCheck:
         self, group: str, expected: Mapping[GroupLog, list[Commit]]
     ) -> tuple[dict[GroupLog, _Answer], str]:
         """Return the answers for a group, and why some may be missing."""
-        answers: dict[GroupLog, _Answer] = {}
-        pending = set(expected)
+
+        def is_settled(answers: Mapping[GroupLog, _Answer]) -> bool:
+            return not any(self._may_change(answers.get(e), expected[e]) for e in expected)
+
         try:
-            async for _ in self._cluster.attempts("OffsetFetch: not ready"):
-                answers |= await self._ask(group, pending)
-                pending = {
-                    place
-                    for place in pending
-                    if self._may_change(answers.get(place), expected[place])
-                }
-                if not pending:
-                    break
+            answers = await ask_until(
+                self._cluster, lambda: self._ask(group, expected.keys()), is_settled
+            )
         except ReplayError as error:
-            return answers, str(error)
+            return {}, str(error)
         return answers, "OffsetFetch: no response for the partition"
 
     def _may_change(self, answer: _Answer | None, commits: list[Commit]) -> bool:

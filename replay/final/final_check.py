@@ -18,6 +18,7 @@ from replay.compare.other_parts import is_shared_log
 from replay.final.commit_check import CommitCheck
 from replay.final.findings import Findings
 from replay.final.log_check import LogCheck
+from replay.final.topic_check import check_topics
 from replay.final.transaction_check import TransactionCheck
 from replay.final.written import Written
 from replay.mapping.id_map import IdMap
@@ -48,8 +49,9 @@ async def _check(written: Written, ids: IdMap, cluster: Cluster, findings: Findi
     logs = {
         place: log
         for place, log in written.bounds.logs.items()
-        if place[0] not in written.deleted_topics
+        if place[0] not in written.topics.deleted
     }
+    await check_topics(written.topics.counts, ids, cluster, findings)
     topics = {place.topic for place in commits} | {topic for topic, _ in logs}
     if not topics:
         return
@@ -70,7 +72,7 @@ async def _written_ends(
         for topic, partition in sorted(ids.producers.logs())
         if ids.offsets.log(topic, partition).appended
         and not is_shared_log(topic, partition, ids)
-        and ids.names.topic(topic) not in written.deleted_topics
+        and ids.names.topic(topic) not in written.topics.deleted
     }
     ends = await end_offsets(cluster, live)
     return {live[each]: end for each, end in ends.items() if isinstance(end, int)}

@@ -9,6 +9,7 @@ from construct import Container
 from cluster.client.cluster import Cluster
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
+from replay.final.asking import ask_until
 from replay.final.endings import Ending, Endings
 from replay.final.findings import Findings
 from replay.final.log_scan import LogScan, Marker, scan
@@ -40,6 +41,7 @@ class TransactionCheck:
         self._ids = ids
         self._cluster = cluster
         self._findings = findings
+        self._is_patient = True
 
     async def run(self, endings: Endings, ends: Mapping[_Log, int]) -> None:
         """
@@ -64,17 +66,15 @@ class TransactionCheck:
         self, topic: str, partition: int, log: PartitionOffsets, end: int
     ) -> LogScan:
         """Return what a log says, once its transactions have markers, or after a timeout."""
-        found = None
         place = self._ids.names.topic(topic), partition, log.appended.live_start, end
-        try:
-            async for _ in self._cluster.attempts("transactions stay open"):
-                found = await scan(self._cluster, *place)
-                if found.is_limited or (found.is_whole and not found.open):
-                    return found
-        except ReplayError:
-            if found is None:
-                raise
-        return found or LogScan()
+
+        def is_settled(found: LogScan) -> bool:
+            is_done = found.is_whole and not found.open
+            return is_done or found.is_limited or found.stable_end >= 0 or not self._is_patient
+
+        found = await ask_until(self._cluster, lambda: scan(self._cluster, *place), is_settled)
+        self._is_patient = is_settled(found)  # other logs then cost no further timeout
+        return found
 
     def _check_log(
         self, place: _Log, log: PartitionOffsets, found: LogScan, known: Mapping[int, list[Ending]]
@@ -147,14 +147,16 @@ class TransactionCheck:
         """Compare the states of transactions; wait while coordinators complete them."""
         if not endings or KEYS["ListTransactions"] not in self._cluster.versions:
             return
-        states: dict[str, str] = {}
         try:
-            async for _ in self._cluster.attempts("transactions stay prepared"):
-                states = await self._states()
-                if not any(states.get(each, "").startswith("Prepare") for each in endings):
-                    break
+            states = await ask_until(
+                self._cluster,
+                self._states,
+                lambda found: (
+                    not any(found.get(each, "").startswith("Prepare") for each in endings)
+                ),
+            )
         except ReplayError:
-            return  # coordinators that do not answer, or take longer
+            return  # a coordinator that does not answer
         for title, ending in endings.items():
             wanted = None if ending.is_commit is None else _STATES[ending.is_commit]
             state = states.get(title, "")

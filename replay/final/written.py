@@ -8,6 +8,7 @@ from cluster.client.broker_metadata import Topology
 from replay.final.commits import Commits
 from replay.final.endings import Endings
 from replay.final.log_bounds import BoundsOfLogs, Exchange
+from replay.final.topic_check import TopicChanges
 
 
 class Written:
@@ -21,14 +22,14 @@ class Written:
         commits: The committed offsets.
         endings: The ends of transactions.
         bounds: The bounds of logs.
-        deleted_topics: The topics that the pass deleted, if only for a while.
+        topics: The topics that the pass created, extended or deleted.
     """
 
     def __init__(self, target: Topology) -> None:
         self.commits = Commits(target)
         self.endings = Endings()
         self.bounds = BoundsOfLogs(target)
-        self.deleted_topics: set[str] = set()
+        self.topics = TopicChanges()
         self._target = target
 
     def record_request(self, api: str, version: int, body: Container, step: int) -> None:
@@ -39,10 +40,13 @@ class Written:
             names = [*(body.get("topic_names") or ())]
             for topic in body.get("topics") or ():
                 names.append(topic.name or self._target.topic_name(topic.topic_id))
-            self.deleted_topics.update(filter(None, names))
+            for name in filter(None, names):
+                self.topics.record_deletion(name)
+        self.topics.record_request(api, body)
 
     def record_response(self, api: str, exchange: Exchange) -> None:
         """Record a response."""
         self.commits.record_response(api, exchange.request, exchange.response)
         self.endings.record_response(api, exchange.request, exchange.response)
+        self.topics.record_response(api, exchange.step, exchange.request, exchange.response)
         self.bounds.record(api, exchange)
