@@ -48,6 +48,12 @@ Produced and fetched data: one batch of about 1 MB in each request and response,
 MOCK_VERSION, FETCH_VERSION = 10, 11
 """Versions of Produce and Fetch that the embedded broker supports."""
 
+TAILS, TAILED, TAIL_PAUSE_NS = 20, 250, 1_000_000
+"""Consumers at the end of a log, and the batches that each fetches, one by one."""
+
+MAX_FETCH_BYTES = 1 << 20
+TAIL_RATE = 5_000
+
 IN_FLIGHT = 5
 PAUSE_NS = 100_000_000
 MAX_LAG_MS = 5.0
@@ -107,17 +113,19 @@ def written(partition: int, offset: int, records: bytes, version: int = VERSION)
 class SequentialClient(Client):
     """A client with one request in flight at a time."""
 
-    def packets(self, exchanges: Iterable[Exchange]) -> Iterator[Packet]:
+    def packets(self, exchanges: Iterable[Exchange], pause_ns: int = 0) -> Iterator[Packet]:
         """Yield the packets of requests and responses."""
         yield from self._handshake()
         for request, response in exchanges:
             assert response is not None
             yield from self._send(0, request)
             yield from self._send(1, response)
+            self.now_ns += pause_ns
 
 
-def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
-    """Return the frames of a Fetch request, and of a response with one batch."""
+def fetched(partition: int, offset: int, batch: bytes, max_bytes: int = 0) -> Exchange:
+    """Return the frames of a Fetch request, by default for one batch, and of a response with it."""
+    max_bytes = max_bytes or len(batch)
     found = api(KEYS["Fetch"])
     assert found is not None
     wanted = {
@@ -125,13 +133,13 @@ def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
         "current_leader_epoch": -1,
         "fetch_offset": offset,
         "log_start_offset": -1,
-        "partition_max_bytes": len(batch),
+        "partition_max_bytes": max_bytes,
     }
     fetch = {
         "replica_id": -1,
         "max_wait_ms": 1000,
         "min_bytes": 1,
-        "max_bytes": len(batch),
+        "max_bytes": max_bytes,
         "session_epoch": -1,
         "topics": [{"topic": TOPIC, "partitions": [wanted]}],
     }
@@ -209,6 +217,7 @@ def rows(folder: Path) -> Iterator[Row]:
     yield _rate(folder, REQUESTS, CONNECTIONS)
     yield _rate(folder, MANY * 2 * IN_FLIGHT, MANY)
     yield _consumed(folder)
+    yield _tailed(folder)
     yield from _fetched()
     yield _lag(folder)
     yield _memory(folder)
@@ -258,6 +267,37 @@ def _consumed(folder: Path) -> Row:
         "bare asyncio streams",
         seconds / own,
         f"{count / own:,.0f} records/s against {count / seconds:,.0f}/s",
+    )
+
+
+def _tailed(folder: Path) -> Row:
+    """Time the replay of consumers that fetch each batch as soon as it is written."""
+    batch = new_batch([Record(value=b"v" * 100)]).to_bytes()
+    wrote = [written(0, at, batch, MOCK_VERSION) for at in range(TAILED)]
+    read = [fetched(0, at, batch, MAX_FETCH_BYTES) for at in range(TAILED)]
+    file, order = folder / "tail.pcap", random.Random(7)
+    save(
+        file,
+        merge(
+            *(
+                SequentialClient(at, Traffic(), order, at * 1000, [0, 0]).packets(
+                    read if at else wrote, TAIL_PAUSE_NS
+                )
+                for at in range(TAILS + 1)
+            )
+        ),
+    )
+    with Plan.of(file) as plan, EmbeddedBroker(1, {TOPIC: 1}) as embedded:
+        begun = time.process_time()
+        _replayed(plan, _port(embedded))
+        seconds = time.process_time() - begun
+    rate = (TAILS + 1) * TAILED / seconds
+    return Row(
+        f"replay of {TAILS} consumers at the end of a log, processor time with the broker's",
+        f"{TAIL_RATE:,}/s",
+        rate / TAIL_RATE,
+        f"{rate:,.0f}/s",
+        1.0,
     )
 
 

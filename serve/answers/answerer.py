@@ -102,8 +102,8 @@ class Answerer:
         groups = ClassicGroups(state, self._add_miss)
         offsets = CommittedOffsets(state, groups)
         transactions = self._transactions = TransactionAnswers(state, logs, offsets)
-        self._epoch_groups = EpochGroups(state)
-        shares = ShareAnswers(state)
+        self._epoch_groups = EpochGroups(state, self._note_unserved)
+        shares = ShareAnswers(state, self._note_unserved)
         self._handlers: dict[str, _Handler] = {
             "ApiVersions": self.cluster.api_versions,
             "Metadata": self.cluster.metadata,
@@ -227,6 +227,15 @@ class Answerer:
         addresses = self.state.addresses_at(request.local_host)
         rewrite_addresses(request.api_key, answer, addresses)
         return answer
+
+    def _note_unserved(self, request: ClientRequest, what: str) -> None:
+        """Note what a client lacks to get records; empty once it lacks nothing any more."""
+        key = request.api, request.client_id, request.body.group_id
+        if what:
+            miss = Miss(request.api, request.version, request.client_id, what)
+            self.report.unserved[key] = miss
+        else:
+            self.report.unserved.pop(key, None)
 
     def _add_miss(self, request: ClientRequest, what: str, answered_by: str = "") -> None:
         meaning = _meaning_to_show(request.api_key, request.body)

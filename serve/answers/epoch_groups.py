@@ -7,7 +7,7 @@ assignment is withheld until every join and leave before it in the capture has b
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from construct import Container
@@ -17,6 +17,10 @@ from serve.answers.served_state import ServedState
 from serve.matching.exchange_keys import beat_key, first_beat_keys
 
 _SHARES = "ShareGroupHeartbeat"
+_ASSIGNMENTS = ("assignment", "active_tasks", "standby_tasks", "warmup_tasks")
+
+Unserved = Callable[[ClientRequest, str], None]
+"""Notes what a client lacks to get records; empty once it lacks nothing any more."""
 
 _GroupKey = tuple[str, str]
 """API and group id."""
@@ -30,17 +34,22 @@ class PlayedMember:
     Attributes:
         captured_id: Member id in the capture.
         last: The newest response to this member.
+        is_assigned: Whether it has got an assignment.
+        is_withheld: Whether its next captured answer waits for other members.
     """
 
     captured_id: str
     last: Container
+    is_assigned: bool = False
+    is_withheld: bool = False
 
 
 class EpochGroups:
     """Answers heartbeats of groups with member epochs."""
 
-    def __init__(self, state: ServedState) -> None:
+    def __init__(self, state: ServedState, unserved: Unserved) -> None:
         self._state = state
+        self._unserved = unserved
         self._members: dict[tuple[str, str, str], PlayedMember] = {}
         self._changes: dict[_GroupKey, list[tuple[int, int]]] = {}
 
@@ -50,6 +59,16 @@ class EpochGroups:
 
     async def heartbeat(self, request: ClientRequest) -> Container:
         """Return the next captured assignment, or an unchanged one."""
+        answer = self._next_answer(request)
+        member = self._members.get((request.api, request.body.group_id, request.body.member_id))
+        if member is not None and not member.is_assigned:
+            member.is_assigned = _has_partitions(answer)
+            what = f"an assignment of group {request.body.group_id} without its other members"
+            is_waiting = member.is_withheld and not member.is_assigned
+            self._unserved(request, what if is_waiting else "")
+        return answer
+
+    def _next_answer(self, request: ClientRequest) -> Container:
         body, recording = request.body, self._state.recording
         api, group = request.api, body.group_id
         if body.member_epoch == 0 and (api, group, body.member_id) not in self._members:
@@ -68,6 +87,7 @@ class EpochGroups:
                 member.last = answer
                 return self._adapted(answer, body.member_id)
             number = recording.index.next_unused(beat_key(api, group, member.captured_id))
+        member.is_withheld = number is not None
         return self._unchanged(member, body)
 
     def _join(self, request: ClientRequest) -> Container:
@@ -126,7 +146,7 @@ class EpochGroups:
     def _unchanged(self, member: PlayedMember, body: Container) -> Container:
         answer = Container(member.last)
         answer.member_epoch = max(body.member_epoch, member.last.member_epoch)
-        for name in ("assignment", "active_tasks", "standby_tasks", "warmup_tasks"):
+        for name in _ASSIGNMENTS:
             if name in answer:
                 answer[name] = None
         return self._adapted(answer, body.member_id)
@@ -137,8 +157,13 @@ class EpochGroups:
         return answer
 
 
+def _has_partitions(answer: Container) -> bool:
+    """Return whether a response assigns any partition or task."""
+    given = answer.get("assignment")
+    return bool(given and given.topic_partitions) or any(map(answer.get, _ASSIGNMENTS[1:]))
+
+
 def _is_news(answer: Container, last: Container) -> bool:
     """Return whether a response has an assignment, an error or a new epoch."""
-    names = ("assignment", "active_tasks", "standby_tasks", "warmup_tasks")
-    has_assignment = any(answer.get(name) is not None for name in names)
+    has_assignment = any(answer.get(name) is not None for name in _ASSIGNMENTS)
     return has_assignment or answer.error_code != 0 or answer.member_epoch != last.member_epoch

@@ -129,7 +129,7 @@ class ClassicGroups:
             keys = join_keys(body.group_id, found.member_id, instance, request.client_id)
             found = self._state.take_response(keys) or found
         offers = frozenset(each.name for each in body.protocols)
-        if not found.error_code and found.protocol_name not in offers:
+        if offers and not found.error_code and found.protocol_name not in offers:
             return await self._join_anew(request, group, found.protocol_name, offers)
         if not found.error_code:
             session_s = body.session_timeout_ms / 1000

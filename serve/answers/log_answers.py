@@ -189,7 +189,8 @@ class LogAnswers:
             offsets: Iterable[int] = range(base, base + count)
             if producer_id >= 0:
                 known = self._recording.produced_records.get(key, 0)
-                offsets = counterparts(log, producer_id, range(sent.start, min(sent.stop, known)))
+                same = range(sent.start, min(sent.stop, known))
+                offsets = counterparts(log, (producer_id, epoch), same)
             difference = first_difference(log, records, offsets)
             if difference is not None:
                 self._report_miss(request, f"{difference} of {topic}-{part.index}")

@@ -30,7 +30,7 @@ def first_difference(log: PartitionLog, records: bytes, offsets: Iterable[int]) 
     return None
 
 
-def counterparts(log: PartitionLog, producer_id: int, sent: range) -> Iterable[int]:
+def counterparts(log: PartitionLog, producer: tuple[int, int], sent: range) -> Iterable[int]:
     """
     Return the offsets of the captured records that a producer repeats.
 
@@ -39,10 +39,10 @@ def counterparts(log: PartitionLog, producer_id: int, sent: range) -> Iterable[i
 
     Args:
         log: The captured log.
-        producer_id: The producer, by its captured id.
+        producer: The producer, by its captured id and epoch.
         sent: Positions of the records among all of this producer in this log.
     """
-    return islice(log.offsets_of(producer_id), sent.start, max(sent.stop, sent.start))
+    return islice(log.offsets_of(producer), sent.start, max(sent.stop, sent.start))
 
 
 def _captured(log: PartitionLog, offset: int) -> tuple[object, ...] | None:

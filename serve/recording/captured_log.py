@@ -36,6 +36,7 @@ class StoredBatch(NamedTuple):
         data: Encoded bytes.
         producer_id: Producer id; -1 before magic 2.
         is_control: Whether it is a control batch.
+        producer_epoch: Epoch of the producer; -1 before magic 2.
     """
 
     base: int
@@ -43,6 +44,7 @@ class StoredBatch(NamedTuple):
     data: bytes
     producer_id: int = -1
     is_control: bool = False
+    producer_epoch: int = -1
 
 
 def split_batches(data: bytes) -> Iterator[StoredBatch]:
@@ -61,8 +63,9 @@ def split_batches(data: bytes) -> Iterator[StoredBatch]:
             _, _, _, _, attributes, delta = _BATCH_START.unpack_from(piece)
             if delta < 0:
                 continue
-            (producer_id,) = struct.unpack_from(">q", piece, _PRODUCER_AT)
-            yield StoredBatch(base, base + delta, piece, producer_id, bool(attributes & CONTROL))
+            producer_id, epoch = struct.unpack_from(">qh", piece, _PRODUCER_AT)
+            is_control = bool(attributes & CONTROL)
+            yield StoredBatch(base, base + delta, piece, producer_id, is_control, epoch)
 
 
 def at_offset(data: bytes, base: int) -> bytes:
@@ -123,7 +126,7 @@ class PartitionLog:
         self._lasts, self._bases, self._places = array("q"), array("q"), array("q")
         self._sizes = array("i")
         self._control: list[tuple[int, int]] = []
-        self._of_producers: dict[int, set[tuple[int, int]]] = {}
+        self._of_producers: dict[tuple[int, int], set[tuple[int, int]]] = {}
 
     @property
     def start(self) -> int:
@@ -157,12 +160,12 @@ class PartitionLog:
         if batch.is_control:
             self._control.append((batch.base, batch.producer_id))
         elif batch.producer_id >= 0:
-            produced = self._of_producers.setdefault(batch.producer_id, set())
-            produced.add((batch.base, batch.last))
+            producer = batch.producer_id, batch.producer_epoch
+            self._of_producers.setdefault(producer, set()).add((batch.base, batch.last))
 
-    def offsets_of(self, producer_id: int) -> Iterator[int]:
-        """Yield the offsets of the records of a producer, in order."""
-        for base, last in sorted(self._of_producers.get(producer_id, ())):
+    def offsets_of(self, producer: tuple[int, int]) -> Iterator[int]:
+        """Yield the offsets of the records of a producer, given by id and epoch, in order."""
+        for base, last in sorted(self._of_producers.get(producer, ())):
             yield from range(base, last + 1)
 
     def read(self, offset: int, max_bytes: int, end: int) -> tuple[bytes, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +86,8 @@ class ServeReport:
         connections: The number of connections that clients opened.
         garbage: Number of connections closed for invalid input, by reason.
         faults: Number of injections by fault.
+        unserved: Clients that got no records so far because of what the capture lacks, each with
+            the miss that it will be.
     """
 
     keeps_requests: bool = False
@@ -95,6 +98,7 @@ class ServeReport:
     connections: int = 0
     garbage: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
+    unserved: dict[Hashable, Miss] = field(default_factory=dict)
 
     def add_request(self, request: SeenRequest) -> None:
         """Count a request, and keep it if enabled."""
@@ -107,3 +111,9 @@ class ServeReport:
         self.miss_count += 1
         if len(self.misses) < _MAX_MISSES and miss not in self.misses:
             self.misses.append(miss)
+
+    def settle(self) -> None:
+        """Count the clients that got no records as misses, as nothing comes any more."""
+        for miss in self.unserved.values():
+            self.add_miss(miss)
+        self.unserved.clear()

@@ -94,6 +94,7 @@ class CassetteServer:
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
+        self._report.settle()
         if self._fallback is not None:
             await self._fallback.close()
 

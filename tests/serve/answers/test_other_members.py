@@ -108,7 +108,9 @@ def test_one_of_two_share_members_is_served_alone() -> None:
 
 def _batch(base: int, producer_id: int, value: bytes) -> bytes:
     record = Record(value=value)
-    return new_batch([record], base_offset=base, producer_id=producer_id).to_bytes()
+    return new_batch(
+        [record], base_offset=base, producer_id=producer_id, producer_epoch=0
+    ).to_bytes()
 
 
 @pytest.mark.parametrize(("sent", "differs"), [((b"c", b"d"), False), ((b"c", b"x"), True)])
@@ -117,6 +119,38 @@ def test_producers_are_compared_by_what_each_sent(sent: tuple[bytes, ...], diffe
     for base, producer_id, value in ((0, 7, b"a"), (1, 8, b"b"), (2, 7, b"c"), (3, 7, b"d")):
         for batch in split_batches(_batch(base, producer_id, value)):
             log.add(batch)
-    offsets = counterparts(log, 7, range(1, 3))
+    offsets = counterparts(log, (7, 0), range(1, 3))
     found = first_difference(log, b"".join(_batch(0, 7, each) for each in sent), offsets)
     assert (found is not None) is differs
+
+
+def test_a_member_that_waits_for_others_in_vain_is_a_miss() -> None:
+    name = "kafka4-librdkafka-group-848"
+    with (
+        Cassette(SHIPPED / f"{name}.pcap", strict=True) as served,
+        RawClient(served.bootstrap, "rdkafka-848-second") as client,
+    ):
+        values = {"group_id": f"{name}.group", "instance_id": None, "rack_id": None}
+        values |= {"rebalance_timeout_ms": 1000, "subscribed_topic_regex": None}
+        values |= {"server_assignor": None, "topic_partitions": []}
+        joined = client.ask(
+            "ConsumerGroupHeartbeat",
+            1,
+            member_id="alone",
+            member_epoch=0,
+            subscribed_topic_names=[f"{name}.orders"],
+            **values,
+        )
+        assert not joined.error_code
+        again = client.ask(
+            "ConsumerGroupHeartbeat",
+            1,
+            member_id=joined.member_id,
+            member_epoch=joined.member_epoch,
+            subscribed_topic_names=None,
+            **values,
+        )
+        assert again.assignment is None
+        assert not served.misses
+    (miss,) = served.misses
+    assert miss.what == f"an assignment of group {name}.group without its other members"
