@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from dissector.protocol.records import Record, new_batch, parse_records
 from serve.answers.served_state import ServedState
 from serve.public import Cassette
 from serve.recording.served_recording import Recording
@@ -62,27 +61,6 @@ def test_all_epochs_end_at_the_end_of_the_log(client: RawClient) -> None:
         found.leader_epoch,
         found.end_offset,
     ) == expected
-
-
-def test_each_batch_of_a_request_follows_the_one_before(client: RawClient) -> None:
-    batches = [
-        new_batch([Record(0, 0, at, b"k", b"v", (), at, 5) for at in range(count)]).to_bytes()
-        for count in (2, 3)
-    ]
-    topics = [{"name": TOPIC, "partition_data": [{"index": 1, "records": b"".join(batches)}]}]
-    (answer,) = client.ask("Produce", 9, acks=-1, timeout_ms=100, topic_data=topics).responses
-    assert answer.partition_responses[0].base_offset == 0
-    assert answer.partition_responses[0].error_code == 0
-    part = {"partition": 1, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
-    part |= {"current_leader_epoch": -1, "log_start_offset": -1, "last_fetched_epoch": -1}
-    wanted = [{"topic": TOPIC, "partitions": [part]}]
-    (fetched,) = client.ask("Fetch", 12, topics=wanted, max_bytes=1 << 20).responses
-    offsets = [
-        record.offset
-        for batch in parse_records(fetched.partitions[0].records)
-        for record in batch.records
-    ]
-    assert offsets == [*range(len(offsets))]
 
 
 def committed(client: RawClient, version: int, topics: Any = None) -> dict[int, int]:

@@ -35,16 +35,20 @@ def _begin(client: RawClient) -> dict[str, int]:
     return {"producer_id": begun.producer_id, "producer_epoch": begun.producer_epoch}
 
 
-def _produce(client: RawClient, producer: dict[str, int], sequence: int, value: bytes) -> int:
-    data = new_batch(
-        [Record(0, 0, 0, b"k", value, (), 0, 5)],
-        base_sequence=sequence,
-        transactional=True,
-        **producer,
+def _produce(client: RawClient, producer: dict[str, int], sequence: int, *values: bytes) -> int:
+    """Send a batch of one record for each value, all in one request."""
+    data = b"".join(
+        new_batch(
+            [Record(0, 0, 0, b"k", value, (), 0, 5)],
+            base_sequence=sequence + number,
+            transactional=True,
+            **producer,
+        ).to_bytes()
+        for number, value in enumerate(values)
     )
-    topics = [{"name": TOPIC, "partition_data": [{"index": 0, "records": data.to_bytes()}]}]
-    values = {"transactional_id": PRODUCER, "acks": -1, "timeout_ms": 100}
-    answer = client.ask("Produce", 7, topic_data=topics, **values)
+    topics = [{"name": TOPIC, "partition_data": [{"index": 0, "records": data}]}]
+    fields = {"transactional_id": PRODUCER, "acks": -1, "timeout_ms": 100}
+    answer = client.ask("Produce", 7, topic_data=topics, **fields)
     offset: int = answer.responses[0].partition_responses[0].base_offset
     return offset
 
@@ -94,6 +98,13 @@ def test_an_open_transaction_is_not_stable(client: RawClient) -> None:
     (marker,) = parse_records(found.records)[-1].records
     assert (marker.key, marker.value) == (b"\0\0\0\1", bytes(6))
     assert _stable_end(client) == 2
+
+
+def test_each_batch_of_a_request_follows_the_one_before(client: RawClient) -> None:
+    producer = _begin(client)
+    assert _produce(client, producer, 0, b"a", b"b", b"c") == 0
+    assert _produce(client, producer, 3, b"d") == 3
+    assert _records(_fetch(client, 0)) == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
 
 
 def test_an_aborted_transaction_is_listed(client: RawClient) -> None:
