@@ -210,10 +210,11 @@ def retimed(packets: Iterable[Packet]) -> list[Packet]:
 
 def pcap_file(packets: Iterable[Packet]) -> bytes:
     """Write a classic pcap file with nanoseconds."""
-    file = pcap([])
-    for packet in packets:
-        file += pcap([(packet.time_ns, packet.data)], snap=packet.snap)[len(pcap([])) :]
-    return file
+    header = pcap([])
+    records = (
+        pcap([(packet.time_ns, packet.data)], snap=packet.snap)[len(header) :] for packet in packets
+    )
+    return header + b"".join(records)
 
 
 def pcapng_file(packets: Iterable[Packet]) -> bytes:

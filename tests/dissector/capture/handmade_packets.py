@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 FIN, SYN, RST, PSH, ACK, URG = 1, 2, 4, 8, 16, 32
 
@@ -20,13 +21,13 @@ def pcap(
     snap: int | None = None,
 ) -> bytes:
     """Return a classic pcap file of (time in its units, bytes)."""
-    file = struct.pack(f"{order}IHHiIII", magic, *version, 0, 0, 65535, link)
+    parts = [struct.pack(f"{order}IHHiIII", magic, *version, 0, 0, 65535, link)]
     units = 1_000_000 if magic != 0xA1B23C4D else 1_000_000_000
     for time, packet in packets:
         kept = packet[:snap]
-        file += struct.pack(f"{order}IIII", time // units, time % units, len(kept), len(packet))
-        file += (b"" if magic != 0xA1B2CD34 else bytes(8)) + kept
-    return file
+        head = struct.pack(f"{order}IIII", time // units, time % units, len(kept), len(packet))
+        parts += head, (b"" if magic != 0xA1B2CD34 else bytes(8)), kept
+    return b"".join(parts)
 
 
 def block(kind: int, body: bytes, order: str = "<") -> bytes:
@@ -56,6 +57,7 @@ def enhanced(packet: bytes, ticks: int, number: int = 0, order: str = "<") -> by
     return block(6, head + packet, order)
 
 
+@cache
 def address(text: str) -> bytes:
     import ipaddress
 
