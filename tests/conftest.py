@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import zlib
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ from tools.shares import Share
 WITHOUT_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Results of tests must be reproducible: examples are the same in every run.
-# `make test` draws a part of them (`examples`), `make check` all.
-settings.register_profile("same", WITHOUT_DEADLINE, derandomize=True, max_examples=30)
+# `make test` draws a part of them (`examples`), `make long` all.
+settings.register_profile("same", WITHOUT_DEADLINE, derandomize=True, max_examples=15)
 settings.register_profile("long", WITHOUT_DEADLINE, derandomize=True, max_examples=FULL_COUNT)
 
 # `make fuzz` searches for new ones, and keeps failing ones.
@@ -71,13 +72,35 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"share: {share} of the selected tests, by their names" if share else None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of one share; each test is in one of them, the same in each run."""
+    """
+    Mark tests as long, and keep those of one share.
+
+    Each test is in one share, the same in each run.
+    """
+    mark_thinned(items)
     if config.getoption("share"):
         share = Share.parsed(config.getoption("share"))
         kept = [item for item in items if share.has(item.nodeid)]
         config.hook.pytest_deselected(items=[item for item in items if not share.has(item.nodeid)])
         items[:] = kept
+
+
+def mark_thinned(items: list[pytest.Item]) -> None:
+    """Mark the cases of `thinned` tests as long, but for one of several, the same in each run."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("thinned"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, mine in cases.items():
+        marker = mine[0].get_closest_marker("thinned")
+        assert marker is not None
+        (parts,) = marker.args
+        first = zlib.crc32(name.encode()) % min(parts, len(mine))
+        for number, item in enumerate(mine):
+            if (number - first) % parts:
+                item.add_marker("long")
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from typing import cast
 
 import pytest
 
-from tests.conftest import pytest_collection_modifyitems, pytest_configure
+from tests.conftest import mark_thinned, pytest_collection_modifyitems, pytest_configure
 from tools.shares import Share
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -61,6 +61,31 @@ def test_each_test_is_in_one_share(request: pytest.FixtureRequest) -> None:
         kept += items
     assert Counter(kept) == Counter(here)
     assert len(left_out) == 2 * len(here)
+
+
+class Case:
+    """A case of a test that is `thinned` to one of so many."""
+
+    def __init__(self, nodeid: str, parts: int | None) -> None:
+        self.nodeid = nodeid
+        self.marks = {} if parts is None else {"thinned": pytest.mark.thinned(parts).mark}
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return self.marks.get(name)
+
+    def add_marker(self, name: str) -> None:
+        self.marks[name] = pytest.mark.long.mark
+
+
+def test_one_of_several_cases_is_fast() -> None:
+    some = [Case(f"test_some[{number}]", 3) for number in range(7)]
+    few = [Case(f"test_few[{number}]", 9) for number in range(2)]
+    other = Case("test_other", None)
+    mark_thinned(cast("list[pytest.Item]", [*some, *few, other]))
+    fast = [number for number, each in enumerate(some) if "long" not in each.marks]
+    assert fast in ([0, 3, 6], [1, 4], [2, 5])
+    assert sum("long" in each.marks for each in few) == 1
+    assert "long" not in other.marks
 
 
 @pytest.mark.long

@@ -32,6 +32,7 @@ def test_the_tutorial_is_stored_without_outputs() -> None:
         assert cell["execution_count"] is None
 
 
+@pytest.mark.long
 def test_the_tutorial_runs() -> None:
     pytest.importorskip("nbclient")
     words = [sys.executable, "-c", RUN, str(TUTORIAL), str(TUTORIAL.parent)]

@@ -14,6 +14,7 @@ import pytest
 
 from browse.detail import DetailPanes
 from tests.browse.screens import DEMO, Screen, play, screen
+from tests.corpus import fast_and_long
 
 VIEWS = Path(__file__).parent / "views"
 SIZE = (110, 32)
@@ -80,7 +81,8 @@ def typed(text: str) -> Steps:
     async def steps(each: Screen) -> None:
         await go_to(each, JOIN_PACKET)
         await each.press("slash")
-        await each.type(text)
+        each.app.bar.edit(text[:-1])
+        await each.type(text[-1])
         await each.settle()
 
     return steps
@@ -144,7 +146,11 @@ OTHERS: dict[str, tuple[Callable[[], Path], tuple[int, int], Steps]] = {
 """Views of other captures, or of another size."""
 
 
-@pytest.mark.parametrize("name", [*STEPS, *OTHERS])
+FAST = ("exchanges", "records", "fields", "filter-invalid", "export", "statistics", *OTHERS)
+"""Views of `make test`; tests of the keys open the other panels."""
+
+
+@pytest.mark.parametrize("name", fast_and_long(FAST, sorted(STEPS.keys() - set(FAST))))
 def test_a_view(name: str, request: pytest.FixtureRequest) -> None:
     capture, size, steps = OTHERS[name] if name in OTHERS else (lambda: DEMO, SIZE, STEPS[name])
     shown: list[str] = []

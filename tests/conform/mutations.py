@@ -115,8 +115,10 @@ MUTATIONS: tuple[Mutation, ...] = (lose, begin_later, end_early, cut, swap, repe
 
 
 def judged(file: bytes) -> Verdict:
-    """Judge the bytes of a capture by all rules."""
-    return Judge(capture_rules()).judge_capture(open_capture("-", stdin=io.BytesIO(file)))
+    """Judge the bytes of a capture by all rules, none of which may fail."""
+    verdict = Judge(capture_rules()).judge_capture(open_capture("-", stdin=io.BytesIO(file)))
+    assert [str(fault) for fault in verdict.faults.values()] == []
+    return verdict
 
 
 def judged_file(path: Path) -> Verdict:

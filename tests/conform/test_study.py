@@ -25,7 +25,11 @@ def test_the_study_has_many_distinct_faults() -> None:
     assert MISSED.keys() <= set(names)
 
 
-@pytest.mark.parametrize("fault", fast_and_long(TRIED[::2], TRIED[1::2]), ids=_name)
+@pytest.mark.parametrize(
+    "fault",
+    fast_and_long(TRIED[::6], [each for each in TRIED if each not in TRIED[::6]]),
+    ids=_name,
+)
 def test_each_fault_is_found(fault: Fault) -> None:
     if _name(fault) in MISSED:
         pytest.skip(MISSED[_name(fault)])

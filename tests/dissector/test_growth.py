@@ -69,6 +69,7 @@ def peak(path: Path) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_is_linear_in_the_size_of_the_capture(kind: str, tmp_path: Path) -> None:
     make: Callable[[int], Any]
@@ -95,6 +96,7 @@ def test_responses_are_paired_without_a_search(kind: str, tmp_path: Path) -> Non
     assert seconds(large, pair) < most or seconds(large, pair) < most
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("kind", ["tags", "topics"])
 def test_fields_are_masked_without_a_search(kind: str, tmp_path: Path) -> None:
     # Unknown tagged fields are secret, each of them.

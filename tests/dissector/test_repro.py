@@ -47,15 +47,12 @@ COMMANDS = (
 )
 
 
-# Each capture and each command once or twice, as all commands share reading and pairing.
+# Each capture once or twice, as all commands share reading and pairing.
 SHORT = (
-    ("bomb-bodies.pcap", "dissect"),
     ("bomb-bodies.pcap", "pairs --bodies -T ndjson"),
     ("slow-colliding-addresses.pcap.gz", "streams"),
-    ("slow-colliding-addresses.pcap.gz", "conform"),
     ("slow-n.pcap.gz", "records"),
     ("slow-orphans.pcap.gz", "pairs"),
-    ("slow-orphans.pcap.gz", "stats"),
     ("slow-orphans.pcap.gz", "dissect -T parquet"),
 )
 LONG = [pair for pair in itertools.product(FILES, COMMANDS) if pair not in SHORT]

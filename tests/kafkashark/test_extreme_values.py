@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from dissector.protocol.api import Api
-from tests.corpus import fast_and_long
 from tests.kafkashark.extreme_commands import COMMANDS
 from tests.kafkashark.extreme_values import extreme_packets, newest
 from tests.tcp_captures import write
@@ -24,7 +23,8 @@ def every_version(api: Api) -> list[int]:
     return list(api.request.versions)
 
 
-@pytest.mark.parametrize("versions_of", fast_and_long([newest], [every_version]))
+@pytest.mark.long
+@pytest.mark.parametrize("versions_of", [newest, every_version])
 def test_numbers_of_a_capture_cost_neither_memory_nor_a_command(
     versions_of: Callable[[Api], Iterable[int]], tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def single_responses(*, known: bool, closed: bool) -> Wire:
     return wire
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_single_response_of_a_broker_known_from_elsewhere(

@@ -54,6 +54,7 @@ TABLES = {
 """Section -> a table of it."""
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("section", FAILURES)
 def test_a_failing_section_leaves_the_others_whole(
     section: str,

@@ -31,6 +31,7 @@ def metadata(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "kafkashark.egg-info"
 
 
+@pytest.mark.long
 def test_the_source_distribution_is_complete(metadata: Path) -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:

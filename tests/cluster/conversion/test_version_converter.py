@@ -81,6 +81,7 @@ def test_versions_with_topic_ids() -> None:
 SEVERAL = [found for found in all_apis() if len(list(found.request.versions)) > 1]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("found", SEVERAL, ids=lambda found: found.name)
 def test_any_conversion_can_be_encoded_or_is_an_error(found: Any) -> None:
     schema = found.request

@@ -279,4 +279,4 @@ def test_the_end_closes_connections_being_opened() -> None:
             clients = [socket.create_connection((host, int(port))) for _ in range(5)]
         for client in clients:
             client.close()
-        gc.collect()
+    gc.collect()

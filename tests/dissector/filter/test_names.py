@@ -172,6 +172,7 @@ DIFFERENTIAL = [
 ]
 
 
+@pytest.mark.long
 @needs_tshark
 def test_the_same_packets_as_tshark() -> None:
     """An exchange passes if tshark shows the last packet of one of its messages."""

@@ -192,6 +192,7 @@ def test_round_trip_of_each_version(found: Api) -> None:
     go_through(versions(found), _round_trip, times=8)
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_hostile_bytes_of_each_version(found: Api) -> None:
     go_through(versions(found), _hostile_bytes, times=10)

@@ -300,6 +300,7 @@ def _kafka_python(message: Version, source: Source) -> None:
     assert schema.codec(version).parse(encoded) == body
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("found", _by_api(KAFKA_PYTHON).values(), ids=_by_api(KAFKA_PYTHON))
 def test_kafka_python_each_version(found: list[Version]) -> None:
     go_through(found, _kafka_python, times=3)

@@ -7,6 +7,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from ctypes.util import find_library
 
 import pytest
 from scapy.config import conf
@@ -50,6 +51,8 @@ def test_packets_are_sniffed_and_followed(broker: int) -> None:
         begun = threading.Event()
         sniffer = AsyncSniffer(
             iface=conf.loopback_name,
+            # Else all traffic of the machine comes here, and ours may be dropped.
+            filter=f"tcp port {broker}" if find_library("pcap") else None,
             lfilter=is_ours,
             prn=capture.feed,
             store=False,

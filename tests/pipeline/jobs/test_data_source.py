@@ -49,6 +49,7 @@ def _of_a_job(table: str) -> list[str]:
     return _unnumbered(tables[table].to_pylist())
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("table", sorted(SCHEMAS))
 @pytest.mark.parametrize("range_bytes", [20_000, 1 << 20])
 def test_rows_equal_those_of_a_job(table: str, range_bytes: int) -> None:
@@ -56,6 +57,7 @@ def test_rows_equal_those_of_a_job(table: str, range_bytes: int) -> None:
     assert _unnumbered(rows) == _of_a_job(table)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("table", ["connections", "events", "exchanges"])
 def test_files_at_once_are_merged(table: str, tmp_path: Path) -> None:
     files = parts_of_demo(tmp_path, lambda port, to_port: int(port < to_port))

@@ -65,6 +65,7 @@ def expected_of(path: str, folder: Path) -> dict[str, list[dict[str, Any]]]:
     return tables
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("capture", ["demo.pcap", "seed 3", "seed 5", "kafka4-franz-go.pcap"])
 def test_a_state_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path) -> None:
     path = str(CAPTURES / capture)
@@ -112,6 +113,7 @@ def test_one_connection_with_most_bytes_is_streamed(tmp_path: Path) -> None:
     assert (rows, taken) == (300, len(parcels))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", fast_and_long([0], range(1, 8)))
 def test_expired_state_gives_the_final_rows(seed: int, tmp_path: Path) -> None:
     path = write(tmp_path / "a.pcap", short_connections(seed))

@@ -26,6 +26,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("play", SCENES)
 def test_no_table_has_secrets(play: Callable[[WireConnection], None], tmp_path: Path) -> None:
     wire = Wire()
@@ -62,6 +63,7 @@ def _whole(path: str) -> dict[str, pa.Table]:
     return dissect([path], ALL, range_bytes=9000)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("tables", [{"fields"}, {"records"}, {"messages", "problems"}])
 def test_only_requested_tables_are_built(tables: set[str]) -> None:
     files = [str(CAPTURES / "kafka4-franz-go.pcap")]

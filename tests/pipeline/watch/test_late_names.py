@@ -24,6 +24,7 @@ from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.late_names import LateNames, files_to_name, rewrite_with_names
 from pipeline.watch.stream_job import BatchWriter
+from tests.corpus import fast_and_long
 from tests.dissector.cli.cli_traffic import ORDERS_ID, shop
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.s3_store import BUCKET, bucket
@@ -70,7 +71,7 @@ def _files(tmp_path: Path) -> list[str]:
     return [write(tmp_path / f"{n:02}.pcap", part) for n, part in enumerate([*parts, [late]])]
 
 
-@pytest.mark.parametrize("tries", [1, 2])
+@pytest.mark.parametrize("tries", fast_and_long([2], [1]))
 def test_rows_are_those_of_one_process(tries: int, tmp_path: Path) -> None:
     """Also if a batch is retried after all of it was written."""
     files, out = _files(tmp_path), tmp_path / "out"

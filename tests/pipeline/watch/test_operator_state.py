@@ -15,7 +15,6 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import MIN_FILE_NAMES, IngestRow, OperatorState, WatchSettings
-from tests.corpus import fast_and_long
 from tests.pipeline.command_tables import tables_of
 from tests.pipeline.split.test_range_reader import bad_disk
 from tests.pipeline.split_captures import TURN_NS, record_starts, short_connections
@@ -58,7 +57,8 @@ def _rows(left: list[IngestRow], table: str) -> list[pa.RecordBatch]:
     ]
 
 
-@pytest.mark.parametrize("together", fast_and_long([4], [1]))
+@pytest.mark.long
+@pytest.mark.parametrize("together", [4, 1])
 def test_rows_do_not_depend_on_the_batches_of_files(
     together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

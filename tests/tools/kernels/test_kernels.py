@@ -126,6 +126,7 @@ def test_arrays_written_by_a_function_are_found() -> None:
     assert written["count_row"] == {"totals"}
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
 def test_built_kernels_are_current(package: str) -> None:
     assert modules_with_kernels(package)

@@ -145,6 +145,7 @@ def test_new_apis_and_conflicting_keys_are_listed(
     ]
 
 
+@pytest.mark.long
 def test_written_declarations_equal_the_release(tmp_path: Path) -> None:
     """All changes together, in a copy of the checkout, compared there again."""
     copy, folder = tmp_path / "copy", tmp_path / "definitions"

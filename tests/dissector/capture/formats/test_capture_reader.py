@@ -308,6 +308,7 @@ def test_compressed_in_many_small_members(name: str) -> None:
     assert rows(read(data)) == rows(read(whole))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", COMPRESS)
 def test_compressed_large_and_truncated(name: str) -> None:
     noise = random.Random(1)

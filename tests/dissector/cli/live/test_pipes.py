@@ -226,6 +226,7 @@ def test_a_second_signal_ends_at_once_without_partial_files(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what is loaded")
 @pytest.mark.parametrize("library", ["numpy", "zstandard"])
 def test_ctrl_c_while_a_library_is_loaded_is_silent(tmp_path: Path, library: str) -> None:
@@ -252,6 +253,7 @@ def terminal() -> Iterator[tuple[int, int]]:
         os.close(end)
 
 
+@pytest.mark.long
 def test_progress_is_never_among_the_rows(tmp_path: Path, terminal: tuple[int, int]) -> None:
     """On a terminal with both, each row begins on its own line."""
     ours, theirs = terminal

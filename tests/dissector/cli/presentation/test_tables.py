@@ -233,6 +233,7 @@ def on_terminal(width: int, *words: str | Path, no_color: bool = True) -> tuple[
     return shown.decode().replace("\r", "").splitlines(), report
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("command", ["pairs", "records", "streams", "stats"])
 def test_a_table_fits_its_terminal(command: str, width: int) -> None:

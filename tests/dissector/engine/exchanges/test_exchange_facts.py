@@ -126,6 +126,7 @@ def test_every_message(mode: str, chosen: list[tuple[int, int]], source: Source)
         )
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_each_version(found: Api) -> None:
     go_through(exchanges_of(found), check_one, times=2)

@@ -137,6 +137,7 @@ def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
     check([some_exchange(key, version, source) for key, version in chosen], source)
 
 
+@pytest.mark.thinned(4)
 @every_api
 def test_each_version(found: Api) -> None:
     """All versions in one table: a failure shows the rows of one."""

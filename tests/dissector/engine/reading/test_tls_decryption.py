@@ -70,6 +70,7 @@ def test_rows_equal_those_of_the_plain_traffic(keylog: str) -> None:
     assert done.total() > 0.95 * plain.total()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("damage", ["", "lost", "reordered"])
 def test_rows_do_not_depend_on_windows(keylog: str, damage: str) -> None:
     made = list(damaged(iter(packets(True)), damage)) if damage else packets(True)

@@ -88,6 +88,7 @@ def compare(flights: list[Flight], keys: list[str], keylog: Path, window_bytes: 
     return summary
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("damage", [0.0, 0.01])
 @pytest.mark.parametrize("window_bytes", [1 << 20, 5_000])

@@ -214,6 +214,7 @@ def test_round_trip(name: str, version: int, source: Source) -> None:
     _round_trip((name, version), source)
 
 
+@pytest.mark.thinned(3)
 @every_version
 @given(data=st.binary(max_size=60))
 @settings(max_examples=10, deadline=None)

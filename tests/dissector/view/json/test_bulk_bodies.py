@@ -81,6 +81,7 @@ def test_messages_of_all_kinds(
     check(rows, show_secrets)
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_every_version(found: Api) -> None:
     rows = [

@@ -415,6 +415,7 @@ def _check_tree(message: Version, source: Source) -> None:
         assert all(line.isprintable() for line in detail_tree(decoded(key, kind, version, bad)))
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_each_version_has_a_tree(found: Api) -> None:
     go_through(versions(found), _check_tree, times=2)

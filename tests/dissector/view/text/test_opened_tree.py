@@ -90,6 +90,7 @@ def _check_places(root: TreeNode, message: Message) -> None:
             assert node.place.block.data is message.frame or not node.place.block.is_frame
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_each_version_can_be_opened(found: Api) -> None:
     go_through(versions(found), _check_opened, times=1)
