@@ -1,49 +1,74 @@
-"""Every rule has scenes that break it and scenes that keep it, judged accordingly."""
+"""
+Every rule has scenes that break it and scenes that keep it, judged accordingly.
+
+`verdicts.txt` has what a rule says of each of its scenes: how often it judged and why it did not,
+and where it found what. `pytest tests/conform/rules/test_rule_cases.py -n 0 --update-golden` writes
+it anew: review the difference before the commit.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from conform.registry.rule import REGISTRY
-from tests.conform.scene import BREAKS, KEEPS, Case, broken, capture_rules
+from conform.registry.verdict import Verdict
+from tests.conform.scene import BREAKS, KEEPS, broken, capture_rules, findings
 
-for file in sorted(Path(__file__).parent.rglob("test_*.py")):
-    if file.parent != Path(__file__).parent:
+HERE = Path(__file__).parent
+VERDICTS = HERE / "verdicts.txt"
+
+for file in sorted(HERE.rglob("test_*.py")):
+    if file.parent != HERE:
         import_module(f"{__package__}.{file.parent.name}.{file.stem}")
-
-BREAKING = [
-    pytest.param(rule, case, also, id=f"{rule}-{case.__name__}")
-    for rule in BREAKS
-    for case, also in BREAKS[rule]
-]
-KEEPING = [
-    pytest.param(rule, case, also, id=f"{rule}-{case.__name__}")
-    for rule in KEEPS
-    for case, also in KEEPS[rule]
-]
-
-
-@pytest.mark.parametrize("rule", sorted(rule.id for rule in capture_rules()))
-def test_each_rule_has_cases(rule: str) -> None:
-    assert rule in BREAKS, f"no scene breaks {rule}"
-    assert rule in KEEPS, f"no scene keeps {rule}"
 
 
 def test_all_cases_are_of_known_rules() -> None:
     assert BREAKS.keys() | KEEPS.keys() <= REGISTRY.keys()
 
 
-@pytest.mark.parametrize(("rule", "case", "also"), BREAKING)
-def test_breaking_scene_is_found(rule: str, case: Case, also: tuple[str, ...]) -> None:
-    verdict = case().judge()
-    assert set(broken(verdict, rule, *also)) == {rule, *also}, "\n".join(verdict.kinds)
+@pytest.mark.parametrize("rule", sorted(rule.id for rule in capture_rules()))
+def test_scenes_that_break_and_keep_a_rule(rule: str, request: pytest.FixtureRequest) -> None:
+    assert BREAKS.get(rule), f"no scene breaks {rule}"
+    assert KEEPS.get(rule), f"no scene keeps {rule}"
+    shown = []
+    for case, also in BREAKS[rule]:
+        verdict = case().judge()
+        found = set(broken(verdict, rule, *also))
+        assert found == {rule, *also}, "\n".join((case.__name__, *verdict.kinds))
+        shown += verdict_lines(case.__name__, verdict, rule)
+    for case, also in KEEPS[rule]:
+        verdict = case().judge()
+        assert set(broken(verdict, rule)) == set(also), "\n".join((case.__name__, *verdict.kinds))
+        assert verdict.tallies[rule].judged, case.__name__
+        shown += verdict_lines(case.__name__, verdict, rule)
+    sections = stored_sections()
+    if request.config.getoption("--update-golden"):
+        sections[rule] = shown
+        lines = [line for rule in sorted(sections) for line in (f"== {rule}", *sections[rule])]
+        VERDICTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert shown == sections.get(rule)
 
 
-@pytest.mark.parametrize(("rule", "case", "also"), KEEPING)
-def test_keeping_scene_has_no_finding(rule: str, case: Case, also: tuple[str, ...]) -> None:
-    verdict = case().judge()
-    assert set(broken(verdict, rule)) == set(also), "\n".join(verdict.kinds)
-    assert verdict.tallies[rule].judged
+def verdict_lines(name: str, verdict: Verdict, rule: str) -> Iterator[str]:
+    """Yield the counts of a rule in a scene, and its findings."""
+    tally = verdict.tallies[rule]
+    reasons = "".join(f"; {count}: {why}" for why, count in sorted(tally.unjudged.items()))
+    yield f"{name}: {tally.broken} of {tally.judged}{reasons}"
+    for each in findings(verdict):
+        if each.rule.id == rule:
+            yield f"  {each.severity} {each.side} {each.packet} {each.path}: {each.found}"
+
+
+def stored_sections() -> dict[str, list[str]]:
+    """Return the stored lines of each rule."""
+    sections: dict[str, list[str]] = {}
+    text = VERDICTS.read_text(encoding="utf-8") if VERDICTS.exists() else ""
+    for part in re.split(r"^== ", text, flags=re.MULTILINE)[1:]:
+        rule, *lines = part.splitlines()
+        sections[rule] = lines
+    return sections

@@ -51,6 +51,22 @@ def above_a_hole() -> Scene:
     return fetched(11, {"records": at(20, 31)})
 
 
+@keeps("X03")
+def an_empty_log() -> Scene:
+    return fetched(0, {"high_watermark": 0, "last_stable_offset": 0})
+
+
+@keeps("X03")
+def the_second_response_is_lost() -> Scene:
+    scene = Scene()
+    connection = scene.connect()
+    for number in (1, 2):
+        fetch_request(connection, number, {0: 10})
+        fetch_response(connection, number, {0: {}})
+    scene.lose(-1)
+    return scene
+
+
 @keeps("X02")
 def second_batch_is_cut() -> Scene:
     return fetched(10, {"records": at(10, 12)[:-20]})

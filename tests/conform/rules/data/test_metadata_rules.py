@@ -154,6 +154,11 @@ def epochs_go_down() -> Scene:
     return _epochs(5, 6, 5)
 
 
+@breaks("M04")
+def epochs_start_again() -> Scene:
+    return _epochs(1, 0)
+
+
 def test_a_recreated_topic_starts_with_new_epochs() -> None:
     assert broken(_epochs(5, 0, ids=(ORDERS_ID, OTHER_ID)).judge()) == []
 

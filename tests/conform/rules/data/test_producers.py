@@ -111,6 +111,13 @@ def six_in_flight() -> Scene:
     return in_flight(6)
 
 
+@keeps("T03")
+def later_packets_are_lost() -> Scene:
+    scene = appended((numbered(0), 10), (numbered(2), 12), (numbered(4), 14))
+    scene.lose(2)
+    return scene
+
+
 @keeps("T06")
 def no_acks() -> Scene:
     return produced(batch().to_bytes(), acks=1)

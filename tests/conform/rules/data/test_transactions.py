@@ -95,6 +95,11 @@ def epoch_goes_down() -> Scene:
     return TransactionScene().init(3).init(2).scene
 
 
+@breaks("T04", "T11")
+def epoch_is_assigned_twice() -> Scene:
+    return TransactionScene().init(3).init(3).scene
+
+
 @breaks("T04")
 def epoch_of_the_request_stays() -> Scene:
     return TransactionScene().init(3, producer_id=7, producer_epoch=3).scene

@@ -366,7 +366,10 @@ def test_secrets_are_masked_by_default(name: str) -> None:
 
 def test_values_beside_a_secret_are_shown() -> None:
     assert '      SASL token: PLAIN user "bob" password ***' in detail_tree(SECRETS["token"]())
-    assert detail_tree(raw_token())[0] == 'SASL token, request: PLAIN user "bob" password ***'
+    first = 'SASL token, request: PLAIN user "bob" password ***'
+    assert detail_tree(raw_token()) == [first, "  bytes: *** [0..11)"]
+    shown = "11 bytes 00626f6200733363723374"
+    assert detail_tree(raw_token(), show_secrets=True) == [first, f"  bytes: {shown} [0..11)"]
     lines = detail_tree(SECRETS["envelope"]())
     assert any(line.strip().startswith('name: "sasl.jaas.config" [') for line in lines)
     assert '      IP address: address "127.0.0.1"' in lines

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from dissector.cli import main
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.view.text.summary_line import LineStyle, MessageSummary, message_line
+from tests.corpus import FOLDER
 from tests.default_frames import request, response
 
 BEGIN_NS = 1_700_000_000_000_000_000
@@ -53,3 +55,21 @@ def seen(message: Message, **more: Any) -> MessageSummary:
 )
 def test_the_line_of_a_message(what: MessageSummary, expected: str) -> None:
     assert message_line(what, LineStyle(BEGIN_NS)) == START + expected
+
+
+def test_lines_from_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dissect", str(FOLDER / "demo.pcap"), "-c", "45"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    client, broker = "127.0.0.1:58326", "127.0.0.1:27891"
+    assert lines[0] == (
+        f"     4     0.000919   #0       {client} -> {broker}       "
+        "ApiVersions v3 request            id 1  demo"
+    )
+    assert lines[1] == (
+        f"     6     0.002052   #0       {broker} -> {client}       "
+        "ApiVersions v3 response           id 1  1.133 ms"
+    )
+    assert lines[44] == (
+        "   119     1.566754   #8       127.0.0.1:58352 -> 127.0.0.1:27891       "
+        "Metadata v13 request              id 5  billing-1  demo.orders"
+    )

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.view.text.value_text import (
+    bytes_text,
     json_text,
     jsonable,
     record_json,
@@ -88,6 +89,7 @@ def test_json_text_is_json_on_one_line_in_utf_8(value: Any) -> None:
 )
 def test_text_or_hex(data: bytes | str | None, expected: Any) -> None:
     assert text_or_hex(data) == expected
+    assert bytes_text(data) == (f"0x{expected['hex']}" if isinstance(expected, dict) else expected)
 
 
 def test_a_row_of_records() -> None:
