@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import zlib
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="write tests/golden and tests/browse/views anew instead of comparing",
+        help="write tests/golden, views and verdicts of rules anew instead of comparing",
     )
     parser.addoption("--share", metavar="3/7", help="run the third of seven shares of the tests")
     parser.addoption(
@@ -115,6 +116,16 @@ def shared() -> Path:
 def pytest_xdist_auto_num_workers() -> int:
     """Return one worker more than cores: a sixth of the tests' time is waiting for processes."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without garbage collections, which find nothing, in a tenth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
