@@ -42,10 +42,10 @@ COMPARISONS = (
 SHARES = 11
 """Shares of the captures: a comparison reads one of them in `make test`."""
 
-PARTS = 12
+PARTS = 6
 
 each_part = pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))]
+    "part", [pytest.param(part, marks=pytest.mark.long) for part in range(PARTS)]
 )
 """The shared captures in parts, for what starts another program for each of them."""
 

@@ -126,6 +126,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("example", RUN, ids=[f"{each.page}: {each.command}" for each in RUN])
 def test_a_command_runs_and_prints_what_the_page_shows(
     example: Example,

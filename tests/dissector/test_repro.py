@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus import fast_and_long
-
 PEAK_BYTES = 600_000_000
 
 CPU_S = 60
@@ -47,18 +45,8 @@ COMMANDS = (
 )
 
 
-# Each capture once or twice, as all commands share reading and pairing.
-SHORT = (
-    ("bomb-bodies.pcap", "pairs --bodies -T ndjson"),
-    ("slow-colliding-addresses.pcap.gz", "streams"),
-    ("slow-n.pcap.gz", "records"),
-    ("slow-orphans.pcap.gz", "pairs"),
-    ("slow-orphans.pcap.gz", "dissect -T parquet"),
-)
-LONG = [pair for pair in itertools.product(FILES, COMMANDS) if pair not in SHORT]
-
-
-@pytest.mark.parametrize(("name", "command"), fast_and_long(SHORT, LONG))
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "command"), [*itertools.product(FILES, COMMANDS)])
 def test_a_small_capture_takes_seconds(
     name: str, command: str, shared: Path, tmp_path: Path
 ) -> None:

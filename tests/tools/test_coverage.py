@@ -20,6 +20,7 @@ def exchange(
     return SimpleNamespace(request=message, response=answered)
 
 
+@pytest.mark.long
 def test_the_page_agrees_with_the_captures() -> None:
     written = (CAPTURES / PAGE).read_text(encoding="utf-8")
     assert written == page(look(captures_in(CAPTURES))), "run python -m tools.record.coverage"

@@ -396,6 +396,7 @@ def test_no_command_shows_secrets(
         assert not seen(good(*command, path, *to_file), file), command
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("play", SCENES)
 def test_secrets_are_shown_on_request(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]

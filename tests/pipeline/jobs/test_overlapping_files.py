@@ -37,6 +37,7 @@ def test_directions_in_two_files(range_bytes: int, slices: int, tmp_path: Path) 
     assert slice_count(files, range_bytes) >= slices
 
 
+@pytest.mark.long
 def test_three_hosts_at_once(tmp_path: Path) -> None:
     files = parts_of_demo(tmp_path, lambda port, to_port: (port + to_port) % 3)
     assert len(files) == 3

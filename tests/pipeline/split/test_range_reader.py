@@ -73,6 +73,7 @@ def positions_of(problems: Any) -> list[tuple[str, int | None]]:
     return [(row["problem"], row["position"]) for row in problems.to_pylist()]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("coarse", [False, True])
 def test_other_ranges_are_read(
     coarse: bool,

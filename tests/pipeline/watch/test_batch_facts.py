@@ -18,7 +18,6 @@ from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import OperatorState, WatchSettings
-from tests.corpus import fast_and_long
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
 from tests.pipeline.split_captures import TURN_NS, short_connections
@@ -67,7 +66,8 @@ def _divided(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
     return [write(tmp_path / f"{n:03}.pcap", part) for n, part in enumerate(parts) if part]
 
 
-@pytest.mark.parametrize("seed", fast_and_long([0], [1, 2, 3]))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
 def test_short_connections(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
     packets = short_connections(seed, turns=4)

@@ -20,6 +20,7 @@ def test_the_page_is_generated_from_the_captures(tmp_path: Path) -> None:
     assert "| 3 | Metadata | 0-13 | 13 | 0-12 |" in text
 
 
+@pytest.mark.long
 def test_the_page_in_the_repository_is_current(tmp_path: Path) -> None:
     for path in CAPTURES.iterdir():
         (tmp_path / path.name).symlink_to(path)

@@ -49,6 +49,7 @@ def ip_packets() -> list[tuple[int, bytes]]:
     return found
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ALL)
 def test_packets_in_any_encapsulation_give_the_same_exchanges(tmp_path: Path, name: str) -> None:
     link, wrap = ALL[name]

@@ -140,6 +140,7 @@ def test_a_filter_on_the_response_shows_both_when_it_arrives() -> None:
     assert live.end() == (0, "", "")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("command", "shown"),
     [

@@ -96,6 +96,7 @@ def test_no_row_waits_without_a_source_of_names() -> None:
     assert len(list(parts)) == 1
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_capture_is_read_once_or_twice_for_the_same_rows(
     jobs: int, monkeypatch: pytest.MonkeyPatch

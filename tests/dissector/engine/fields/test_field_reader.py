@@ -244,6 +244,7 @@ def test_undecodable_messages_keep_all_bytes() -> None:
     assert re.match("Heartbeat v4: .*", str(last[4])), last
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("window_bytes", [1, 3000, 1 << 20])
 def test_message_numbers_do_not_depend_on_windows(window_bytes: int) -> None:
     def numbers(window_bytes: int) -> list[tuple[int, int, str, int | None]]:

@@ -168,7 +168,7 @@ def test_any_bytes_round_trip(data: bytes) -> None:
     assert build_records(parse_records(data, limits=SMALL)) == data
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "make",
     [
