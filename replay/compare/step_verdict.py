@@ -131,7 +131,8 @@ def compare_outcome(
             reasons.add(Reason.IGNORED)
         differences = remaining
     if differences and (
-        follow_from_gap(captured, response, differences, ids)
+        outcome.is_untimely
+        or follow_from_gap(captured, response, differences, ids)
         or follow_from_other_parts(captured, response, differences, ids)
     ):
         return Verdict.INCOMPLETE, differences

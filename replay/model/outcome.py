@@ -108,6 +108,7 @@ class Outcome:
             its response, rather than a failure of the target.
         is_unsupported: Whether we did not send it because the target has no API or version for it.
         is_repeated: Whether it was sent again after a temporary error.
+        is_untimely: Whether it was sent before a timeout that the capture shows had elapsed.
         reasons: Why its response is equivalent, as `compare_outcome` found.
     """
 
@@ -124,6 +125,7 @@ class Outcome:
     is_refused: bool = False
     is_unsupported: bool = False
     is_repeated: bool = False
+    is_untimely: bool = False
     reasons: frozenset[Reason] = frozenset()
 
 

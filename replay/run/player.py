@@ -35,6 +35,7 @@ from replay.sessions.retry_policy import (
     is_in_vain,
     retry_reason,
 )
+from replay.sessions.transaction_timeouts import until_timed_out
 from replay.sessions.visibility import wait_until_visible
 
 STOPPED = "the replay ended before it was answered"
@@ -134,8 +135,11 @@ class Player:
 
     async def _dispatch(self, sent: StepInFlight) -> None:
         self._dispatcher.use_client_id_of(sent.step)
+        state = self._context.ids, self._context.transactions, self._context.cluster
         try:
             await self._context.groups.until_joined(sent.step)
+            assert sent.message is not None
+            sent.outcome.is_untimely = not await until_timed_out(sent.step, sent.message, *state)
             await self._dispatcher.send(sent)
         except (DissectorError, RewriteError) as error:
             _mark_failed(sent, error)

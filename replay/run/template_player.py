@@ -237,7 +237,7 @@ class TemplatePlayer:
     def _begin(self, batch: TemplateBatch) -> None:
         context, rows, title = self._context, batch.rows, batch.template.transactional_id
         if title:
-            context.transactions.open[title] = None
+            context.transactions.begin(title)
             context.written.endings.begin(title)
         context.progress.lag_ns = int(rows.requests["lag_ns"][-1])
         context.progress.sent += len(rows)

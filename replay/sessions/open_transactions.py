@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from construct import Container
@@ -30,21 +31,33 @@ class OpenTransactions:
     The transactions of a pass.
 
     Attributes:
-        open: Transactional ids that may have an open transaction.
+        open: Transactional ids that may have an open transaction -> when it began, at the earliest.
         added: Transactional id -> the partitions and groups in its transaction, added by its
             client or by the replay.
     """
 
     def __init__(self) -> None:
-        self.open: dict[str, None] = {}
+        self.open: dict[str, float] = {}
+        self._timeouts_s: dict[str, float] = {}
         self.added: defaultdict[str, set[Hashable]] = defaultdict(set)
 
     def record_request(self, api: str, body: Container) -> None:
         """Record a sent request."""
         title = transactional_id_of(body)
+        if api == "InitProducerId" and title:
+            self._timeouts_s[title] = body.transaction_timeout_ms / 1000
         if api in _BEGINNING_APIS and title:
-            self.open[title] = None
+            self.begin(title)
             self.added[title] |= added_elements(api, body)
+
+    def begin(self, transactional_id: str) -> None:
+        """Record that a transaction has begun, unless it had."""
+        self.open.setdefault(transactional_id, time.monotonic())
+
+    def timeout_left_s(self, transactional_id: str) -> float:
+        """Return the time until an open transaction times out; 0 if its timeout is unknown."""
+        timeout_s = self._timeouts_s.get(transactional_id, 0.0)
+        return self.open[transactional_id] + timeout_s - time.monotonic()
 
     def record_response(self, api: str, body: Container, response: Container) -> None:
         """Record the response to a request."""
@@ -56,22 +69,29 @@ class OpenTransactions:
         self.open.pop(transactional_id, None)
         self.added.pop(transactional_id, None)
 
-    async def abort(self, cluster: Cluster, timeout_s: float) -> list[str]:
+    async def abort(
+        self, cluster: Cluster, timeout_s: float, titles: Iterable[str] = ()
+    ) -> list[str]:
         """
         Abort the transactions that are open on the target, by InitProducerId.
+
+        Args:
+            cluster: The target.
+            timeout_s: Timeout for each.
+            titles: Only those of these transactional ids; by default all.
 
         Returns:
             For each transaction that could not be aborted a message with the reason.
         """
         failures = []
-        for title in list(self.open):
+        for title in list(titles) or list(self.open):
+            self.record_end(title)
             try:
                 async with asyncio.timeout(timeout_s):
                     await _abort(cluster, title)
             except (ReplayError, TimeoutError) as error:
                 why = str(error) or f"not done in {timeout_s:g} s"
                 failures.append(f"the transaction of {title!r} may still be open: {why}")
-        self.open.clear()
         return failures
 
 
