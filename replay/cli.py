@@ -241,6 +241,7 @@ def _settings(given: ReplayOptions) -> TargetSettings:
             final_check=not given.no_final_check,
             scale=given.scale,
             stagger_s=given.stagger,
+            max_throttle_s=given.max_throttle,
         ),
         noise=Noise(ignore) if noise in (None, LEARN) else Noise.read(noise, ignore),
         show_secrets=given.show_secrets,

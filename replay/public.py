@@ -42,6 +42,7 @@ def replay(
     duration_s: float | None = None,
     timeout_s: float = TIMEOUT_S,
     honours_throttle: bool = True,
+    max_throttle_s: float | None = None,
     security: Security = Security(),  # noqa: B008 (frozen)
     topic_map: Mapping[str, str] | None = None,
     prefix: str = "",
@@ -82,6 +83,7 @@ def replay(
         duration_s: Maximum duration in seconds.
         timeout_s: Timeout for the target's responses, in seconds.
         honours_throttle: Whether a connection pauses for the throttle time in a response.
+        max_throttle_s: Limit of these pauses in seconds; None for no limit.
         security: Encryption and authentication of connections.
         topic_map: Captured topic -> topic on the target.
         prefix: Put before the names of topics, groups and transactional ids.
@@ -136,7 +138,8 @@ def replay(
             honours_throttle,
             scale,
             stagger_s,
-            final_check,
+            final_check=final_check,
+            max_throttle_s=max_throttle_s,
         ),
         noise if isinstance(noise, Noise) else Noise(noise),
         show_secrets,

@@ -13,11 +13,13 @@ from collections.abc import (
     Sequence,
 )
 from enum import IntEnum
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from construct import Container
 
-from cluster.client.allowed_hosts import AllowedHosts
+from cluster.client.absence import TargetStopped, until_back
+from cluster.client.allowed_hosts import AllowedHosts, HostRefused
 from cluster.client.auth import Security
 from cluster.client.broker_connection import CLIENT_ID, TIMEOUT_S, BrokerConnection
 from cluster.client.broker_metadata import NO_ID, Topology
@@ -57,6 +59,7 @@ class Cluster(Topology):
         timeout_s: Timeout for connections and responses.
         silence: A failure that shows a silent target: a new connection timed out, and no other data
             arrived meanwhile. None while the target responds.
+        waits_for_return: Whether to wait for a target that stopped, for the timeout.
         on_silent: Called once with `silence`.
         connections: Node id -> the cluster's own connection to that broker.
         notify: Called with a message for the user if the target has no coordinators of a kind.
@@ -78,6 +81,8 @@ class Cluster(Topology):
         self._hosts = AllowedHosts(targets, security)
         self.timeout_s = timeout_s
         self.silence: ReplayError | None = None
+        self.waits_for_return = False
+        self._is_absent = False
         self.on_silent: Callable[[ReplayError], None] = lambda _: None
         self.notify: Callable[[str], None] = lambda _: None
         self._no_coordinator: dict[CoordinatorType, float] = {}
@@ -158,20 +163,47 @@ class Cluster(Topology):
     async def _open(self, host: str, port: int, client_id: str) -> BrokerConnection:
         """Open a connection; on a timeout, detect whether the whole target is silent."""
         if self.silence is not None:
-            raise ReplayError(self.silence.address, self.silence.what, self.silence.advice)
+            raise TargetStopped(self.silence.address, self.silence.what, self.silence.advice)
         timeout_s, pulse, begun_ns = self.timeout_s, self._liveness, time.perf_counter_ns()
         try:
-            endpoint = await self._hosts.permit(host, port, timeout_s)
-            return await BrokerConnection.open(
-                endpoint, self._security, timeout_s, client_id, pulse
-            )
+            return await self._connect_to(host, port, client_id)
+        except HostRefused:
+            raise
         except ReplayError as failure:
-            took_s = (time.perf_counter_ns() - begun_ns) / 1e9
+            left_s = timeout_s - (time.perf_counter_ns() - begun_ns) / 1e9
+            if self.waits_for_return and 0 < pulse.last_response_ns < begun_ns:
+                back = await self._until_back(host, port, client_id, failure, left_s)
+                if back is not None:
+                    return back
+                left_s = 0
             fell_silent = 0 < pulse.last_response_ns < begun_ns
-            if took_s >= timeout_s and fell_silent and self.silence is None:
+            if left_s <= 0 and fell_silent and self.silence is None:
                 self.silence = failure
                 self.on_silent(failure)
-            raise
+            if self.silence is None:
+                raise
+            raise TargetStopped(failure.address, failure.what, failure.advice) from None
+
+    async def _connect_to(self, host: str, port: int, client_id: str) -> BrokerConnection:
+        endpoint = await self._hosts.permit(host, port, self.timeout_s)
+        return await BrokerConnection.open(
+            endpoint, self._security, self.timeout_s, client_id, self._liveness
+        )
+
+    async def _until_back(
+        self, host: str, port: int, client_id: str, failure: ReplayError, patience_s: float
+    ) -> BrokerConnection | None:
+        """Wait for a broker that can't be reached, if none of the others can be either."""
+        if not self._is_absent:
+            self._is_absent = True
+            self.notify(f"{failure}; waiting up to {patience_s:.3g} s for the target")
+        places = {(each.host, each.port) for each in self.brokers.values()} - {(host, port)}
+        others = [partial(self._connect_to, *place, client_id) for place in sorted(places)]
+        connection = await until_back(
+            partial(self._connect_to, host, port, client_id), others, patience_s
+        )
+        self._is_absent &= connection is None
+        return connection
 
     async def refresh(self, names: Collection[str] | None = None) -> None:
         """

@@ -107,6 +107,10 @@ class TopicIds:
             self._ids[name] = topic_id
             self._names[topic_id] = name
 
+    def forget(self, name: str) -> None:
+        """Forget the id of a deleted topic; the id keeps its name."""
+        self._ids.pop(name, None)
+
     def topic_id(self, name: str) -> UUID | None:
         """Return the id of a topic, or None."""
         found = self.directory.topic_id(name) if self.directory else None

@@ -91,6 +91,7 @@ class IdState:
             next_ids: Those that it will have.
         """
         live = self.live_topics.topic_id(self.names.topic(topic))
+        self.live_topics.forget(self.names.topic(topic))
         if live is not None:
             self.ended_topic_ids.update(dict.fromkeys(ids, live))
             self.captured_ended_topic_ids.update((live, each) for each in ids)

@@ -84,6 +84,13 @@ class PaceOptions(Options):
         least=0,
         help="Maximum duration of the replay; with --speed auto, of each trial.",
     )
+    max_throttle: float | None = option(
+        "--max-throttle",
+        default=None,
+        metavar="S",
+        least=0,
+        help="Shorten longer pauses for a throttle time of the target to this.",
+    )
     timeout: float = option(
         "--timeout",
         default=30.0,

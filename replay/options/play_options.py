@@ -21,6 +21,7 @@ class PlayOptions:
         timeout_s: Timeout for a response, and for retries until the target reaches the captured
             state.
         honours_throttle: Whether a connection pauses for the throttle time in a response (KIP-219).
+        max_throttle_s: Limit of these pauses; None for no limit.
         scale: Number of copies of the capture that are played at the same time.
         stagger_s: Each copy begins so long after the one before.
         final_check: Whether the target is asked for what the replay wrote at the end of each pass.
@@ -37,6 +38,7 @@ class PlayOptions:
     stagger_s: float = STAGGER_S
     final_check: bool = True
     first_pass: int = 0
+    max_throttle_s: float | None = None
 
     @property
     def passes(self) -> int:

@@ -73,6 +73,7 @@ class TargetSettings:
             "duration": play.duration_s,
             "ignore-throttle": not play.honours_throttle,
             "no-final-check": not play.final_check,
+            "max-throttle": play.max_throttle_s,
             "tls": self.security.tls is not None,
             "sasl": self.security.mechanism,
             "also": list(self.security.also),

@@ -20,6 +20,7 @@ from dissector.protocol.apis import api
 from dissector.protocol.field_roles import Role
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
+from dissector.view.text.escape import escaped
 from replay.mapping.request_rewriter import rewrite
 from replay.model.outcome import Outcome, RequestPart
 from replay.model.step import Step
@@ -35,6 +36,9 @@ _COORDINATOR_TYPES = {
     Role.GROUP: CoordinatorType.GROUP,
     Role.TRANSACTIONAL_ID: CoordinatorType.TRANSACTION,
 }
+
+_LONG_PAUSE_S = 1.0
+"""Shorter pauses for a throttle time are not reported."""
 
 _COORDINATED_ROLES = frozenset(_COORDINATOR_TYPES)
 
@@ -83,6 +87,23 @@ class Dispatcher:
         """Close all connections."""
         for connection in self._connections.values():
             connection.close()
+
+    def throttle(self, api_name: str, throttle_ms: int) -> None:
+        """Send nothing for the throttle time of a response (KIP-219), or for its limit."""
+        options, progress = self._context.options, self._context.progress
+        if not options.honours_throttle:
+            return
+        wanted_s = throttle_ms / 1000
+        limit_s = wanted_s if options.max_throttle_s is None else options.max_throttle_s
+        pause_s = min(wanted_s, limit_s)
+        self.throttled_until = max(self.throttled_until, self._loop.time() + pause_s)
+        if wanted_s >= max(_LONG_PAUSE_S, 2 * progress.longest_throttle_s):
+            progress.longest_throttle_s = wanted_s
+            client = escaped(self._client_id or "")
+            progress.notices.append(
+                f"the target throttles client {client!r} after {api_name}: {wanted_s:.3g} s; "
+                f"paused for {pause_s:.3g} s (--max-throttle S is a limit)"
+            )
 
     def use_client_id_of(self, step: Step) -> None:
         """Use the client id of the first step with one."""

@@ -162,6 +162,7 @@ async def _connect_and_play(
         outcomes = _OutcomeRecorder(report, settings, worlds.created_topics | plan.created)
         run = ReplayRun(plan, cluster, worlds, outcomes, settings.play_options)
         ending.stop = run.stop
+        cluster.waits_for_return = True
         cluster.on_silent = lambda error: ending.end(str(error))
         await _play(run, report, watch)
         if not report.sent and not report.ended:

@@ -48,6 +48,7 @@ class Progress:
         total: Number of steps in all passes.
         lag_ns: How late the latest step was sent.
         waits: Pass and step being retried until the target is ready -> API and reason.
+        longest_throttle_s: The longest reported pause for a throttle time of the target.
         notices: Messages to show to the user at once, in order.
     """
 
@@ -56,6 +57,7 @@ class Progress:
     total: int = 0
     lag_ns: int = 0
     waits: dict[tuple[int, int], str] = field(default_factory=dict)
+    longest_throttle_s: float = 0.0
     notices: list[str] = field(default_factory=list)
 
 

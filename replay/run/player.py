@@ -10,6 +10,7 @@ from typing import Any
 
 from construct import Container
 
+from cluster.client.absence import TargetStopped
 from cluster.client.allowed_hosts import HostRefused
 from cluster.client.fan_in import merge
 from cluster.fields.refusal import RewriteError, UnsupportedByTarget
@@ -358,9 +359,8 @@ class Player:
         throttle_ms = response.get("throttle_time_ms") or 0
         # librdkafka's mock cluster omits a field of ApiVersions, which makes this field garbage.
         is_reliable = sent.step.captured.api_key != API_VERSIONS
-        if throttle_ms and is_reliable and self._context.options.honours_throttle:
-            quiet_s = min(throttle_ms / 1000, self._context.options.timeout_s)
-            self._dispatcher.throttled_until = self._loop.time() + quiet_s
+        if throttle_ms > 0 and is_reliable:
+            self._dispatcher.throttle(sent.step.captured.api, throttle_ms)
 
 
 def _has_offsets(sent: StepInFlight) -> bool:
@@ -390,6 +390,7 @@ def _mark_failed(sent: StepInFlight, error: Exception) -> None:
     outcome = sent.outcome
     outcome.failure = str(error)
     outcome.is_unsupported = isinstance(error, UnsupportedByTarget)
-    outcome.is_refused = isinstance(error, HostRefused) or not isinstance(error, ReplayError)
-    if isinstance(error, HostRefused):  # only what another broker accepted before was sent
+    is_unsent = isinstance(error, HostRefused | TargetStopped)
+    outcome.is_refused = is_unsent or not isinstance(error, ReplayError)
+    if is_unsent:  # only what another broker accepted before was sent
         outcome.parts, sent.accepted_parts = sent.accepted_parts, []

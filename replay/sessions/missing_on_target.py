@@ -21,9 +21,10 @@ from cluster.fields.roles import layout_of, walk
 from dissector.errors import ReplayError
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api
-from dissector.protocol.error_codes import error_name
+from dissector.protocol.error_codes import error_code, error_name
 from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
+from dissector.view.text.escape import escaped
 from replay.mapping.id_map import IdMap
 from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS
 from replay.sessions.retry_policy import RetryReason, errors_of
@@ -33,7 +34,9 @@ _NAMING_ROLES = frozenset({Role.GROUP, Role.TRANSACTIONAL_ID})
 
 _ANY = -1
 _LACKS_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+_EXISTS = error_code("TOPIC_ALREADY_EXISTS")
 _MAX_NAMED = 4
+_MAX_TEXT = 200
 
 _TargetResource = tuple[str, int]
 """Topic on the target and partition, or -1; for groups and transactional ids: name and -1."""
@@ -155,7 +158,10 @@ class MissingResources:
         for thing, error in (
             self._refused(captured, request, response, version) if is_refused else ()
         ):
-            if _is_permanent(error):
+            if found.name == "CreateTopics" and error != _EXISTS:
+                self._missing[thing] = error_name(error)
+                self._report_not_created(thing[0], error, response)
+            elif _is_permanent(error):
                 self._missing[thing] = error_name(error)
                 self._report(thing, error)
 
@@ -216,10 +222,21 @@ class MissingResources:
     def _topic(self, scope: Scope) -> str:
         if scope.topic or scope.topic_id is None:
             return scope.topic or ""
-        name = self._cluster.topic_name(scope.topic_id)
+        name = self._ids.live_topics.topic_name(scope.topic_id)  # of deleted ones too
         if name is None and (captured := self._ids.captured_topics.topic_name(scope.topic_id)):
             name = self._ids.names.topic(captured)
         return name or ""
+
+    def _report_not_created(self, name: str, error: int, response: Container) -> None:
+        """Report a topic that the target refuses to create: nothing waits for it then."""
+        lacks = (error_name(each) for each in UNKNOWN_PARTITION_ERRORS if each is not None)
+        self._reported.update((name, each) for each in lacks)
+        texts = (each.get("error_message") or "" for each in response.topics if each.name == name)
+        why = escaped(next(texts, ""))[:_MAX_TEXT].rstrip(".")
+        why = f"{error_name(error)}: {why}" if why else error_name(error)
+        self._notify(
+            f"the target does not create topic {name!r} ({why}); requests for it are not retried"
+        )
 
     def _report(self, resource: _TargetResource, error: int) -> None:
         """Report each error once for each topic, group or transactional id."""

@@ -10,7 +10,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.options.play_options import PlayOptions
-from tests.default_frames import request
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script
 from tests.replay.sessions.test_transaction_compat import answered_in, batch, produce
 from tests.replay.support.replay_captures import exchange, saved
@@ -115,3 +115,24 @@ def test_resources_that_appear_in_time_are_not_reported(tmp_path: Path) -> None:
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(UNKNOWN, UNKNOWN, 0)})
     assert not notices(played)
     assert len(played.requests) == 5
+
+
+def test_nothing_waits_for_a_topic_that_the_target_refuses_to_create(tmp_path: Path) -> None:
+    wire = Wire()
+    connection, create = wire.connect().syn(), KEYS["CreateTopics"]
+    topic = {"name": "t", "num_partitions": 1, "replication_factor": 3}
+    asked = topic | {"assignments": [], "configs": []}
+    made = {"name": "t", "error_code": 0, "error_message": None}
+    pair = request(create, 4, 1, topics=[asked]), response(create, 4, 1, topics=[made])
+    exchange(connection, *pair)
+    for number in range(3):
+        body = request(PRODUCE, 9, number, **produce(None, records()), acks=1)
+        exchange(connection, body, answered_in(9, number, {"index": 0, "base_offset": number}))
+    refused = made | {"error_code": 38, "error_message": "3 replicas\x1b, 1 broker."}
+    answers = {"CreateTopics": lambda _: {"topics": [refused]}, "Produce": refusing(UNKNOWN)}
+    played = at_script(saved(tmp_path, wire), answers, PlayOptions(timeout_s=60))
+    assert [each.api for each in played.requests] == ["CreateTopics", *["Produce"] * 3]
+    assert notices(played) == [
+        "the target does not create topic 't' (INVALID_REPLICATION_FACTOR: 3 replicas\\x1b, "
+        "1 broker); requests for it are not retried"
+    ]
