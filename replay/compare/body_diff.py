@@ -23,7 +23,7 @@ from dissector.protocol.error_codes import error_name
 from dissector.protocol.field_roles import Role
 from dissector.view.text.value_text import jsonable
 from replay.compare import comparison_policy as policy
-from replay.compare.config_sources import is_default_setting
+from replay.compare.config_sources import are_defaults, is_default_setting
 from replay.compare.record_diff import compare_records, data_offsets
 from replay.compare.tolerances import (
     has_error,
@@ -395,5 +395,6 @@ class BodyDiff:
     def _add_difference(self, path: str, before: Any, after: Any, is_error: bool = False) -> None:
         only = after if before is None else before if after is None else None
         is_default = isinstance(only, Mapping) and is_default_setting(only, only)
+        is_default |= are_defaults(path.rpartition(".")[2], before, after)
         difference = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
         self.differences.append(difference)

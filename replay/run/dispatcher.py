@@ -127,6 +127,8 @@ class Dispatcher:
         if version is None:
             what = f"the target offers no version of {found.name} that we know"
             raise UnsupportedByTarget(what)
+        if key == API_VERSIONS:
+            version = self._version_after_fallback(step, version)
         outcome.version = version
         if message.api == "SyncGroup":
             outcome.changes += context.groups.assign(message)
@@ -165,6 +167,25 @@ class Dispatcher:
             )
             for connection, (_, body) in zip(connections, parts, strict=True)
         ]
+
+    def _version_after_fallback(self, step: Step, version: int) -> int:
+        """
+        Return the version of an ApiVersions that the target answers without an error.
+
+        A broker answers a newer version with UNSUPPORTED_VERSION and the versions that it has, and
+        clients ask again with the newest of these (KIP-511). Where the capture has that error, its
+        next request is the second one.
+        """
+        captured = step.captured.response_message()
+        newest = self._context.cluster.versions.get(API_VERSIONS, (0, version))[1]
+        was_refused = captured is not None and captured.body and captured.body.error_code
+        if version <= newest or was_refused:
+            return version
+        self._context.progress.notify_once(
+            f"clients ask for ApiVersions v{version}, which the target lacks: "
+            f"they fall back to v{newest} (KIP-511)"
+        )
+        return newest
 
     async def _obtain_producer_id(self, sent: StepInFlight, role: str, value: Any) -> bool:
         """

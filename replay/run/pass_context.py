@@ -50,6 +50,7 @@ class Progress:
         waits: Pass and step being retried until the target is ready -> API and reason.
         longest_throttle_s: The longest reported pause for a throttle time of the target.
         notices: Messages to show to the user at once, in order.
+        notified: Those that are shown only once.
     """
 
     sent: int = 0
@@ -59,6 +60,13 @@ class Progress:
     waits: dict[tuple[int, int], str] = field(default_factory=dict)
     longest_throttle_s: float = 0.0
     notices: list[str] = field(default_factory=list)
+    notified: set[str] = field(default_factory=set)
+
+    def notify_once(self, notice: str) -> None:
+        """Show a message to the user, unless it was shown before."""
+        if notice not in self.notified:
+            self.notified.add(notice)
+            self.notices.append(notice)
 
 
 class OutcomeSink(Protocol):

@@ -421,6 +421,29 @@ def test_a_version_missing_at_the_target_is_converted_or_omitted(tmp_path: Path)
     assert played.failures == {0: "the target offers no version of Heartbeat that we know"}
 
 
+@pytest.mark.parametrize(("refused", "sent"), [(False, 3), (True, 4)])
+def test_clients_fall_back_to_an_older_api_versions(
+    tmp_path: Path, refused: bool, sent: int
+) -> None:
+    """Where the capture has the refusal, its next request is the fallback."""
+    wire, key = Wire(), KEYS["ApiVersions"]
+    captured = response(key, 0 if refused else 4, 1, error_code=35 if refused else 0, api_keys=[])
+    asked = request(key, 4, 1, client_software_name="c", client_software_version="1")
+    exchange(wire.connect().syn(), asked, captured)
+    usual = {"Metadata": (0, 8), "FindCoordinator": (0, 4), "ApiVersions": (0, 3)}
+    seen: list[int] = []
+
+    def answer(message: Message) -> Answer:
+        seen.append(message.api_version or 0)
+        return offers(**usual)(message)
+
+    played = at_script(saved(tmp_path, wire), {"ApiVersions": answer})
+    assert played.run is not None
+    assert seen[-1] == sent
+    said = "clients ask for ApiVersions v4, which the target lacks: they fall back to v3 (KIP-511)"
+    assert played.run.progress.notices == ([] if refused else [said])
+
+
 def test_nothing_is_sent_to_a_captured_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
