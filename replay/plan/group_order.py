@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from heapq import heappop, heappush
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from construct import Container
@@ -54,6 +54,7 @@ class GroupEvent(NamedTuple):
         has_assignment: Whether the response assigns partitions; None for APIs that never do.
         members: All members, if the response lists them; or the leaving members, or the members
             with an assignment by the leader.
+        assigned: The assigned partitions, by topic id; None without an assignment by the broker.
     """
 
     group: str
@@ -65,6 +66,7 @@ class GroupEvent(NamedTuple):
     reports_rebalance: bool = False
     has_assignment: bool | None = None
     members: tuple[str, ...] = ()
+    assigned: frozenset[tuple[Any, int]] | None = None
 
 
 def group_event_of(request: Message, response: Message | None) -> GroupEvent | None:
@@ -145,12 +147,25 @@ def _epoch_heartbeat_event(request: Container, response: Message | None) -> Grou
     )
     member = request.group_id, request.member_id
     event = GroupEvent(*member, action, body.member_epoch, is_stable)
-    return event._replace(has_assignment=has_partitions(body))
+    return event._replace(has_assignment=has_partitions(body), assigned=_assigned(body))
 
 
 def has_partitions(response: Container) -> bool:
     """Return whether a heartbeat response assigns partitions to the member."""
-    return bool(response.assignment is not None and response.assignment.get("topic_partitions"))
+    return bool(_assigned(response))
+
+
+def count_assigned(response: Container) -> int:
+    """Return the number of partitions that a heartbeat response assigns to the member."""
+    return len(_assigned(response) or ())
+
+
+def _assigned(response: Container) -> frozenset[tuple[Any, int]] | None:
+    """Return the partitions that a heartbeat response assigns; None without an assignment."""
+    if response.assignment is None:
+        return None
+    topics = response.assignment.get("topic_partitions") or ()
+    return frozenset((topic.topic_id, each) for topic in topics for each in topic.partitions)
 
 
 _EVENT_READERS: dict[str, Callable[[Container, Message | None], GroupEvent]] = {
@@ -173,7 +188,8 @@ class GroupHistory(NamedTuple):
             or a new join of the member.
         generation_sizes: Group and generation -> number of its members with a captured join.
         last_steps: Group and member -> the last step in which it joins, stays or leaves.
-        before_assignment: Steps of a member from its join until it is assigned partitions.
+        before_assignment: Steps of a member from its join until it is assigned partitions, and from
+            an assignment until the rest of it: coordinators hand partitions out in steps.
         sync_steps: Group, member and generation -> the step that fetches its assignment.
         uncaptured_members: Group -> members without a captured join, with requests before the
             assignments of the joined ones -> the first step of each.
@@ -281,12 +297,18 @@ class GroupOrder:
     def _before_assignment(self, step_of: NDArray[np.int32]) -> Iterator[int]:
         for events in self._by_group.values():
             waiting: dict[str, list[int]] = {}
+            latest: dict[str, GroupEvent] = {}
             for number, event in _in_order(events, step_of):
                 if event.action is GroupAction.LEAVES:
                     waiting.pop(event.member, None)
                 elif event.has_assignment:
-                    yield from waiting.pop(event.member, ())
+                    before = waiting.pop(event.member, [])
+                    if _is_rest(event, latest.get(event.member)):
+                        yield from before
+                    latest[event.member] = event
+                    waiting[event.member] = [int(step_of[number])]
                 elif event.has_assignment is not None and event.action is GroupAction.JOINS:
+                    latest.pop(event.member, None)
                     waiting[event.member] = [int(step_of[number])]
                 elif event.member in waiting:
                     waiting[event.member].append(int(step_of[number]))
@@ -328,6 +350,14 @@ class GroupOrder:
                     confirmed.append(int(step_of[number]))
                     newest[event.member] = confirmed
         return found
+
+
+def _is_rest(event: GroupEvent, before: GroupEvent | None) -> bool:
+    """Return whether a member is assigned its first partitions, or others beside those it had."""
+    if before is None:
+        return True
+    is_same_epoch = event.generation == before.generation
+    return is_same_epoch and (before.assigned or frozenset()) < (event.assigned or frozenset())
 
 
 def _in_order(

@@ -24,7 +24,7 @@ from dissector.protocol.records.layout import CONTROL
 from dissector.protocol.schema import Schema
 from replay.mapping.id_map import IdMap
 from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS, setting_prerequisite
-from replay.plan.group_order import REBALANCES, has_partitions
+from replay.plan.group_order import REBALANCES, count_assigned
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
@@ -71,10 +71,11 @@ class RetryReason(StrEnum):
     `some_records`: only some of these partitions have. `rebalance`: the captured response reports a
     rebalance. `member_id`: JoinGroup must carry the id just assigned. `members`: in the capture,
     more members joined together. `rejoin`: the group rebalances, unlike the captured one.
-    `assignment`: the captured response has an assignment. `rest`: the captured group is stable, and
-    heartbeats bring the live one there. `settings`: the captured response has more settings, which
-    reach brokers from their controller. `absent`: a topic or partition exists, which reaches
-    brokers in the same way. `offsets`: it has start offsets of a share group.
+    `assignment`: the captured response has an assignment, or one of more partitions. `rest`: the
+    captured group is stable, and heartbeats bring the live one there. `settings`: the captured
+    response has more settings, which reach brokers from their controller. `absent`: a topic or
+    partition exists, which reaches brokers in the same way. `offsets`: it has start offsets of a
+    share group.
     """
 
     MISROUTED = "misrouted"
@@ -149,7 +150,8 @@ def retry_reason(
             return RetryReason.REBALANCE if is_missing else None
         case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat":
             is_new = captured.body.assignment is not None and live.assignment is None
-            is_missing = is_new or has_partitions(captured.body) > has_partitions(live)
+            # A coordinator hands partitions out in steps, as other members release them (KIP-848).
+            is_missing = is_new or count_assigned(captured.body) > count_assigned(live)
             return RetryReason.ASSIGNMENT if is_missing and not live.error_code else None
         case "StreamsGroupHeartbeat":
             is_new = captured.body.active_tasks is not None and live.active_tasks is None

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cluster.conversion.resource_names import NO_ID
 from dissector.protocol.messages import Message
 from replay.plan.group_order import REBALANCES, GroupAction, GroupEvent, GroupOrder, group_event_of
-from tests.replay.support.builders import request, response
+from tests.replay.support.builders import request, response, uuid
 
 GROUP = {"group_id": "g", "member_id": "m"}
 
@@ -171,6 +172,24 @@ def test_steps_of_a_new_member_before_its_assignment() -> None:
     assert found.history(steps).before_assignment == {0, 2}
 
 
+def test_steps_of_an_assignment_that_is_handed_out_in_steps() -> None:
+    def given(*partitions: int, epoch: int = 1) -> GroupEvent:
+        assigned = frozenset((uuid(1), each) for each in partitions)
+        return beats("a", True)._replace(generation=epoch, assigned=assigned)
+
+    found = group_order(
+        beats("a", False, joins=True),
+        given(2),
+        beats("a", False),
+        given(2, 3),
+        beats("a", False),
+        given(3),
+        given(0, 3, epoch=2),
+    )
+    steps = np.arange(7, dtype=np.int32)
+    assert found.history(steps).before_assignment == {0, 1, 2}, "not: fewer, or a new assignment"
+
+
 def event_of(
     api: str, version: int, request_fields: dict[str, Any], answer: dict[str, Any] | None
 ) -> GroupEvent | None:
@@ -208,14 +227,14 @@ def event_of(
             0,
             {"member_epoch": 1},
             {"member_epoch": 1, "assignment": {"topic_partitions": []}},
-            given(stays(1, error=1)),
+            given(stays(1, error=1))._replace(assigned=frozenset()),
         ),
         (
             "ConsumerGroupHeartbeat",
             0,
             {"member_epoch": 1},
             {"member_epoch": 1, "assignment": {"topic_partitions": [{"partitions": [0]}]}},
-            given(stays(1, error=1), True),
+            given(stays(1, error=1), True)._replace(assigned=frozenset({(NO_ID, 0)})),
         ),
         (
             "ConsumerGroupHeartbeat",

@@ -68,6 +68,9 @@ def test_missing_assignments_are_retried() -> None:
     some = {"assignment": {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}}
     none = {"assignment": {"topic_partitions": []}}
     assert why("ConsumerGroupHeartbeat", 0, some, none) is RetryReason.ASSIGNMENT
+    more = {"assignment": {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0, 1]}]}}
+    assert why("ConsumerGroupHeartbeat", 0, more, some) is RetryReason.ASSIGNMENT
+    assert why("ConsumerGroupHeartbeat", 0, some, more) is None
     assert why("ConsumerGroupHeartbeat", 0, some, some) is None
     assert why("ConsumerGroupHeartbeat", 0, none, some) is None
 
