@@ -28,10 +28,11 @@ from replay.compare.fast_compare import are_equal
 from replay.compare.ignore_rules import Noise
 from replay.compare.other_parts import follow_from_other_parts
 from replay.compare.replica_sets import DESCRIBING_APIS, replica_faults
+from replay.compare.share_distribution import is_of_distribution
 from replay.compare.withheld_records import with_readable_ends
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
-from replay.model.outcome import REJOINED, Difference, Outcome, Reason, Verdict
+from replay.model.outcome import HELD, REJOINED, Difference, Outcome, Reason, Verdict
 from replay.sessions.live_fetch_sessions import FINAL
 from replay.sessions.retry_policy import rebalances
 
@@ -112,6 +113,11 @@ def compare_outcome(
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(diff.differences):
             reasons.add(Reason.ASSIGNED)
+    if captured.api == "ShareFetch" or any(each.why == HELD for each in outcome.changes):
+        remaining = [each for each in differences if not is_of_distribution(each)]
+        if len(remaining) < len(differences):
+            reasons.add(Reason.SHARED)
+        differences = remaining
     if outcome.is_repeated or outcome.step.is_sent_again:
         remaining = [each for each in differences if not _is_of_duplicate(each)]
         if len(remaining) < len(differences):

@@ -61,6 +61,7 @@ class Reason(StrEnum):
     LEADER = "another member leads the group"
     COUNT = "a member has other partitions, but as many"
     NULL = "null in one version, empty in the other"
+    SHARED = "other records of a share group, which gives each to any member"
     READ_ALIKE = "null and empty, which clients read alike"
     REFUSED = "the same error, with another offset beside it"
     IGNORED = "differs only in fields that --ignore or --noise cover"
@@ -68,6 +69,10 @@ class Reason(StrEnum):
 
 REJOINED = "rejoined"
 """The rule for a member in another generation, because it joined again after a rebalance."""
+
+
+HELD = "held"
+"""The rule for acknowledgements of other records of a share group than captured."""
 
 
 @dataclass(slots=True)

@@ -136,6 +136,7 @@ class Dispatcher:
             arguments = step.captured, message, self.default_node, self.connect
             outcome.changes += await context.missing_producers.prepare(*arguments)
             outcome.changes += await context.uncaptured_members.join_missing(step.captured, message)
+        outcome.changes += context.acquisitions.assign(message)
         sent.session_use = sent.session_use or context.fetch_sessions.begin(step, message)
         if sent.session_use is not None and message.body is not None:
             context.fetch_sessions.limit(sent.session_use, step, message.body)

@@ -19,6 +19,7 @@ from replay.model.step import Step
 from replay.options.pacing import SECOND_NS
 from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
+from replay.run.share_acquisitions import ShareAcquisitions
 from replay.sessions.group_sessions import GroupSessions
 from replay.sessions.heartbeats import Heartbeats
 from replay.sessions.live_fetch_sessions import FetchSessions
@@ -101,6 +102,7 @@ class PassContext:
         pass_number: Number of the pass.
         fetch_sessions: Live fetch sessions.
         share_sessions: Live share sessions.
+        acquisitions: Records that members of share groups hold.
         groups: Group sessions.
         heartbeats: Sends heartbeats for group members.
         missing_resources: Resources that the target lacks permanently.
@@ -131,6 +133,7 @@ class PassContext:
         self.outcomes = outcomes
         self.fetch_sessions = FetchSessions(cluster, ids)
         self.share_sessions = ShareSessions()
+        self.acquisitions = ShareAcquisitions(ids)
         self.groups = GroupSessions(plan, ids)
         self.heartbeats = Heartbeats(cluster, ids, self.groups.on_rebalance)
         cluster.notify = progress.notices.append
