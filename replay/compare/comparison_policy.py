@@ -107,9 +107,13 @@ TRANSIENT_ERRORS = frozenset(
         "REBALANCE_IN_PROGRESS",
         "DELEGATION_TOKEN_NOT_FOUND",
         "UNSTABLE_OFFSET_COMMIT",
+        "ELECTION_NOT_NEEDED",
     }
 )
-"""Captured errors that mean no more than `not yet`: a target that is ready sooner returns none."""
+"""
+Captured errors that mean no more than `not yet`, or `already`: a target that is ready sooner, or
+later, returns none.
+"""
 
 STABLE_STATE = "Stable"
 """State that groups with broker-side assignment reach through the heartbeats of their members."""

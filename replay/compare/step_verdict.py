@@ -113,6 +113,11 @@ def compare_outcome(
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(diff.differences):
             reasons.add(Reason.ASSIGNED)
+    if captured.api == "ListPartitionReassignments":  # the target may be done sooner
+        remaining = [each for each in differences if each.replayed is not None or each.is_error]
+        if len(remaining) < len(differences):
+            reasons.add(Reason.READY)
+        differences = remaining
     if captured.api == "ShareFetch" or any(each.why == HELD for each in outcome.changes):
         remaining = [each for each in differences if not is_of_distribution(each)]
         if len(remaining) < len(differences):

@@ -167,6 +167,11 @@ class IdState:
         group_partition = scope.group or "", topic, partition
         return self.committed_offsets.get(group_partition) == (captured, live)
 
+    def forget_epoch(self, scope: Scope, captured: int) -> None:
+        """Forget the live leader epoch for a captured one: the leader has another one by now."""
+        place = self.topic_of(scope), scope.partition, captured
+        self.leader_epochs.pop(place, None)
+
     def learn_epoch(self, topic: str, partition: int, captured: int, live: int) -> None:
         """Learn the live leader epoch for a captured one."""
         if min(captured, live) >= 0:

@@ -63,7 +63,9 @@ APIs with responses that depend on the contents of partitions; for others only t
 
 _WRITES = {
     Role.PARTITION: "Produce DeleteRecords",
-    Role.TOPIC: "CreateTopics DeleteTopics CreatePartitions",
+    Role.TOPIC: (
+        "CreateTopics DeleteTopics CreatePartitions AlterPartitionReassignments ElectLeaders"
+    ),
     Role.GROUP: (
         "JoinGroup SyncGroup LeaveGroup OffsetCommit TxnOffsetCommit ConsumerGroupHeartbeat "
         "ShareGroupHeartbeat StreamsGroupHeartbeat StreamsGroupTopologyDescriptionUpdate "

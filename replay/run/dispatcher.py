@@ -40,6 +40,7 @@ _COORDINATOR_TYPES = {
 _LONG_PAUSE_S = 1.0
 """Shorter pauses for a throttle time are not reported."""
 
+_LEADER_EPOCHS = frozenset({Role.LEADER_EPOCH})
 _COORDINATED_ROLES = frozenset(_COORDINATOR_TYPES)
 
 
@@ -295,3 +296,8 @@ class Dispatcher:
                     _COORDINATOR_TYPES[place.role], place.value
                 )
         await self._context.cluster.refresh()
+        captured = sent.step.captured.request_message()
+        if captured.body is not None and captured.api_version is not None:
+            version, body = captured.api_version, captured.body
+            for place in walk(found.request, version, body, _LEADER_EPOCHS):
+                self._context.ids.forget_epoch(place.scope, place.value)

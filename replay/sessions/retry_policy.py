@@ -61,13 +61,18 @@ _FENCED_SESSIONS = frozenset(
 )
 
 
+_OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
+"""In a capture from the middle, an offset may be known only when later records are appended."""
+
+
 class RetryReason(StrEnum):
     """
     The reason for a retry.
 
     `misrouted`: the broker is not, or no longer, the leader or coordinator. `not_ready`: the target
-    reports a retriable error. `session`: the target does not know the fetch session. `no_records`:
-    partitions with records in the captured response are still empty in the live one.
+    reports a retriable error, or still moves replicas. `session`: the target does not know the
+    fetch session. `no_records`: partitions with records in the captured response are still empty in
+    the live one, or their offset is not known yet.
     `some_records`: only some of these partitions have. `rebalance`: the captured response reports a
     rebalance. `member_id`: JoinGroup must carry the id just assigned. `members`: in the capture,
     more members joined together. `rejoin`: the group rebalances, unlike the captured one.
@@ -139,7 +144,7 @@ def retry_reason(
     before = Counter(errors_of(found.response, captured.api_version, captured.body))
     now = Counter(errors_of(found.response, version, live)) - before
     if now:
-        return _error_reason(found.name, set(now))
+        return _error_reason(found.name, set(now), ids.is_partial)
     match found.name:
         case "Fetch" | "ShareFetch":
             why = _records_reason(found.response, captured, live, version, ids)
@@ -169,6 +174,9 @@ def retry_reason(
                 if _started_partitions(captured.body) > _started_partitions(live)
                 else None
             )
+        case "ListPartitionReassignments":
+            moving = [len(body.topics or ()) for body in (captured.body, live)]
+            return RetryReason.NOT_READY if moving[0] < moving[1] else None
         case name if name in _SETTINGS:
             counts = [len(body[_SETTINGS[name]] or ()) for body in (captured.body, live)]
             return RetryReason.SETTINGS if counts[0] > counts[1] else None
@@ -195,7 +203,7 @@ def _started_partitions(body: Container) -> int:
     )
 
 
-def _error_reason(name: str, errors: set[int]) -> RetryReason | None:
+def _error_reason(name: str, errors: set[int], is_partial: bool) -> RetryReason | None:
     if errors & MISROUTED:
         return RetryReason.MISROUTED
     if name == "Fetch" and errors & _FENCED_SESSIONS:
@@ -206,7 +214,8 @@ def _error_reason(name: str, errors: set[int]) -> RetryReason | None:
         return RetryReason.SETTINGS
     passing = {each for each in errors if ERRORS.get(each, ("", False))[1]}
     if not passing:
-        return None
+        is_early = name == "Fetch" and is_partial and _OUT_OF_RANGE in errors
+        return RetryReason.NO_RECORDS if is_early else None
     return RetryReason.ABSENT if passing <= UNKNOWN_PARTITION_ERRORS else RetryReason.NOT_READY
 
 

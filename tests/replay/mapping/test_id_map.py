@@ -84,6 +84,15 @@ def test_wildcard_names_are_unchanged(name: str) -> None:
     assert _id_map().live(Role.RESOURCE, name, Scope(kind=4 if name != "*" else 2))[0] == name
 
 
+def test_a_fenced_leader_epoch_gives_way_to_the_current_one() -> None:
+    ids = IdMap()
+    for partition in (0, 1):
+        ids.learn_epoch("t", partition, 4, 7)
+    ids.forget_epoch(Scope(topic="t", partition=0), 4)
+    ids.forget_epoch(Scope(topic="t", partition=0), 5)
+    assert ids.leader_epochs == {("t", 1, 4): 7}
+
+
 def test_sequences_in_responses_are_mapped_back() -> None:
     assert _id_map().captured(Role.SEQUENCE, 3, SCOPE) == 43
 

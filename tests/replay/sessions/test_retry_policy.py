@@ -174,3 +174,23 @@ def test_unsettled_groups_are_retried() -> None:
     for state, expected in [("Assigning", RetryReason.STABLE_GROUP), ("Empty", None)]:
         assert why("ConsumerGroupDescribe", 1, group("Stable"), group(state)) is expected
     assert why("ShareGroupDescribe", 1, group("Reconciling"), group("Assigning")) is None
+
+
+def test_a_reassignment_that_the_capture_shows_as_done_is_awaited() -> None:
+    moving = {"topics": [{"name": "t", "partitions": []}]}
+    done: dict[str, Any] = {"topics": []}
+    assert why("ListPartitionReassignments", 0, done, moving) is RetryReason.NOT_READY
+    assert why("ListPartitionReassignments", 0, moving, done) is None
+    assert why("ListPartitionReassignments", 0, moving, moving) is None
+
+
+@pytest.mark.parametrize("is_partial", [False, True])
+def test_an_unknown_offset_is_awaited_in_a_capture_from_the_middle(is_partial: bool) -> None:
+    ids = IdMap()
+    ids.is_partial = is_partial
+    live = fetched(b"x")
+    live["responses"][0]["partitions"][0] |= {"error_code": 1, "records": b""}
+    captured = response("Fetch", 11, fetched(b"x"))
+    body = whole("Fetch", 11, live, "response")
+    found = retry_reason(KEYS["Fetch"], captured, body, 11, ids)
+    assert found is (RetryReason.NO_RECORDS if is_partial else None)
