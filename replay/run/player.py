@@ -228,7 +228,7 @@ class Player:
             why = why or self._context.groups.retry_reason(sent.step, response, outcome.version)
             if (
                 why is None
-                or self._was_shared(sent, captured, why)
+                or self._context.acquisitions.are_given(why, sent.step.captured, captured)
                 or (key, why) in self._futile_retries
                 or is_in_vain(why, sent.step.missing_prerequisites)
             ):
@@ -268,12 +268,6 @@ class Player:
             self._learn(sent, captured, response)
             arguments = sent.step.captured.api, outcome.parts[0].request, response
             await wait_until_visible(*arguments, self._context.cluster)
-
-    def _was_shared(self, sent: StepInFlight, captured: Message | None, why: RetryReason) -> bool:
-        """Return whether a share group has got the awaited records already."""
-        is_share = sent.step.captured.api == "ShareFetch" and why is RetryReason.NO_RECORDS
-        request = sent.step.captured.request_message() if is_share else None
-        return request is not None and self._context.acquisitions.were_delivered(request, captured)
 
     async def _retry(
         self, sent: StepInFlight, why: RetryReason, response: Container
@@ -342,9 +336,7 @@ class Player:
     ) -> None:
         """Record session, membership and throttle data of a response, final or to be retried."""
         parts = [(part.node, part.request) for part in sent.outcome.parts]
-        if sent.step.captured.api == "ShareFetch":
-            asked = sent.step.captured.request_message()
-            self._context.acquisitions.record_response(asked, response)
+        self._context.acquisitions.record_response(sent.step.captured, response)
         for part, request in zip(sent.outcome.parts, sent.requests, strict=True):
             if part.response is not None:
                 api_name = sent.step.captured.api

@@ -19,6 +19,7 @@ from construct import Container
 
 from cluster.conversion.change import Change
 from cluster.fields.field_layout import Scope
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.compare.record_diff import data_offsets
@@ -26,8 +27,10 @@ from replay.mapping.id_map import IdMap
 from replay.mapping.offset_map import PartitionOffsets
 from replay.model.offset_ranges import Range, Ranges
 from replay.model.outcome import HELD
+from replay.sessions.retry_policy import RetryReason
 
-_APIS = frozenset({"ShareFetch", "ShareAcknowledge"})
+_FETCH = "ShareFetch"
+_APIS = frozenset({_FETCH, "ShareAcknowledge"})
 _GAP, _RENEW = 0, 4
 _FINAL_EPOCH = -1
 
@@ -107,10 +110,9 @@ class ShareAcquisitions:
         self._owed[log] = [each for each in owed if each.kind not in (_GAP, _RENEW)][-_MAX_OWED:]
         return sorted(sent)
 
-    def record_response(self, captured: Message, response: Container) -> None:
-        """Record the records that a ShareFetch response gives to a member."""
-        body = captured.body
-        if captured.api != "ShareFetch" or body is None:
+    def record_response(self, asked: CapturedExchange, response: Container) -> None:
+        """Record the records that the response to a ShareFetch gives to a member."""
+        if asked.api != _FETCH or (body := asked.request_message().body) is None:
             return
         for topic in response.responses:
             scope = self._ids.captured_scope(Scope(topic_id=topic.topic_id))
@@ -129,11 +131,23 @@ class ShareAcquisitions:
                         )
                         self._delivered[log].add(part.start, part.end)
 
-    def were_delivered(self, request: Message, captured: Message | None) -> bool:
-        """Return whether the target has given a group all records of a captured response."""
-        if captured is None or captured.body is None or request.body is None:
+    def are_given(
+        self, why: RetryReason, asked: CapturedExchange, captured: Message | None
+    ) -> bool:
+        """
+        Return whether the target has given a group the records that a ShareFetch lacks.
+
+        Args:
+            why: The reason for which it would be repeated.
+            asked: The captured exchange.
+            captured: The captured response.
+        """
+        if asked.api != _FETCH or why is not RetryReason.NO_RECORDS:
             return False
-        group = request.body.group_id
+        body = asked.request_message().body
+        if captured is None or captured.body is None or body is None:
+            return False
+        group = body.group_id
         for topic in captured.body.responses:
             name = self._ids.topic_of(Scope(topic_id=topic.topic_id)) or ""
             for each in topic.partitions:

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.messages import Message
 from replay.compare.share_distribution import is_of_distribution
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import HELD, Difference
 from replay.run.share_acquisitions import ShareAcquisitions
+from replay.sessions.retry_policy import RetryReason
 from tests.replay.support import builders
 from tests.replay.support.builders import uuid
+from tests.replay.support.outcomes import outcome
 from tests.replay.support.produce_messages import batches
 
 ACCEPT, RELEASE, REJECT = 1, 2, 3
@@ -28,8 +31,9 @@ def acquisitions() -> ShareAcquisitions:
     return ShareAcquisitions(ids)
 
 
-def fetch(member: str, epoch: int = 1) -> Message:
-    return asked("ShareFetch", member, epoch)
+def fetch(member: str) -> CapturedExchange:
+    fields = asked("ShareFetch", member).body
+    return outcome("ShareFetch", 1, {}, {}, request=fields).step.captured
 
 
 def asked(api: str, member: str, epoch: int = 1, *acks: tuple[int, int, list[int]]) -> Message:
@@ -114,11 +118,12 @@ def test_huge_ranges_cost_no_time() -> None:
 
 def test_records_that_the_group_has_are_not_awaited() -> None:
     found = acquisitions()
-    assert not found.were_delivered(fetch("m"), answer(4, 5, live=False))
+    assert not found.are_given(RetryReason.NO_RECORDS, fetch("m"), answer(4, 5, live=False))
     found.record_response(fetch("other"), answer(4).body)
-    assert not found.were_delivered(fetch("m"), answer(4, 5, live=False))
+    assert not found.are_given(RetryReason.NO_RECORDS, fetch("m"), answer(4, 5, live=False))
     found.record_response(fetch("m"), answer(5).body)
-    assert found.were_delivered(fetch("m"), answer(4, 5, live=False))
+    assert found.are_given(RetryReason.NO_RECORDS, fetch("m"), answer(4, 5, live=False))
+    assert not found.are_given(RetryReason.NOT_READY, fetch("m"), answer(4, 5, live=False))
 
 
 @pytest.mark.parametrize(
