@@ -102,6 +102,7 @@ def swap_streams(a: StreamRow, b: StreamRow) -> None:
     a.handshake_ns, b.handshake_ns = b.handshake_ns, a.handshake_ns
     a.srtt_ns, b.srtt_ns = b.srtt_ns, a.srtt_ns
     a.closed_ns, b.closed_ns = b.closed_ns, a.closed_ns
+    a.first_bytes, b.first_bytes = b.first_bytes, a.first_bytes
 
 
 @device_function

@@ -1,12 +1,19 @@
-"""The first bytes of each stream, which tell its protocol."""
+"""
+The first bytes of each stream, which tell its protocol.
+
+Of a stream that begins with a gap, or within a connection, they are those after it. They are a
+big-endian number, with their count in the highest byte.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from dissector.capture.columns import DATA, IN_WINDOW, Chunks, Int64s
+from dissector.capture.tcp.tcp_rows import ConnectionRow
 from dissector.kernel import Kernel
-from dissector.kernel.arrays import I8, I64, U8, I64Table
+from dissector.kernel.arrays import I8, I64, U8
+from dissector.kernel.named_rows import RowArray, Rows
 
 FIRST_BYTES = 7
 """How many are kept: a whole TLS alert."""
@@ -14,58 +21,24 @@ FIRST_BYTES = 7
 _COUNT_AT = 8 * FIRST_BYTES
 
 
-class FirstBytes:
-    """
-    The first bytes of the streams of all connections.
+def keep_first_bytes(chunks: Chunks, connections: RowArray) -> None:
+    """Keep the first bytes of streams that begin in chunks, whose connections are these rows."""
+    place = (chunks.kind == DATA).view(np.uint8) * (1 + (chunks.origin != IN_WINDOW)).astype("u1")
+    own = chunks.connection, chunks.side, place, chunks.start, chunks.length
+    _keep_first(chunks.data, chunks.carry_over, *own, connections)
 
-    Of a stream that begins with a gap, or within a connection, they are those after it.
-    """
 
-    def __init__(self) -> None:
-        self._rows: Int64s = np.zeros((0, 2), np.int64)
+def first_bytes(kept: int) -> bytes:
+    """Return the first bytes of a stream."""
+    value = (kept & (1 << _COUNT_AT) - 1).to_bytes(FIRST_BYTES, "big")
+    return value[FIRST_BYTES - (kept >> _COUNT_AT) :]
 
-    def add(self, chunks: Chunks) -> None:
-        """Keep the first bytes of streams that begin in these chunks."""
-        if not len(chunks):
-            return
-        size = int(chunks.connection.max()) + 1
-        if size > len(self._rows):
-            rows = np.zeros((max(size, 2 * len(self._rows)), 2), np.int64)
-            rows[: len(self._rows)] = self._rows
-            self._rows = rows
-        _keep_first(
-            chunks.data,
-            chunks.carry_over,
-            chunks.connection,
-            chunks.side,
-            (chunks.kind == DATA).view(np.uint8) * (1 + (chunks.origin != IN_WINDOW)).astype("u1"),
-            chunks.start,
-            chunks.length,
-            self._rows,
-        )
 
-    def retain(self, numbers: Int64s) -> None:
-        """Drop all connections but these, in order; renumber each by its position."""
-        rows = np.zeros((len(numbers), 2), np.int64)
-        known = numbers < len(self._rows)
-        rows[known] = self._rows[numbers[known]]
-        self._rows = rows
-
-    @property
-    def first_byte(self) -> Int64s:
-        """The first byte of both sides of each connection, [n, 2]; -1 without any."""
-        count = self._rows >> _COUNT_AT
-        byte = self._rows >> 8 * np.maximum(count - 1, 0) & 0xFF
-        return np.where(count > 0, byte, -1)
-
-    def of(self, connection: int, side: int) -> bytes:
-        """Return the first bytes of a stream, as far as it has any."""
-        if connection >= len(self._rows):
-            return b""
-        value = int(self._rows[connection, side])
-        return (value & (1 << _COUNT_AT) - 1).to_bytes(FIRST_BYTES, "big")[
-            FIRST_BYTES - (value >> _COUNT_AT) :
-        ]
+def first_byte(kept: Int64s) -> Int64s:
+    """Return the first byte of streams; -1 without any."""
+    count = kept >> _COUNT_AT
+    byte = kept >> 8 * np.maximum(count - 1, 0) & 0xFF
+    return np.where(count > 0, byte, -1)
 
 
 @Kernel
@@ -77,25 +50,26 @@ def _keep_first(
     place: U8,
     start: I64,
     length: I64,
-    rows: I64Table,
+    connections: Rows[ConnectionRow],
 ) -> None:
     """
-    Append the first bytes of chunks to the rows of their streams, a number for each.
+    Append the first bytes of chunks to those of their streams.
 
     Args:
         data: Bytes of the window.
         carry_over: Bytes of earlier windows.
-        connection: Number of the connection of each chunk.
+        connection: The row of the connection of each chunk.
         side: Its side.
         place: Where its bytes are: 1 in the window, 2 in the bytes of earlier ones, 0 nowhere.
         start: Their offset there.
         length: Number of bytes.
-        rows: The bytes so far as a big-endian number, and their number in the highest byte.
+        connections: The rows.
     """
     for chunk in range(len(connection)):
         if place[chunk] == 0:
             continue
-        value = rows[connection[chunk], side[chunk]]
+        stream = connections[connection[chunk]].streams[side[chunk]]
+        value = stream.first_bytes
         count = value >> _COUNT_AT
         if count >= FIRST_BYTES:
             continue
@@ -107,4 +81,4 @@ def _keep_first(
             value = value << 8 | byte
             count += 1
             at += 1
-        rows[connection[chunk], side[chunk]] = count << _COUNT_AT | value
+        stream.first_bytes = count << _COUNT_AT | value

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.columns import Int32s, Int64s
 from dissector.capture.hashing import SECRET
 from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.resting_flows import own_flows
 from dissector.capture.tcp.segment_kernel import ANY_NETWORK, NEW_FLOWS, rehash
 from dissector.capture.tcp.tcp_rows import FlowArrays
+from dissector.kernel.named_rows import RowArray
 
 _FIRST_SLOTS = 1 << 10
+
+Bools: TypeAlias = "NDArray[np.bool_]"
 
 
 class FlowTable:
@@ -22,7 +27,7 @@ class FlowTable:
     The endpoints of a flow equal those of its connection, so they are stored once. Flows are only
     removed with their connection: when endpoints are used again, their flows get another owner.
     There are three for each connection: its two directions, and in `ANY_NETWORK` the direction that
-    was silent at its begin.
+    was silent at its begin. Of connections at rest there are none, see `RestingFlows`.
 
     Attributes:
         arrays: The flows, in the order of their appearance; there is room for more.
@@ -80,8 +85,35 @@ class FlowTable:
         self._owner[:count], self._network[:count] = owner, network
         rehash(self._connections.rows, self.arrays, count)
 
-    def first_sides(self) -> list[int]:
-        """Return the connections that own flows as side 0, in the order of the flows."""
+    def owned(self, resting: RowArray) -> Bools:
+        """
+        Set which flows all connections own, `RestingRow` for each; return where that is all.
+
+        A connection owns at most one flow in another network, unless its sides were exchanged.
+        """
         owner, network = self._columns()
-        numbers: list[int] = (owner[(network != ANY_NETWORK) & (owner & 1 == 0)] >> 1).tolist()
-        return numbers
+        flows = resting["flows"]
+        is_owned = (owner >= 0) & (network != ANY_NETWORK)
+        row, side, network = owner[is_owned] >> 1, owner[is_owned] & 1, network[is_owned]
+        is_own = network == resting["connection"]["network"][row]
+        for each in (0, 1):
+            flows["sides"][row[is_own & (side == each)]] |= 1 << each
+        flows["joined"][row[~is_own]] = network[~is_own] + 1
+        flows["joined_side"][row[~is_own]] = side[~is_own]
+        is_told: Bools = np.bincount(row[~is_own], minlength=len(resting)) < 2
+        return is_told
+
+    def add(self, first: int, resting: RowArray) -> None:
+        """Add the flows of connections, whose rows from `first` on are made of these."""
+        table = self._connections
+        if self.count + NEW_FLOWS * len(resting) > len(self._owner):
+            needed = self.count + NEW_FLOWS * len(resting)
+            self._refill(*self._columns(), slots=2 << needed.bit_length())
+        arrays: Any = self.arrays, table.arrays, first, np.ascontiguousarray(resting["flows"])
+        own_flows(*arrays)
+
+    def has_first_side(self, rows: Int64s) -> Bools:
+        """Return which connections own a flow as side 0."""
+        owner, network = self._columns()
+        found: Bools = np.isin(2 * rows, owner[network != ANY_NETWORK])
+        return found

@@ -11,17 +11,20 @@ from dissector.capture.columns import Bytes, Chunks, Int64s, Segments
 from dissector.capture.tcp.chunk_buffers import ChunkBuffers
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.connections import Connection
-from dissector.capture.tcp.first_bytes import FirstBytes
+from dissector.capture.tcp.first_bytes import keep_first_bytes
 from dissector.capture.tcp.flow_table import FlowTable
+from dissector.capture.tcp.resting_flows import RestingFlows
 from dissector.capture.tcp.segment_kernel import flush_connections, process_segments
 from dissector.capture.tcp.tcp_rows import (
     ChunkArrays,
     Counts,
     FlowArrays,
+    RestingRow,
     SegmentArrays,
     StateArrays,
 )
-from dissector.kernel.named_rows import row_of
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of
+from dissector.kernel.packed_rows import BLOCK_ROWS
 
 __all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 
@@ -31,6 +34,9 @@ MAX_BUFFERED_BYTES = 256 << 20
 
 STEP_ROWS, STEP_BYTES = 1 << 16, 16 << 20
 """Rows, and waiting bytes, after which a step at the end of a capture is complete."""
+
+REST_ROWS = BLOCK_ROWS
+"""Connections that have ended are packed when there are this many."""
 
 _CARRY_BYTES = 1 << 16
 """Room for waiting bytes in each window."""
@@ -52,19 +58,30 @@ class Streams:
     direction and another network has that direction, with matching acknowledgements, it joins the
     connection: some captures tag only one direction, or number the two differently.
 
-    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 490 bytes for each connection.
+    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 550 bytes for each connection, some 85 once it
+    has ended.
 
     Attributes:
         connections: All so far, by number.
-        first_bytes: The first bytes of their streams.
     """
 
     def __init__(self) -> None:
         """Start a capture."""
         self.connections = ConnectionTable()
-        self.first_bytes = FirstBytes()
         self._flows = FlowTable(self.connections)
+        self._resting_flows = RestingFlows()
+        self._next_rest = REST_ROWS
         self._out = ChunkBuffers(self.connections.counts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: each for name, each in self.__dict__.items() if name != "_resting_flows"}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        # Its hashes have another key.
+        self._resting_flows = RestingFlows()
+        for numbers, rows in self.connections.resting.parts():
+            self._resting_flows.add(numbers, rows)
 
     @property
     def _counts(self) -> Counts:
@@ -81,6 +98,8 @@ class Streams:
         counts = self._counts
         counts.max_total_bytes = MAX_BUFFERED_BYTES
         counts.needed_rows = counts.needed_segments = counts.needed_bytes = 0
+        self._rest()
+        self._wake(self._resting_flows.take(columns))
         while at < len(segments):
             at = process_segments(columns, *self._make_room(len(segments) - at), at)
         self.connections.waiting.carry(segments.data)
@@ -88,11 +107,12 @@ class Streams:
 
     def finish(self, numbers: Int64s | None = None) -> Iterator[Chunks]:
         """Yield the remaining data in steps, at the end of the capture or of these connections."""
-        incomplete, counts, at = self.connections.incomplete(), self._counts, 0
+        table, counts, at = self.connections, self._counts, 0
+        flushed = np.flatnonzero(table.incomplete())
+        flushed = flushed[np.argsort(table.numbers[flushed])]
         if numbers is not None:
-            incomplete &= set(numbers.tolist())
-        chosen = [each for each in self._flows.first_sides() if each in incomplete]
-        flushed = np.array(chosen, np.int64)
+            flushed = flushed[np.isin(table.numbers[flushed], numbers)]
+        flushed = flushed[self._flows.has_first_side(flushed)]
         counts.needed_rows, counts.needed_bytes = STEP_ROWS, STEP_BYTES
         while at < len(flushed):
             at = flush_connections(flushed, *self._make_room(0), at)
@@ -101,9 +121,34 @@ class Streams:
         yield self._build(_NO_BYTES)
 
     def _build(self, data: Bytes) -> Chunks:
-        chunks = self._out.build(data)
-        self.first_bytes.add(chunks)
+        """Return the released data, by the numbers of connections instead of their rows."""
+        table, chunks = self.connections, self._out.build(data)
+        table.number_new()
+        keep_first_bytes(chunks, table.rows)
+        chunks.connection[:] = table.numbers[chunks.connection]
         return chunks
+
+    def _rest(self) -> None:
+        """Pack connections that have ended, if there are many."""
+        table = self.connections
+        if table.live < self._next_rest:
+            return
+        owned: RowArray = np.zeros(table.live, dtype_of(RestingRow))
+        owned["connection"] = table.rows[: table.live]
+        rows = np.flatnonzero(self._flows.owned(owned) & table.may_rest())
+        rows = rows[: len(rows) // REST_ROWS * REST_ROWS]
+        if len(rows):
+            self._resting_flows.add(table.numbers[rows], owned[rows])
+            self._flows.retain(table.rest(rows, owned[rows]))
+        self._next_rest = table.live + max(REST_ROWS, table.live // 4)
+
+    def _wake(self, numbers: Int64s) -> None:
+        """Give rows to connections at rest."""
+        if not len(numbers):
+            return
+        first, woken = self.connections.live, self.connections.wake(numbers)
+        self._resting_flows.remove(numbers, woken)
+        self._flows.add(first, woken)
 
     def retain(self, numbers: Int64s) -> None:
         """
@@ -111,11 +156,9 @@ class Streams:
 
         `finish` must have been called for the others.
         """
-        new_numbers = np.full(len(self.connections), -1, dtype=np.int64)
-        new_numbers[numbers] = np.arange(len(numbers))
-        self.connections.retain(numbers)
-        self.first_bytes.retain(numbers)
-        self._flows.retain(new_numbers)
+        self._wake(numbers[self.connections.resting.has(numbers)])
+        self._flows.retain(self.connections.retain(numbers))
+        self._resting_flows = RestingFlows()
 
     def _make_room(self, more: int) -> tuple[FlowArrays, StateArrays, ChunkArrays]:
         """Make the room that the kernel lacked; return its arrays."""

@@ -89,6 +89,7 @@ class StreamRow(NamedRow):
         handshake_ns: The RTT of its SYN; -1: unknown.
         srtt_ns: The smoothed RTT of its bytes; -1: unknown.
         closed_ns: Since when the side announces a window of zero; `NONE`: it does not.
+        first_bytes: Its first bytes, see `first_bytes`.
     """
 
     next: int
@@ -112,6 +113,7 @@ class StreamRow(NamedRow):
     handshake_ns: int
     srtt_ns: int
     closed_ns: int
+    first_bytes: int
 
 
 class ConnectionRow(NamedRow):
@@ -176,6 +178,36 @@ class LossRow(NamedRow):
     remembered: int
 
 
+class OwnedFlows(NamedRow):
+    """
+    The flows that a connection at rest owns.
+
+    Attributes:
+        sides: The sides that send those in its network, as bits.
+        joined: One more than the other network in which it owns a flow; 0: none.
+        joined_side: The side that sends there.
+    """
+
+    sides: int
+    joined: int
+    joined_side: int
+
+
+class RestingRow(NamedRow):
+    """
+    A connection in which nothing may happen any more but by another segment of its flows.
+
+    Attributes:
+        connection: Its row; the rows of losses in it are not meant.
+        losses: The loss counters of its streams; the rows of gaps in them are not meant.
+        flows: Its flows.
+    """
+
+    connection: ConnectionRow
+    losses: Two[LossRow]
+    flows: OwnedFlows
+
+
 class GapRow(NamedRow):
     """
     A gap that a stream remembers.
@@ -205,8 +237,8 @@ class Counts(NamedRow):
         needed_rows: Rows of `Chunks` that the kernel needs to go on.
         needed_segments: Rows of waiting segments that it needs.
         needed_bytes: Bytes of the carry-over buffer that it needs.
-        connections: Number of connections.
-        flows: Number of flows.
+        connections: Number of connections, without those at rest.
+        flows: Number of their flows.
         carried_bytes: Bytes in the carry-over buffer of `Chunks`.
         waiting_carried_bytes: Bytes of waiting segments of earlier windows.
         free_wait: The first free row of waits; 0: none.
@@ -291,7 +323,7 @@ class StateArrays(NamedTuple):
     The state of all connections.
 
     Attributes:
-        connections: All, by number.
+        connections: All but those at rest.
         losses: Loss counters of streams.
         gaps: Recent gaps of streams.
         waits: What waits in connections.
@@ -342,7 +374,7 @@ def clear_stream(stream: StreamRow) -> None:
     stream.next = stream.first = stream.acked = stream.first_acked = stream.fin = NONE
     stream.acked_ns = stream.acked_packet = stream.packets = stream.bytes = 0
     stream.fin_ns = stream.fin_packet = 0
-    stream.data_ns = stream.resent = stream.losses = 0
+    stream.data_ns = stream.resent = stream.losses = stream.first_bytes = 0
     stream.has_isn = stream.finished = False
     stream.timed = stream.closed_ns = NONE
     stream.timed_ns = 0

@@ -33,8 +33,7 @@ def connection_rows(
     connections = reading.streams.connections
     chosen = np.arange(len(connections)) if numbers is None else np.array([*numbers], np.int64)
     missing = connections.missing_sides(chosen).tolist()
-    for number, missing_side in zip(chosen.tolist(), missing, strict=True):
-        connection = connections[number]
+    for connection, missing_side in zip(connections.of(chosen), missing, strict=True):
         state = reading.correlator.state_of(connection.id)
         kafka = state if state is not None and state.speaks == "kafka" else None
         row: dict[str, Any] = {

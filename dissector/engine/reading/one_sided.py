@@ -26,6 +26,9 @@ def mark_one_sided(exchanges: Exchanges, connections: ConnectionTable) -> Exchan
 
 def one_sided(connections: ConnectionTable) -> list[tuple[int, int]]:
     """Return the connections with packets of one side only, and the side that has none."""
-    missing = connections.missing_sides(np.arange(len(connections), dtype=np.int64))
-    rows = np.flatnonzero(missing >= 0)
-    return list(zip(rows.tolist(), missing[rows].tolist(), strict=True))
+    found: list[tuple[int, int]] = []
+    for numbers in connections.parts():
+        missing = connections.missing_sides(numbers)
+        rows = np.flatnonzero(missing >= 0)
+        found += zip(numbers[rows].tolist(), missing[rows].tolist(), strict=True)
+    return found

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
 
@@ -66,7 +67,7 @@ def spoken_by(reading: Reading, connection: int) -> tuple[str, str]:
 
 
 def _side(reading: Reading, connection: int, side: int, speaks: str) -> str:
-    first = reading.streams.first_bytes.of(connection, side)
+    first = reading.streams.connections.first_bytes(connection, side)
     if not first:
         return NOTHING
     if speaks == TLS and first[0] not in _RECORDS:
@@ -83,7 +84,7 @@ def mismatch(reading: Reading, connection: Connection) -> str:
     if asks in (answers, NOTHING):
         return ""
     if answers == ALERT and asks != TLS:
-        first = reading.streams.first_bytes.of(connection.id, 1 - client)
+        first = reading.streams.connections.first_bytes(connection.id, 1 - client)
         name = _ALERTS.get(first[6], str(first[6])) if len(first) > 6 else ""
         alert = f" ({name})" if name else ""
         return f"the client spoke {_named(asks)}, and the server TLS: it answered an alert{alert}"
@@ -106,15 +107,16 @@ def _named(protocol: str) -> str:
 def mismatches(reading: Reading) -> Iterator[tuple[Connection, str]]:
     """Yield the connections whose sides speak different protocols, and how they differ."""
     connections = reading.streams.connections
-    for number in _candidates(reading.streams.first_bytes.first_byte).tolist():
-        connection = connections[number]
-        text = mismatch(reading, connection)
-        if text:
-            yield connection, text
+    for numbers in connections.parts():
+        chosen = numbers[_may_differ(connections.first_byte(numbers))]
+        for connection in connections.of(chosen):
+            text = mismatch(reading, connection)
+            if text:
+                yield connection, text
 
 
-def _candidates(first_byte: Int64s) -> Int64s:
-    """Return the connections of which only one side begins like TLS, or either like HTTP."""
+def _may_differ(first_byte: Int64s) -> NDArray[np.bool_]:
+    """Return of which connections only one side begins like TLS, or either like HTTP."""
     is_told = np.isin(first_byte, _FIRST_BYTES)
-    found: Int64s = np.flatnonzero(is_told.any(axis=1) & (first_byte[:, 0] != first_byte[:, 1]))
+    found: NDArray[np.bool_] = is_told.any(axis=1) & (first_byte[:, 0] != first_byte[:, 1])
     return found

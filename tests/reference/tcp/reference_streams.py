@@ -69,11 +69,11 @@ class ReferenceStreams:
 
     def finish(self) -> Iterator[Chunks]:
         """Yield the remaining data, at the end of the capture."""
-        for key, owner in self._owners.items():
-            if key[0] != ANY_NETWORK and owner & 1 == 0:
-                live = self._live[owner >> 1]
-                self._flush(live)
-                self._update_state(live, 0, live.last_ns)
+        owners = (owner for key, owner in self._owners.items() if key[0] != ANY_NETWORK)
+        for number in sorted({owner >> 1 for owner in owners if owner & 1 == 0}):
+            live = self._live[number]
+            self._flush(live)
+            self._update_state(live, 0, live.last_ns)
         yield self._out.build(np.zeros(0, np.uint8))
 
     def _owner(self, key: FlowKey) -> int:

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import io
 import pickle
+import random
 from dataclasses import astuple, replace
 
 import numpy as np
+import pytest
 
+from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.hashing import SECRET
+from dissector.capture.packets.layers import Layers
+from dissector.capture.tcp import resting_flows
 from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Side
+from dissector.kernel.packed_rows import BLOCK_ROWS
 from tests.dissector.capture.stage_reading import Reading
 from tests.tcp_captures import Wire, pcap_file
 
@@ -92,6 +100,74 @@ def test_state_survives_pickling_and_renumbering() -> None:
     ]
 
 
-def test_size_of_a_row() -> None:
-    rows = _many().tcp.connections.rows
-    assert rows.itemsize <= 456
+def _closed(count: int) -> Wire:
+    """Return connections that end, with unlike times, losses and networks."""
+    wire, source = Wire(), random.Random(3)
+    for number in range(count):
+        vlan = number % 5 or None
+        isn = source.randrange(1 << 32), source.randrange(1 << 32)
+        connection = wire.connect(1 + number, vlan=vlan, isn=isn).syn().client(b"ab")
+        if number % 4 == 0:
+            connection.retransmit(0, 0, 2)
+        connection.fin()
+    return wire
+
+
+@pytest.fixture(scope="module")
+def closed() -> tuple[Wire, Reading]:
+    wire = _closed(2 * BLOCK_ROWS)
+    return wire, Reading(pcap_file(wire.packets), 1 << 16)
+
+
+def test_a_closed_connection_costs_few_bytes(closed: tuple[Wire, Reading]) -> None:
+    table = closed[1].tcp.connections
+    resting = int(table.resting.has(np.arange(2 * BLOCK_ROWS)).sum())
+    assert resting >= BLOCK_ROWS
+    assert table.resting.size_bytes <= 80 * resting
+    assert len(table.rows) < 3 * BLOCK_ROWS
+
+
+def test_connections_at_rest_are_the_same(closed: tuple[Wire, Reading]) -> None:
+    wire, reading = closed
+    known, whole = (
+        reading.tcp.connections,
+        Reading(pcap_file(wire.packets), 1 << 24).tcp.connections,
+    )
+    assert list(known) == list(whole)
+    every = np.arange(len(whole))
+    assert known.resting.has(every).any()
+    assert not whole.resting.has(every).any()
+    for name in (
+        "first_packets",
+        "first_sequences",
+        "fin_sequences",
+        "missing_sides",
+        "first_byte",
+    ):
+        assert (getattr(known, name)(every) == getattr(whole, name)(every)).all()
+    for number in (0, 1, 2 * BLOCK_ROWS - 1):
+        assert known.endpoints(number) == whole.endpoints(number)
+        assert known.has_both_syns(number)
+    assert known.first_bytes(0, 0) == b"ab"
+
+
+def test_late_packets_wake_connections_at_rest_in_another_process(
+    closed: tuple[Wire, Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire, reading = closed
+    late = [each for each in wire.packets if each.connection == 0]
+    before = reading.tcp.connections[0]
+    kept = pickle.dumps(reading.tcp)
+    monkeypatch.setattr(resting_flows, "SECRET", SECRET[::-1].copy())
+    streams = pickle.loads(kept)
+    assert streams.connections.resting.has(np.arange(2)).all()
+    for packets in read_packets(["-"], stdin=io.BytesIO(pcap_file(late))):
+        streams.feed(Layers().segments(packets))
+    assert streams.connections.resting.has(np.arange(2)).tolist() == [False, True]
+    assert streams.connections[0].sides[0].packets == 2 * before.sides[0].packets
+    assert len(streams.connections) == 2 * BLOCK_ROWS
+    streams.retain(np.array([4, 0]))
+    assert [each.sides[0].packets for each in streams.connections] == [
+        before.sides[0].packets,
+        2 * before.sides[0].packets,
+    ]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.capture.tcp import reassembly
+from dissector.capture.tcp import reassembly, resting_flows
 from dissector.capture.tcp.segment_kernel import process_segments
 from tests.corpus import each_capture
 from tests.dissector.capture.stage_reading import Reading
@@ -189,10 +189,17 @@ def test_kernels_equal_the_reference(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
     for mode in MODES:
-        with running(mode, process_segments):
-            for reading in (Reading(data), Reading(data, window_bytes)):
+        with running(mode, process_segments, resting_flows):
+            for reading in (Reading(data), Reading(data, window_bytes), _restless(data)):
                 assert reading.rows == one_by_one.rows
                 assert list(reading.tcp.connections) == known
+
+
+def _restless(data: bytes) -> Reading:
+    """Read a capture packet by packet, and pack connections as soon as they have ended."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reassembly, "REST_ROWS", 1)
+        return Reading(data, 1)
 
 
 @each_capture("objects of tcp")

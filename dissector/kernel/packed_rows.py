@@ -1,0 +1,224 @@
+"""
+Rows of named fields at rest: compressed in blocks, and read again by the number of their owner.
+
+Within a block each field becomes a difference, as most fields of a row resemble another one. Of
+these only the bytes that are not the same in all rows are compressed: a field that says little
+costs little, and a new field needs no code.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.kernel.named_rows import NamedRow, RowArray, dtype_of
+
+BLOCK_ROWS = 1024
+"""Most rows of a block."""
+
+NOWHERE = -1
+"""The place of a row that is not here."""
+
+_CACHED_BLOCKS = 4
+_LEVEL = 1
+
+Numbers: TypeAlias = "NDArray[np.int64]"
+Cells: TypeAlias = "NDArray[np.int64]"
+
+
+class _Block(NamedTuple):
+    """
+    Rows in compressed form.
+
+    Attributes:
+        rows: Their number.
+        first: The fields of the first row.
+        same: The differences of the second one.
+        varies: Which bytes of the differences, [fields, 8], are not those of `same`: as bits.
+        data: These bytes of all rows but the first, by field.
+    """
+
+    rows: int
+    first: bytes
+    same: bytes
+    varies: bytes
+    data: bytes
+
+
+class PackedRows:
+    """
+    The rows at rest of owners with numbers, at most one for each.
+
+    They take the compressed bytes, and 4 bytes for each number up to the highest.
+    """
+
+    def __init__(self, row: type[NamedRow], bases: dict[str, str]) -> None:
+        """
+        Start without rows.
+
+        Args:
+            row: The kind of the rows.
+            bases: The field that a field resembles, by names such as `streams.0.next`; the others
+                are taken to resemble the same field of the row before.
+        """
+        self._dtype = dtype_of(row)
+        names = [*_names(self._dtype)]
+        self._bases = np.array(
+            [names.index(bases[name]) if name in bases else -1 for name in names]
+        )
+        self._places: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._blocks: list[_Block] = []
+        self._dead = 0
+        self._cache: OrderedDict[int, RowArray] = OrderedDict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cache": OrderedDict()}
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory of all."""
+        parts = ((each.first, each.same, each.varies, each.data) for each in self._blocks)
+        return self._places.nbytes + sum(len(part) for block in parts for part in block)
+
+    def add(self, numbers: Numbers, rows: RowArray) -> None:
+        """Add the rows of owners that have none here."""
+        highest = int(numbers.max(initial=-1))
+        self._places = with_places(self._places, highest + 1)
+        for at in range(0, len(numbers), BLOCK_ROWS):
+            part = numbers[at : at + BLOCK_ROWS]
+            first = len(self._blocks) * BLOCK_ROWS
+            self._places[part] = np.arange(first, first + len(part))
+            self._blocks.append(self._packed(rows[at : at + BLOCK_ROWS]))
+
+    def has(self, numbers: Numbers) -> NDArray[np.bool_]:
+        """Return of which owners the rows are here."""
+        known = numbers < len(self._places)
+        known[known] = self._places[numbers[known]] != NOWHERE
+        return known
+
+    def read(self, numbers: Numbers) -> RowArray:
+        """Return the rows of owners, which must be here."""
+        places = self._places[numbers]
+        found = np.zeros(len(numbers), self._dtype)
+        blocks = places // BLOCK_ROWS
+        for block in sorted(set(blocks.tolist())):
+            chosen = blocks == block
+            found[chosen] = self._block(block)[places[chosen] % BLOCK_ROWS]
+        return found
+
+    def take(self, numbers: Numbers) -> RowArray:
+        """Return the rows of owners, which are not here afterwards."""
+        found = self.read(numbers)
+        self._places[numbers] = NOWHERE
+        self._dead += len(numbers)
+        if self._dead > sum(each.rows for each in self._blocks) // 2:
+            self._compact()
+        return found
+
+    def parts(self) -> Iterator[tuple[Numbers, RowArray]]:
+        """Yield all numbers and rows, in parts; rows must not be added or taken meanwhile."""
+        numbers = np.flatnonzero(self._places >= 0)
+        numbers = numbers[np.argsort(self._places[numbers], kind="stable")]
+        for at in range(0, len(numbers), BLOCK_ROWS):
+            part = numbers[at : at + BLOCK_ROWS]
+            yield part, self.read(part)
+
+    def clear(self) -> None:
+        """Drop all rows."""
+        self._places = np.zeros(0, np.int32)
+        self._blocks, self._dead = [], 0
+        self._cache.clear()
+
+    def _compact(self) -> None:
+        """Drop the memory of rows that were taken."""
+        numbers, blocks = np.flatnonzero(self._places >= 0), list[_Block]()
+        numbers = numbers[np.argsort(self._places[numbers], kind="stable")]
+        for at in range(0, len(numbers), BLOCK_ROWS):
+            blocks.append(self._packed(self.read(numbers[at : at + BLOCK_ROWS])))
+        self._places[numbers] = np.arange(len(numbers))
+        self._blocks, self._dead = blocks, 0
+        self._cache.clear()
+
+    def _block(self, number: int) -> RowArray:
+        """Return the rows of a block; not to be written."""
+        rows = self._cache.pop(number, None)
+        if rows is None:
+            rows = self._unpacked(self._blocks[number])
+        self._cache[number] = rows
+        if len(self._cache) > _CACHED_BLOCKS:
+            self._cache.popitem(last=False)
+        return rows
+
+    def _packed(self, rows: RowArray) -> _Block:
+        cells: Cells = np.ascontiguousarray(_cells(rows).T)
+        less = cells[:, 1:].copy()
+        has_base = self._bases >= 0
+        less[has_base] -= cells[self._bases[has_base], 1:]
+        less[~has_base] -= cells[~has_base, :-1]
+        less = (less << 1) ^ (less >> 63)
+        same = less[:, 0] if len(rows) > 1 else cells[:, 0]
+        differs = np.flatnonzero((less != same[:, np.newaxis]).any(axis=1))
+        planes = _bytes(less[differs])
+        varies = np.zeros((len(cells), 8), np.bool_)
+        varies[differs] = (planes != planes[:, :, :1]).any(axis=2)
+        data = zlib.compress(planes[varies[differs]].data, _LEVEL)
+        bits = np.packbits(varies).tobytes()
+        return _Block(len(rows), cells[:, 0].tobytes(), same.tobytes(), bits, data)
+
+    def _unpacked(self, block: _Block) -> RowArray:
+        rows: RowArray = np.zeros(block.rows, self._dtype)
+        first, same = (np.frombuffer(each, np.int64) for each in (block.first, block.same))
+        varies = np.unpackbits(np.frombuffer(block.varies, np.uint8), count=8 * len(first))
+        is_varied = varies.reshape(-1, 8).astype(np.bool_)
+        planes = _bytes(np.repeat(same[:, np.newaxis], block.rows - 1, axis=1))
+        data = np.frombuffer(zlib.decompress(block.data), np.uint8)
+        planes[is_varied] = data.reshape(np.count_nonzero(varies), block.rows - 1)
+        less = np.ascontiguousarray(planes.transpose(0, 2, 1)).view(np.int64)[:, :, 0]
+        less = (less >> 1 & (1 << 63) - 1) ^ -(less & 1)
+        cells = np.empty((len(first), block.rows), np.int64)
+        cells[:, 0], cells[:, 1:] = first, less
+        for field in np.flatnonzero(self._bases < 0).tolist():
+            cells[field] = np.cumsum(cells[field])
+        done = self._bases < 0
+        while not done.all():
+            ready = ~done & done[self._bases]
+            cells[ready, 1:] += cells[self._bases[ready], 1:]
+            done |= ready
+        _cells(rows)[:] = cells.T
+        return rows
+
+
+def with_places(places: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+    """Return a table of places for this many numbers; it grows by a quarter."""
+    if count <= len(places):
+        return places
+    wider = np.full(max(count, len(places) + len(places) // 4), NOWHERE, np.int32)
+    wider[: len(places)] = places
+    return wider
+
+
+def _cells(rows: RowArray) -> Cells:
+    """Return the fields of rows, [rows, fields]; rows must be contiguous."""
+    cells: Cells = rows.view(np.int64).reshape(len(rows), -1)
+    return cells
+
+
+def _bytes(numbers: Cells) -> NDArray[np.uint8]:
+    """Return the bytes of numbers [fields, rows] as [fields, 8, rows]."""
+    separate = np.ascontiguousarray(numbers).view(np.uint8).reshape(*numbers.shape, 8)
+    return np.ascontiguousarray(separate.transpose(0, 2, 1))
+
+
+def _names(dtype: np.dtype[np.void], before: str = "") -> Iterator[str]:
+    """Yield the names of the integers of a row, such as `streams.0.next`."""
+    for name, (kind, *_) in (dtype.fields or {}).items():
+        for at in [f".{each}" for each in range(kind.shape[0])] if kind.shape else [""]:
+            if kind.base.fields:
+                yield from _names(kind.base, f"{before}{name}{at}.")
+            else:
+                yield f"{before}{name}{at}"
