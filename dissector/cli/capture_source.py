@@ -191,7 +191,7 @@ class Source:
             return
         for notice in reading_notices(reading):
             print("kafkashark:", escaped(notice), file=sys.stderr)
-        has_kafka = any(connection.speaks == "kafka" for connection in reading.correlator)
+        has_kafka = reading.correlator.spoken()["kafka"] > 0
         if not has_kafka and (len(reading.decryption) or self.explains_no_kafka):
             from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 

@@ -64,11 +64,10 @@ class Capture(UnfilteredCapture):
             "ports": sorted(self.options.ports),
         }
         if self.reading is not None:
-            connections = list(self.reading.correlator)
             facts |= {
                 "packets read": self.reading.packets,
                 "TCP connections": len(self.reading.streams.connections),
-                "of these Kafka": sum(each.speaks == "kafka" for each in connections),
+                "of these Kafka": self.reading.correlator.spoken()["kafka"],
                 "of these TLS": len(self.reading.decryption) or None,
             }
         return facts_html("Capture", facts)

@@ -2,7 +2,8 @@
 Correlates all connections of a capture: chunks in, exchanges out, window by window.
 
 The exchanges of a window depend on earlier windows only through the retained state: the bytes of
-unfinished frames and of requests in flight, and a few hundred bytes for each connection.
+unfinished frames and of requests in flight, and a few hundred bytes for each connection, 25 once it
+has ended.
 
 The kernel (`correlate`) does the work on tables. It stops where it needs Python: to make room in a
 table, to load an API, or to decide which connections lead to brokers.
@@ -10,8 +11,9 @@ table, to load an API, or to decide which connections lead to brokers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +21,19 @@ from dissector.capture.columns import DATA, END, NEVER, Chunks
 from dissector.capture.tcp.connections import END_REASONS, Endpoint
 from dissector.engine.correlation import correlation_limits as limits
 from dissector.engine.correlation.correlator_arrays import ChunkColumns
-from dissector.engine.correlation.correlator_kernel import correlate, forget, list_started
-from dissector.engine.correlation.correlator_rows import Mode, Outcome
+from dissector.engine.correlation.correlator_kernel import correlate, forget, list_rowless
+from dissector.engine.correlation.correlator_rows import ConnectionRow, Mode, Outcome
 from dissector.engine.correlation.doubtful import Brokers, Connections
 from dissector.engine.correlation.prefaces import Preface, read_preface
 from dissector.engine.correlation.state_tables import StateTables, new_connection
-from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import ENDING_AT, NONE, Exchanges, Ints
 from dissector.engine.tables.login_learning import learn
 from dissector.engine.tables.logins import Logins
+from dissector.kernel.named_rows import row_of
+from dissector.kernel.packed_rows import BLOCK_ROWS, with_places
+
+REST_ROWS = BLOCK_ROWS
+"""Connections that have ended are packed when there are this many."""
 
 _SPEAKS = {Mode.KAFKA: "kafka", Mode.DOUBTFUL: "doubtful", Mode.TLS: "tls", Mode.OTHER: "other"}
 
@@ -85,8 +91,8 @@ class Correlator:
         self.tables.counts.max_frame_bytes = max_frame_bytes
         self._brokers = Brokers(self.tables, connections)
         self._prefaces: dict[tuple[int, int], Preface] = {}
-        self._started: Ints = np.zeros(0, np.int64)
         self._started_count = 0
+        self._next_rest = REST_ROWS
         self.logins = Logins()
         self.is_shard = False
         self.brokers: frozenset[tuple[int, Endpoint]] = frozenset()
@@ -99,6 +105,7 @@ class Correlator:
     def _feed(self, chunks: Chunks, ended: Collection[int] | None = None) -> Exchanges:
         """Process chunks; the last ones of `ended` connections."""
         tables = self.tables
+        self._rest()
         tables.start_window(chunks.data, len(chunks) + 16)
         self._start_connections(chunks)
         self._run(chunks, tables.carry(chunks.carry_over))
@@ -122,22 +129,26 @@ class Correlator:
         Args:
             numbers: Only these connections end; None: all.
         """
-        started = self._started[: self._started_count].copy()
+        tables = self.tables
+        orders = tables.connections["order"][: len(tables.numbers)]
+        started = tables.numbers[np.argsort(orders)]
         if numbers is not None:
             started = started[np.isin(started, numbers)]
         return self._feed(_ends(started.tolist()), ended=set(started.tolist()))
 
     def restart(self, numbers: list[int]) -> None:
         """Start connections again, between two windows: their bytes so far were encrypted."""
-        self.tables.connections = with_capacity(self.tables.connections, len(self._connections))
-        chosen = np.array(numbers, np.int64)
-        begun = chosen[self.tables.connections["mode"][chosen] != Mode.NOT_STARTED]
-        forget(begun, self.tables.state())
-        for number in begun.tolist():
+        tables, chosen = self.tables, np.array(numbers, np.int64)
+        tables.places = with_places(tables.places, len(self._connections))
+        tables.give_rows(chosen[tables.resting.has(chosen)])
+        rows: Ints = tables.places[chosen].astype(np.int64)
+        rows = rows[rows >= 0]
+        forget(rows, tables.state())
+        for number in tables.numbers[rows].tolist():
             self._brokers.forget(number)
             for side in (0, 1):
                 self._prefaces.pop((number, side), None)
-        self._start_rows(begun)
+        self._start_rows(rows, tables.connections["order"][rows])
 
     def retain(self, numbers: Ints) -> None:
         """
@@ -145,15 +156,15 @@ class Correlator:
 
         The others must have ended by `finish`.
         """
-        tables, size = self.tables, int(self._started[: self._started_count].max(initial=-1)) + 1
-        new_numbers = np.full(max(size, int(numbers.max(initial=-1)) + 1), NONE, np.int64)
+        tables = self.tables
+        size = max(len(tables.places), int(numbers.max(initial=-1)) + 1)
+        tables.places = with_places(tables.places, size)
+        new_numbers = np.full(size, NONE, np.int64)
         new_numbers[numbers] = np.arange(len(numbers))
-        tables.connections = with_capacity(tables.connections, len(new_numbers))
-        forget(np.flatnonzero(new_numbers == NONE), tables.state())
-        tables.renumber(numbers)
-        started = new_numbers[self._started[: self._started_count]]
-        self._started = started[started != NONE]
-        self._started_count = len(self._started)
+        self._brokers.known()
+        tables.give_rows(numbers[tables.resting.has(numbers)])
+        forget(np.flatnonzero(new_numbers[tables.numbers] == NONE), tables.state())
+        tables.retain(numbers)
         self._brokers.retain(new_numbers)
         self._prefaces = {
             (int(new_numbers[number]), side): preface
@@ -179,11 +190,10 @@ class Correlator:
 
     def state_of(self, connection: int) -> ConnectionState | None:
         """Return the state of a connection; None if no side has sent anything."""
-        if connection >= len(self.tables.connections):
+        table = self.tables.read(connection)
+        if table is None:
             return None
-        row = self.tables.connection_rows[connection]
-        if row.mode == Mode.NOT_STARTED:
-            return None
+        row = row_of(table, ConnectionRow)
         a, b = row.sides[0], row.sides[1]
         return ConnectionState(
             _SPEAKS.get(row.mode, ""),
@@ -207,48 +217,72 @@ class Correlator:
 
     def skipping(self) -> list[int]:
         """Return the Kafka connections with bytes outside of Kafka frames."""
-        connections = self.tables.connections
-        skipped = connections["sides"]["skipped"].any(axis=1)
-        found: list[int] = np.flatnonzero((connections["mode"] == Mode.KAFKA) & skipped).tolist()
-        return found
+        found = [
+            numbers[(rows["mode"] == Mode.KAFKA) & rows["sides"]["skipped"].any(axis=1)]
+            for numbers, rows in self.tables.parts()
+        ]
+        skipping: list[int] = np.sort(np.concatenate(found)).tolist()
+        return skipping
+
+    def spoken(self) -> Counter[str]:
+        """Return how many connections speak what, as in `ConnectionState`."""
+        counts = Counter[str]()
+        for _, rows in self.tables.parts():
+            for mode, count in enumerate(np.bincount(rows["mode"]).tolist()):
+                counts[_SPEAKS.get(mode, "")] += count
+        return +counts
 
     def __iter__(self) -> Iterator[ConnectionState]:
         """Yield the state of each connection, in the order of their start."""
-        states = map(self.state_of, self._started[: self._started_count].tolist())
+        parts = [(numbers, rows["order"]) for numbers, rows in self.tables.parts()]
+        numbers, orders = (np.concatenate(each) for each in zip(*parts, strict=True))
+        states = map(self.state_of, numbers[np.argsort(orders)].tolist())
         return (state for state in states if state is not None)
 
     def _start_connections(self, chunks: Chunks) -> None:
         """Start the connections with first chunks in this window."""
-        tables, connections = self.tables, self._connections
-        tables.connections = with_capacity(tables.connections, len(connections))
-        self._started = with_capacity(self._started, len(connections))
-        numbers = chunks.connection
-        count = list_started(numbers, tables.connections, self._started, self._started_count)
-        started = self._started[self._started_count : count]
-        self._started_count = count
-        self._start_rows(started)
+        tables = self.tables
+        tables.places = with_places(tables.places, len(self._connections))
+        listed: Ints = np.empty(len(chunks), np.int64)
+        with tables.lock:
+            count = list_rowless(chunks.connection, tables.places, len(tables.numbers), listed)
+            started = tables.give_rows(listed[:count])
+        self._start_rows(started, self._started_count + np.arange(len(started)))
+        self._started_count += len(started)
 
-    def _start_rows(self, started: Ints) -> None:
+    def _start_rows(self, rows: Ints, orders: Ints) -> None:
         """Set the rows of connections to their beginning."""
-        tables, columns = self.tables, self._connections.columns(started)
-        client: Ints = np.full(len(started), -1)
+        tables = self.tables
+        columns = self._connections.columns(tables.numbers[rows])
+        client: Ints = np.full(len(rows), -1)
         for side in (0, 1):
             for port in self._ports:
                 client[columns.port[:, side] == port] = 1 - side
         for start_captured in (False, True):
             for client_side in (-1, 0, 1):
-                chosen = started[(columns.syn_seen == start_captured) & (client == client_side)]
+                chosen = rows[(columns.syn_seen == start_captured) & (client == client_side)]
                 tables.connections[chosen] = new_connection(
                     start_captured, None if client_side < 0 else client_side
                 )
+        tables.connections["order"][rows] = orders
         if self._ports:
-            tables.connections["mode"][started[client < 0]] = Mode.OTHER
+            tables.connections["mode"][rows[client < 0]] = Mode.OTHER
+
+    def _rest(self) -> None:
+        """Pack connections that have ended, if there are many."""
+        tables = self.tables
+        if len(tables.numbers) >= self._next_rest:
+            self._brokers.known()
+            tables.rest(REST_ROWS)
+            self._next_rest = len(tables.numbers) + max(REST_ROWS, len(tables.numbers) // 4)
 
     def _run(self, chunks: Chunks, carry_over_start: int = 0) -> None:
         """Process chunks."""
         tables, counts = self.tables, self.tables.counts
         counts.next_chunk = 0
         columns = ChunkColumns._make(getattr(chunks, name) for name in ChunkColumns._fields)
+        rows: Any = tables.places[chunks.connection].astype(np.int64)
+        columns = columns._replace(connection=rows)
         while (outcome := correlate(columns, tables.state(), carry_over_start)) != Outcome.DONE:
             at = counts.next_chunk
             if outcome == Outcome.NEEDS_API:
@@ -263,15 +297,15 @@ class Correlator:
                 counts.next_chunk = at
             else:
                 length = int(chunks.length[at]) if chunks.kind[at] == DATA else 0
-                tables.make_room(int(chunks.connection[at]), length)
+                tables.make_room(int(rows[at]), length)
 
     def _read_prefaces(self) -> None:
         """Read the headers of proxies that were skipped before the frames of a stream."""
-        for number, side, data in self.tables.take_prefaces():
-            is_client = side == self.tables.connection_rows[number].client
+        for row, side, data in self.tables.take_prefaces():
+            is_client = side == self.tables.connection_rows[row].client
             preface = read_preface(data, is_client=is_client)
             if preface.size:
-                self._prefaces[number, side] = preface
+                self._prefaces[int(self.tables.numbers[row]), side] = preface
 
     def _name_endings(self, exchanges: Exchanges, at_end: bool) -> None:
         """Add how the connection ended to messages that its end broke off."""

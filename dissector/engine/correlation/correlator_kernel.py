@@ -32,12 +32,13 @@ from dissector.engine.correlation.framer_kernel import (
 )
 from dissector.engine.correlation.pairing_kernel import emit_oldest, match_ready, set_barriers
 from dissector.engine.correlation.recognition_kernel import (
+    Phase,
+    advance,
     keep_foreign,
     recognise_by_responses,
     set_foreign,
 )
 from dissector.engine.correlation.resync_kernel import RESPONSE_RUN, sync_without_requests
-from dissector.engine.correlation.round_kernel import Phase, advance
 from dissector.engine.correlation.unframed_bytes import (
     drop_fragments,
     forget_preface,
@@ -47,8 +48,7 @@ from dissector.engine.correlation.unframed_bytes import (
 )
 from dissector.engine.tables.exchange_table import UNANSWERED
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64
-from dissector.kernel.named_rows import Rows
+from dissector.kernel.arrays import I32, I64
 
 
 class Step:
@@ -66,15 +66,25 @@ class Step:
 
 
 @Kernel
-def list_started(
-    chunk_connection: I64, connections: Rows[ConnectionRow], started: I64, count: int
-) -> int:
-    """Append the connections that start with these chunks to a list; return its new length."""
+def list_rowless(chunk_connection: I64, places: I32, first: int, listed: I64) -> int:
+    """
+    List the connections of chunks that have no row.
+
+    Args:
+        chunk_connection: The number of the connection of each chunk.
+        places: The row of each number; they get the next ones.
+        first: The next one.
+        listed: Receives the numbers.
+
+    Returns:
+        How many there are.
+    """
+    count = 0
     for i in range(len(chunk_connection)):
         number = chunk_connection[i]
-        if connections[number].mode == Mode.NOT_STARTED:
-            connections[number].mode = Mode.UNRECOGNISED
-            started[count] = number
+        if places[number] < 0:
+            places[number] = first + count
+            listed[count] = number
             count += 1
     return count
 
@@ -92,7 +102,9 @@ def correlate(chunks: ChunkColumns, state: CorrelatorState, carry_over_start: in
             if counts.step == Step.BEGIN:
                 begin_chunk(chunks, state, i, carry_over_start)
             outcome = process(state, number)
-        elif connection.mode == Mode.DOUBTFUL and chunks.kind[i] == END and connection.is_judged:
+        elif connection.mode != Mode.DOUBTFUL:
+            connection.has_ended = chunks.kind[i] == END
+        elif chunks.kind[i] == END and connection.is_judged:
             judge(state, connection)
             outcome = process(state, number)
         if outcome != Outcome.DONE:
@@ -120,6 +132,7 @@ def begin_chunk(
         return
     set_barriers(state, connection, chunks.barrier[i, 0], chunks.barrier[i, 1])
     connection.newest_time_ns = max(connection.newest_time_ns, chunks.time_ns[i])
+    connection.has_ended = False
     piece.side = chunks.side[i]
     piece.is_gap = chunks.kind[i] == GAP
     piece.is_end = False
@@ -283,6 +296,7 @@ def end(state: CorrelatorState, number: int) -> int:
     while connection.open_count > 0:
         emit_oldest(state, number, UNANSWERED)
     free_ring(state, connection)
+    connection.has_ended = True
     return Outcome.DONE
 
 
@@ -350,8 +364,6 @@ def forget(numbers: I64, state: CorrelatorState) -> None:
     """Drop the state of connections; their rows are unused then."""
     for i in range(len(numbers)):
         connection = state.connections[numbers[i]]
-        if connection.mode == Mode.NOT_STARTED:
-            continue
         while connection.oldest_request >= 0:
             dequeue(state, numbers[i], connection.oldest_request)
         free_ring(state, connection)

@@ -1,8 +1,9 @@
 """
 The state of the correlator: rows of its tables, and the codes in them.
 
-The table of connections has a row for each connection. Lists are linked *entries* of one pool,
-oldest first: requests in flight, ready frames, delayed pieces, and fragments of unfinished frames.
+The table of connections has a row for each connection but those at rest. Lists are linked
+*entries* of one pool, oldest first: requests in flight, ready frames, delayed pieces, and fragments
+of unfinished frames.
 A *ready* frame is complete and waits for its turn: behind a barrier, or as a response that came
 before its request. A *piece* is the bytes of a packet, or a gap.
 
@@ -26,11 +27,11 @@ class Mode:
     """
     The mode of a connection.
 
-    No bytes so far; protocol not recognised yet; Kafka; ended with so few responses that only a
+    Protocol not recognised yet; Kafka; ended with so few responses that only a
     known broker makes it Kafka; TLS or another protocol, which is not framed at all.
     """
 
-    NOT_STARTED, UNRECOGNISED, KAFKA, DOUBTFUL, TLS, OTHER = range(6)
+    UNRECOGNISED, KAFKA, DOUBTFUL, TLS, OTHER = range(5)
 
 
 class Outcome:
@@ -139,6 +140,8 @@ class ConnectionRow(NamedRow):
 
     Attributes:
         mode: Of `Mode`.
+        order: How many connections started before.
+        has_ended: Whether its end is processed, and nothing came after it.
         client: The side that sends requests; -1 while that is open.
         start_captured: Whether the beginning of the connection was captured.
         has_emitted: Whether an exchange of it was emitted.
@@ -173,6 +176,8 @@ class ConnectionRow(NamedRow):
     """
 
     mode: int
+    order: int
+    has_ended: bool
     client: int
     start_captured: bool
     has_emitted: bool

@@ -43,9 +43,9 @@ class Brokers:
     def known(self) -> frozenset[tuple[int, Endpoint]]:
         """Return the brokers with emitted exchanges, by network and endpoint."""
         tables = self._tables
-        numbers = tables.emitters[: tables.counts.emitter_count]
-        columns = self._connections.columns(numbers)
-        rows, side = np.arange(len(numbers)), 1 - tables.connections["client"][numbers]
+        emitters = tables.emitters[: tables.counts.emitter_count]
+        columns = self._connections.columns(tables.numbers[emitters])
+        rows, side = np.arange(len(emitters)), 1 - tables.connections["client"][emitters]
         address, port = columns.address[rows, side], columns.port[rows, side]
         endpoints = np.column_stack(
             [columns.network.astype(np.uint64), address, port.astype(np.uint64)]
@@ -60,7 +60,7 @@ class Brokers:
     def take_doubtful(self) -> None:
         """Take the connections that ended in doubt from the tables."""
         tables = self._tables
-        self._doubtful += tables.doubtful[: tables.counts.doubtful_count].tolist()
+        self._doubtful += tables.numbers[tables.doubtful[: tables.counts.doubtful_count]].tolist()
         tables.counts.doubtful_count = tables.counts.doubtful_bytes = 0
 
     def judge(
@@ -84,7 +84,8 @@ class Brokers:
             if numbers is not None and number not in numbers:
                 self._doubtful.append(number)
                 continue
-            row, connection = self._tables.connection_rows[number], self._connections[number]
+            row = self._tables.connection_rows[int(self._tables.places[number])]
+            connection = self._connections[number]
             ends = (connection.network, connection.a), (connection.network, connection.b)
             other, server = ends[1 - row.doubtful_side], ends[row.doubtful_side]
             row.is_judged = True

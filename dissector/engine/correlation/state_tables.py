@@ -12,6 +12,7 @@ from dissector.capture.formats.window_buffers import BufferPool, single_use
 from dissector.capture.hashing import SECRET
 from dissector.engine.correlation import api_limits, correlation_limits
 from dissector.engine.correlation.candidate_checks import MAX_PADDED_BYTES
+from dissector.engine.correlation.connection_states import ConnectionStates
 from dissector.engine.correlation.correlator_arrays import (
     CorrelatorState,
     ExchangeColumns,
@@ -33,7 +34,7 @@ from dissector.engine.correlation.resync_kernel import MAX_LED_BYTES
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Frames, Ints
 from dissector.engine.tape.tape_arrays import new_rows
-from dissector.kernel.named_rows import RowArray, Rows, dtype_of, row_of, rows_of
+from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of
 
 SPARE_BYTES = 1 << 20
 """The carry-over buffer is compacted when it has more than this beyond twice the bytes in use."""
@@ -64,13 +65,12 @@ def new_connection(start_captured: bool, client: int | None = None) -> RowArray:
     return made
 
 
-class StateTables:
+class StateTables(ConnectionStates):
     """
-    The tables with the rows of `correlator_rows`.
+    The tables with the rows of `correlator_rows`; those of connections are in `ConnectionStates`.
 
     Attributes:
         counts: Counters and limits of the kernel.
-        connections: `ConnectionRow`, by number.
         entries: `Entry`: requests, ready frames, fragments and other kept bytes.
         ends: `PacketEnd`, of held bytes.
         exchanges: The exchanges of this window.
@@ -83,14 +83,12 @@ class StateTables:
         api_limits: What is known of APIs.
     """
 
-    _connection_rows: tuple[RowArray, Rows[ConnectionRow]]
-
     def __init__(self) -> None:
         """Make empty tables."""
         self._counts: RowArray = np.zeros((), dtype_of(Counts))
         self._piece: RowArray = np.zeros((), dtype_of(Piece))
         self._break: RowArray = np.zeros((), dtype_of(StreamBreak))
-        self.connections: RowArray = np.zeros(0, dtype_of(ConnectionRow))
+        super().__init__()
         self.entries: RowArray = np.zeros(64, dtype_of(Entry))
         self.ends: RowArray = np.zeros(64, dtype_of(PacketEnd))
         self._refer()
@@ -105,30 +103,21 @@ class StateTables:
         self.next_ring: Ints = np.zeros(1, np.int64)
         self._grown = 0
 
-    @property
-    def connection_rows(self) -> Rows[ConnectionRow]:
-        """The connections as single rows."""
-        table, rows = self._connection_rows
-        if table is not self.connections:
-            rows = rows_of(self.connections, ConnectionRow)
-            self._connection_rows = self.connections, rows
-        return rows
-
     def __getstate__(self) -> dict[str, Any]:
-        kept = {**self.__dict__, "carry_over": self.carry_over[: max(self.counts.carried_bytes, 1)]}
-        for name in ("counts", "_connection_rows", "api_limits", "_program", *_SCRATCH, "_buckets"):
+        carry_over = self.carry_over[: max(self.counts.carried_bytes, 1)]
+        kept = {**super().__getstate__(), "carry_over": carry_over}
+        for name in ("counts", "api_limits", "_program", *_SCRATCH, "_buckets"):
             del kept[name]
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept)
+        super().__setstate__(kept)
         self._refer()
         self._rehash()
 
     def _refer(self) -> None:
         """Refer to the memory of the tables, and make what is not kept."""
         self.counts: Counts = row_of(self._counts, Counts)
-        self._connection_rows = self.connections, rows_of(self.connections, ConnectionRow)
         self.api_limits = api_limits.new_api_limits()
         self._program = api_limits.programs()
         self._frame_head: Bytes = np.zeros(_HEAD_BYTES, np.uint8)
@@ -156,6 +145,8 @@ class StateTables:
         every: Any = self.exchanges
         *columns, request, response = every
         names = ExchangeColumns._fields
+        connection = columns[0][:count]
+        connection[:] = self.numbers[connection]
         exchanges = Exchanges(
             data=self.data,
             carry_over=self.carry_over[: self.counts.carried_bytes],
@@ -197,9 +188,12 @@ class StateTables:
         api_limits.load_programs(self.api_limits, self.counts)
         self._program = api_limits.programs()
 
-    def renumber(self, numbers: Ints) -> None:
-        """Keep only these connections; each gets its index as its new number."""
-        self.connections = self.connections[numbers]
+    def keep(self, rows: Ints) -> None:
+        """Keep only these rows of connections, in order."""
+        doubtful = self.doubtful[: self.counts.doubtful_count]
+        numbers = self.numbers[doubtful]
+        super().keep(rows)
+        doubtful[:] = self.places[numbers]
         waiting = np.flatnonzero(self.connections["open_count"])
         owner = np.repeat(waiting, self.connections["open_count"][waiting])
         requests = np.array(list(self._requests(waiting.tolist())), np.int64)
@@ -268,7 +262,7 @@ class StateTables:
         return Exchanges(
             data=_NO_BYTES,
             carry_over=self.carry_over[: self.counts.carried_bytes],
-            connection=rows["connection"].copy(),
+            connection=self.numbers[rows["connection"]],
             status=np.full(count, WAITING, np.int8),
             client=self.connections["client"][rows["connection"]].astype(np.int8),
             token=token,
@@ -291,7 +285,7 @@ class StateTables:
                 entry = entries[entry].next
 
     def take_prefaces(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the prefaces of Kafka connections: connection, side and bytes; they are dropped."""
+        """Yield the prefaces of Kafka connections: row, side and bytes; they are dropped."""
         if not self.counts.preface_count:
             return
         entries, rows = rows_of(self.entries, Entry), self.connections

@@ -39,7 +39,7 @@ def unreadable_tls(reading: Reading) -> str:
     decryption = reading.decryption
     if decryption.decrypted_count or not len(decryption):
         return ""
-    if any(state.speaks == "kafka" for state in reading.correlator):
+    if reading.correlator.spoken()["kafka"]:
         return ""
     unlike = sum(1 for connection, _ in mismatches(reading) if decryption.summary_of(connection.id))
     count = len(decryption) - unlike
@@ -55,12 +55,12 @@ def unreadable_tls(reading: Reading) -> str:
 
 def without_kafka(reading: Reading) -> str:
     """Return the other contents of a capture without Kafka; empty if it has some, or no packet."""
-    protocols = [connection.speaks for connection in reading.correlator]
-    if not reading.packets or "kafka" in protocols:
+    spoken = reading.correlator.spoken()
+    if not reading.packets or spoken["kafka"]:
         return ""
-    message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
+    message = f"no Kafka in {reading.packets:,} packets and {spoken.total():,} TCP connections"
     ports = " on the ports of --port" if reading.options.ports else ""
-    tls = protocols.count("tls")
+    tls = spoken["tls"]
     return (
         message
         + ports

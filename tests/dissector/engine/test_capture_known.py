@@ -80,7 +80,7 @@ def test_shared_tcp_captures_are_read_and_not_recognised_as_kafka(file: Path) ->
             list(capture)
         return
     assert list(capture) == []
-    spoken = {connection.speaks for connection in capture.reading.correlator}
+    spoken = {*capture.reading.correlator.spoken()}
     assert spoken <= {"", "other", "tls"}
     assert capture.reading.packets > 0
 
@@ -120,7 +120,7 @@ def test_own_captures(path: Path) -> None:
         for message in exchange.messages:
             check_message(message, exchange)
     reading = capture.reading
-    spoken = {connection.speaks for connection in reading.correlator}
+    spoken = {*reading.correlator.spoken()}
     assert spoken <= {"", "kafka", "tls"}
     assert count > 0 or spoken == {"tls"}
     assert reading.source.passed_over == {}

@@ -73,6 +73,9 @@ def check(
     for mode in MODES:
         with running(mode, correlator):
             assert correlate(chunks, whole, windows, **options) == truth
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlator, "REST_ROWS", 1)
+        assert correlate(chunks, whole, windows, **options) == truth
 
 
 WINDOWS = st.lists(st.integers(1, 30), max_size=8)
@@ -293,6 +296,18 @@ def test_frames_wait_behind_a_barrier() -> None:
     chunks = numbered(said)
     check(chunks, [True], [1, 2, 3, 4, 5])
     check(chunks[:3], [True], [1, 2])
+
+
+def test_a_chunk_may_release_a_delayed_piece_that_is_longer() -> None:
+    """The room for the chunk is not enough; the kernel once asked for it again and again."""
+    many = 1000
+    said = [
+        *(Chunk(0, 0, data=heartbeat_request(n)) for n in range(many)),
+        Chunk(0, 1, data=b"".join(map(heartbeat_response, range(many))), horizon=(1, NEVER)),
+        Chunk(0, 0, data=heartbeat_request(many)),
+    ]
+    rows, _, _ = correlate(numbered(said), [True])
+    assert len(rows) == many + 1
 
 
 SOCKS_5 = b"\5\0", b"\5\0\0\1\x0a\1\2\3\x23\x84"

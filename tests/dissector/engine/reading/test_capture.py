@@ -112,7 +112,7 @@ def test_tls_is_recognised_and_not_read() -> None:
     )
     capture = stdin(wire.packets)
     assert list(capture) == []
-    assert [connection.speaks for connection in capture.reading.correlator] == ["tls"]
+    assert capture.reading.correlator.spoken() == {"tls": 1}
 
 
 def test_a_tls_alert_to_a_kafka_client_is_not_a_response() -> None:
