@@ -100,6 +100,18 @@ RECORDS: Catalogue = (
 )
 """The columns of `records`."""
 
+VALUES: Catalogue = tuple(
+    ColumnInfo(f"{side}_{name}", "str", meaning.format(side=side))
+    for side in ("key", "value")
+    for name, meaning in (
+        ("format", "format of the {side}: avro, protobuf, json, debezium+avro, text, ..."),
+        ("schema", "subject and version of its schema, or the id"),
+        ("decoded", "the {side} as JSON, by its schema or format; else null"),
+        ("problem", "why the {side} does not decode"),
+    )
+)
+"""Columns that `records` has on request."""
+
 MESSAGES: Catalogue = (
     _CAPTURE,
     ColumnInfo("packet", "int", "packet that completed the message, from 1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
@@ -28,6 +28,9 @@ from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
+
+if TYPE_CHECKING:
+    from dissector.values.value_settings import ValueSettings
 
 __all__ = [
     "Api",
@@ -95,6 +98,8 @@ def open_capture(
     keylogs: Iterable[str | Path] = (),
     decode_as: Iterable[str] = (),
     keep_copies: bool = False,
+    values: Iterable[str | Path] | None = None,
+    value_formats: Iterable[str] = (),
     jobs: int = 1,
 ) -> Capture:
     """
@@ -122,12 +127,18 @@ def open_capture(
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Count connections twice that the capture holds twice: before and behind a NAT,
             in two VLANs or tunnels, at two taps.
+        values: Files and folders with schemas of keys and values, besides those in the capture;
+            `records` then has the columns of decoded keys and values. Empty: only those in the
+            capture; None: none of these columns.
+        value_formats: Formats of topics, such as `orders=avro:order.avsc` or `orders.key=json`;
+            they add these columns too.
         jobs: Stages of reading that may run in parallel.
 
     Raises:
         FilterError: The filter does not parse.
         UsageError: An input is not a capture, `ports` or `keylogs` is not a collection, a
-            rule of `decode_as` is invalid, or `schemas` holds no definitions.
+            rule of `decode_as` is invalid, or `schemas` holds no definitions. A source in `values`
+            without schemas raises it when records are read.
     """
     names, inputs = named_inputs(captures)
     if isinstance(ports, str | int):
@@ -136,6 +147,10 @@ def open_capture(
         raise UsageError(f"keylogs takes several names: keylogs=[{str(keylogs)!r}]")
     if isinstance(decode_as, str):
         raise UsageError(f"decode_as takes several rules: decode_as=[{decode_as!r}]")
+    if isinstance(values, str | os.PathLike):
+        raise UsageError(f"values takes several names: values=[{str(values)!r}]")
+    if isinstance(value_formats, str):
+        raise UsageError(f"value_formats takes several: value_formats=[{value_formats!r}]")
     rules = tuple(decode_as)
     tunnel_ports(rules)
     if filter is not None:
@@ -150,11 +165,22 @@ def open_capture(
             keylogs=tuple(map(str, keylogs)),
             decode_as=rules,
             keep_copies=keep_copies,
+            values=_value_settings(values, tuple(value_formats)),
             jobs=jobs,
             inputs=inputs,
         ),
         filter,
     )
+
+
+def _value_settings(
+    values: Iterable[str | Path] | None, formats: tuple[str, ...]
+) -> ValueSettings | None:
+    if values is None and not formats:
+        return None
+    from dissector.values.value_settings import ValueSettings
+
+    return ValueSettings(tuple(map(str, values or ())), formats)
 
 
 def _check_filter(text: str) -> None:

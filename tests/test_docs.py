@@ -118,6 +118,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "monday.pcap.gz").write_bytes(gzip.compress(demo.read_bytes()))
     copy(CAPTURES / "kafka4-java-tls13.pcap.gz", made / "tls.pcapng")
     copy(CAPTURES / "kafka4-java-tls13.keylog", made / "keys.log")
+    (made / "schemas").mkdir()
+    (made / "schemas" / "orders-value.avsc").write_text('"string"')
     (made / "redact.key").write_bytes(bytes(range(32)))
     main(["conform", str(demo), "--write-baseline", str(made / "known.txt")])
     (made / "vendor").mkdir()

@@ -14,6 +14,7 @@ from dissector.capture.columns import NEVER
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.cli import interrupt
 from dissector.cli.declared.reading_options import ReadingOptions
+from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.live_input import LiveInput, is_pipe, require_captures
 from dissector.cli.progress import Progress
 from dissector.engine.exchanges.exchange import Exchange
@@ -29,6 +30,7 @@ from dissector.view.text.escape import escaped
 if TYPE_CHECKING:
     from dissector.engine.fields.field_frame import FieldTable
     from dissector.filter import Filter
+    from dissector.query.decoded_values import RecordValues
 
 
 @dataclass(eq=False, repr=False)
@@ -47,6 +49,7 @@ class Source:
         reports_unreadable: Whether the command itself reports that all is encrypted.
         needs_exchanges: Whether records are read one by one, each with its exchange.
         after_window: Called after each window, and repeatedly while a pipe is idle.
+        values: Decodes keys and values of records, if anything asks for them.
         observers: Receive each window before its exchanges are filtered.
     """
 
@@ -58,6 +61,7 @@ class Source:
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
     needs_exchanges: bool = False
+    values: RecordValues | None = None
     after_window: Callable[[], None] = lambda: None
     observers: list[Callable[[Window], None]] = field(default_factory=list)
     _in_flight: Exchanges | None = None
@@ -112,7 +116,7 @@ class Source:
     @cached_property
     def selection(self) -> Selection:
         """The filters, applied to the windows of the capture."""
-        return Selection(self.capture, self.filter, self.record_filter)
+        return Selection(self.capture, self.filter, self.record_filter, self.values)
 
     def passes(self, exchange: Exchange) -> bool:
         """Return whether an exchange passes the filter."""
@@ -232,11 +236,12 @@ def source(
         stdin=None if live is None else live.packets,
         keylogs=given.keylogs,
         decode_as=given.decode_as,
+        values=given.value_settings if isinstance(given, ValueOptions) else None,
     )
     tunnel_ports(options.decode_as)
     capture = Capture(list(captures), options)
     chosen = Selection.of(capture, filter_text, records=records)
-    return Source(capture, chosen.filter, record_filter=chosen.record_filter)
+    return Source(capture, chosen.filter, record_filter=chosen.record_filter, values=chosen.values)
 
 
 def _are_small(captures: Sequence[str]) -> bool:

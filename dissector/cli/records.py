@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from dissector.cli import capture_source
-from dissector.cli.declared.row_options import RowOptions
+from dissector.cli.declared.value_options import RecordOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
+from dissector.cli.presentation.value_columns import ValueColumns
 from dissector.cli.sorting import sort_keys, sorted_parts
-from dissector.column_catalogue import RECORDS
+from dissector.column_catalogue import RECORDS, VALUES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS
-from dissector.engine.tables.column_types import Row
+from dissector.engine.tables.column_types import Coded, Columns, Row
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.tables.bulk_rows import text_columns
@@ -49,7 +53,7 @@ PRIORITY = (
 
 
 @accepts_live
-def records(given: RowOptions) -> None:
+def records(given: RecordOptions) -> None:
     """Print a row for each record that was produced or fetched."""
     form, output, sort, show_secrets = given.form, given.output, given.sort, given.show_secrets
     check_parquet(form, output)
@@ -59,8 +63,10 @@ def records(given: RowOptions) -> None:
     view = table_options.table_view(
         given, lambda: source.begin_ns, columns=chosen, priority=PRIORITY
     )
-    keys = sort_keys(sort, tuple(dict.fromkeys(COLUMNS + chosen))) if sort is not None else []
-    more = [name for name in chosen if name not in COLUMNS]
+    values = ValueColumns(source, chosen, by_default=given.value_settings.is_asked)
+    columns = COLUMNS + values.names
+    keys = sort_keys(sort, tuple(dict.fromkeys(columns + chosen))) if sort is not None else []
+    more = [name for name in chosen if name not in columns]
     passing = source.selection.records
 
     def rows(exchange: Exchange) -> Iterator[Row]:
@@ -70,28 +76,42 @@ def records(given: RowOptions) -> None:
     parts = source.record_parts(
         is_secret_topic, _with_operands(source, more, rows, how) if more else rows
     )
-    parts = source.without_secrets(parts, show_secrets)
+    parts = values.parts(source.without_secrets(parts, show_secrets), as_text=form == "parquet")
     if keys:
         parts = sorted_parts(parts, keys)
     if chosen:
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)
     if form == "table":
-        parts = map(text_columns, parts)
+        parts = map(partial(_table_columns, replaces=not chosen), parts)
     if form == "parquet":
         from dissector.engine.parquet.parquet_types import types_of
 
-        write_parquet(parts, types_of(RECORDS, chosen), output, source.parallel_parts)
+        types = types_of((*RECORDS, *VALUES), chosen or columns)
+        write_parquet(parts, types, output, source.parallel_parts)
     else:
         write_rows(
             parts,
             form,
             output,
-            chosen or COLUMNS,
-            chosen or SHOWN,
+            chosen or columns,
+            chosen or (*SHOWN, *(name for name in values.names if name == "value_schema")),
             live=source.is_live,
             layout=view.layout,
         )
+
+
+def _table_columns(columns: Columns, *, replaces: bool) -> Columns:
+    """Return the columns of the text table; `replaces`: decoded values stand for their bytes."""
+    texts = {**text_columns(columns)}
+    for name in ("key", "value"):
+        decoded = texts.get(f"{name}_decoded")
+        if replaces and decoded is not None:
+            cells = [
+                decoded.value(row) or texts[name].value(row) for row in range(len(texts[name]))
+            ]
+            texts[name] = Coded(np.arange(len(cells)), cells)
+    return texts
 
 
 def _with_operands(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dissector.column_catalogue import RECORDS
+from dissector.column_catalogue import RECORDS, VALUES
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
 from dissector.filter.nodes import Node, body_paths, leaves
 from dissector.filter.operands import BodyPath, Column
 from dissector.filter.weaker_filters import exchange_node, tests_record_columns, time_node
+
+_DECODED = {each.name for each in VALUES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Filter:
     @property
     def tests_only_record_columns(self) -> bool:
         """Whether it needs only columns of `records`."""
-        return not self.paths and self.columns <= {each.name for each in RECORDS}
+        known = {each.name for each in (*RECORDS, *VALUES)}
+        return not self.paths and self.columns <= known
 
     @property
     def columns(self) -> frozenset[str]:
@@ -53,6 +56,11 @@ class Filter:
     def uses_packet_lengths(self) -> bool:
         """Whether the filter tests lengths of packets, which are kept only on request."""
         return any("frame_bytes" in each.name for each in self._columns())
+
+    @property
+    def uses_values(self) -> bool:
+        """Whether it tests decoded keys or values."""
+        return any(each.name in _DECODED for each in self._columns())
 
     def exchange_filter(self) -> Filter:
         """Return a filter that passes an exchange if any of its records may pass."""

@@ -112,6 +112,8 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
 
 def column_values(value: object, source: Column, exists: bool) -> Iterable[object]:
     """Return the values to test in a column with the given `value`."""
+    if source.path:
+        return values_at(value, source.path)
     if source.part is not None and isinstance(value, list):
         chosen = [each for each in value if source.header in (None, each["key"])]
         if source.part == "text":

@@ -4,7 +4,8 @@ Parses the text of a filter into a tree, with all checks that need no row.
     filter     = all { ("or" | "||") all }
     all        = one { ("and" | "&&") one }
     one        = { "not" | "!" } ( "(" filter ")" | test )
-    test       = [ "any" | "all" ] operand [ op value | "in" "{" item { [","] item } "}"
+    test       = plain | ( "any" | "all" ) ( plain | "(" plain ")" )
+    plain      = operand [ op value | "in" "{" item { [","] item } "}"
                       | "contains" value | ( "matches" | "~" ) value ]
     operand    = name [ "[" slice "]" ] | ( "len" | "lower" | "upper" | "count" ) "(" operand ")"
     op         = "==" "!=" "===" "!==" "<" "<=" ">" ">="
@@ -238,11 +239,15 @@ class _Parser:
             self.index += 1
             return Always()
         quantifier = ""
-        if token.text.lower() in _QUANTIFIERS and self.tokens[self.index + 1].kind == "word":
+        after = self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        if token.text.lower() in _QUANTIFIERS and (after.kind == "word" or after.text == "("):
             quantifier = token.text.lower()
             self.index += 1
+        is_inside = bool(quantifier and self.accept("("))
         name = self.parse_operand()
         test = self.parse_test(name)
+        if is_inside:
+            self.expect(")")
         if not quantifier:
             return Leaf(name, test)
         if isinstance(test, Exists):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dissector.column_catalogue import EXCHANGES, RECORDS, Catalogue
+from dissector.column_catalogue import EXCHANGES, RECORDS, VALUES, Catalogue
 from dissector.errors import suggestion
 from dissector.filter import kinds, wireshark_names
 from dissector.filter.body_names import body_fields, body_name, names_matching, similar_paths
@@ -52,7 +52,7 @@ _COLUMNS = _kinds_of(EXCHANGES) | {
     "request_frame_bytes": kinds.number,
     "response_frame_bytes": kinds.number,
 }
-_RECORD_COLUMNS = _kinds_of(RECORDS)
+_RECORD_COLUMNS = _kinds_of((*RECORDS, *VALUES))
 
 _ALIASES = {"error": "errors", "topic": "topics", "problem": "problems"}
 
@@ -199,8 +199,8 @@ def _of_records(text: str) -> Name | None:
             (lambda codec: [codec != "none"],),
             is_flag=True,
         )
-    if header := _of_headers(text):
-        return header
+    if found := _of_headers(text) or _of_decoded(text):
+        return found
     if column in _OWN_RECORD_COLUMNS:
         empty = "NONE" if column == "error" else None
         source = Column(column, is_record_column=True, empty=empty)
@@ -218,6 +218,21 @@ def _of_headers(text: str) -> Name | None:
         source = Column("headers", is_record_column=True, part="value", header=key)
         return Name(text, (source,), (kinds.binary,))
     return None
+
+
+_FIELD_KINDS = kinds.number, kinds.text, kinds.boolean
+"""A field of a key or a value may have any type."""
+
+
+def _of_decoded(text: str) -> Name | None:
+    """Return a field of a decoded key or value: `value.user.id`."""
+    side, _, path = text.partition(".")
+    if side not in ("key", "value") or not path:
+        return None
+    field = Column(f"{side}_decoded", is_record_column=True, path=tuple(path.split(".")))
+    if path != "problem":
+        return Name(text, (field,), _FIELD_KINDS)
+    return Name(text, (Column(f"{side}_problem", is_record_column=True), field), _FIELD_KINDS)
 
 
 def _of_record_fields(text: str) -> Name:
@@ -282,7 +297,7 @@ def _hint(text: str) -> str:
 def field_list(*, records: bool = False) -> Iterator[tuple[str, str, str]]:
     """Yield each name of a filter, the kind of its values, and its meaning."""
     if records:
-        for each in RECORDS:
+        for each in (*RECORDS, *VALUES):
             meaning = _RECORD_MEANINGS.get(each.name, each.meaning)
             yield each.name, resolve(each.name, records=True).kinds[0].title, meaning
         yield "timestamp", kinds.time_ms.title, "as timestamp_ms"
@@ -291,6 +306,9 @@ def field_list(*, records: bool = False) -> Iterator[tuple[str, str, str]]:
         yield "headers.value", kinds.binary.title, "value of a header"
         yield "header.NAME", kinds.binary.title, "value of the header NAME"
         yield "headers.NAME", kinds.binary.title, "as header.NAME"
+        for side in ("key", "value"):
+            yield f"{side}.PATH", "a field", f"field of the decoded {side}, such as {side}.user.id"
+            yield f"{side}.problem", kinds.text.title, f"as {side}_problem"
     listed = set(_RECORD_COLUMNS) if records else set()
     for each in EXCHANGES:
         if each.name not in listed:

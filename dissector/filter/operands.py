@@ -26,6 +26,7 @@ class Column:
         is_record_column: Whether it is a column of `records`.
         part: For headers, what is tested of each: `key`, `value`, or `text` for both.
         header: Key of the only headers that are tested; None for all.
+        path: Of a decoded key or value, the path of the field that is tested.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Column:
     is_record_column: bool = False
     part: str | None = None
     header: str | None = None
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _weakened(node: Node, weaker: Callable[[Leaf], Node]) -> Node:
 
 def _topic_test(leaf: Leaf) -> Node:
     """Return the same test for an exchange's topics, if the leaf tests a topic; else `Always`."""
-    (source,) = leaf.name.sources
+    source = leaf.name.sources[0]
     is_topic = isinstance(source, Column) and source.name == "topic"
     if not is_topic or leaf.name.steps or leaf.name.is_count or leaf.every:
         return Always()

@@ -111,12 +111,21 @@ class Capture(UnfilteredCapture):
     def record_batches(self) -> Iterator[polars.DataFrame]:
         """Yield the records that pass, as tables of some ten thousand rows each."""
         chosen = self._record_selection
-        parts = (
+        schema = polars_tables.record_schema()
+        if self.options.values is not None:
+            from dissector.query.decoded_values import RecordValues
+
+            values = chosen.values or RecordValues(self, self.options.values)
+            chosen = replace(chosen, values=values)
+            schema = {**schema, **polars_tables.value_schema()}
+        parts: Iterator[Columns] = (
             part
             for window in self.windows(gleaning=self.filter is not None)
             for part in chosen.record_parts(window, lambda topic: False, chosen.records)
         )
-        return polars_tables.part_frames(parts, polars_tables.record_schema())
+        if self.options.values is not None:
+            parts = values.parts(parts)
+        return polars_tables.part_frames(parts, schema)
 
     def fields(self, *, show_secrets: bool = False) -> polars.DataFrame:
         """

@@ -22,6 +22,7 @@ from dissector.engine.tables.exchange_table import Exchanges, Ints
 if TYPE_CHECKING:
     from dissector.engine.fields.window_query import WindowQuery
     from dissector.filter import Filter
+    from dissector.query.decoded_values import RecordValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,13 @@ class Selection:
         capture: The capture, which is being read.
         filter: Selects the exchanges; None: all.
         record_filter: Selects records of these exchanges; None: all.
+        values: Decodes keys and values of records, if anything asks for them.
     """
 
     capture: Capture
     filter: Filter | None = None
     record_filter: Filter | None = None
+    values: RecordValues | None = None
 
     @classmethod
     def of(cls, capture: Capture, text: str | None, *, records: bool = False) -> Selection:
@@ -54,7 +57,12 @@ class Selection:
         parsed = parse(text, records=records)
         capture.options.packet_lengths |= parsed.uses_packet_lengths
         if parsed.uses_record_columns:
-            return cls(capture, parsed.exchange_filter(), parsed)
+            values = None
+            if parsed.uses_values:
+                from dissector.query.decoded_values import RecordValues
+
+                values = RecordValues(capture, capture.options.values)
+            return cls(capture, parsed.exchange_filter(), parsed, values)
         return cls(capture, parsed)
 
     def passes(self, exchange: Exchange) -> bool:
@@ -99,6 +107,8 @@ class Selection:
 
         `as_objects` reads them one by one, each with its exchange.
         """
+        if self.values is not None:
+            self.values.learn(window)
         chosen, record_filter = self._chosen(window), self.record_filter
         as_objects |= record_filter is not None and not record_filter.tests_only_record_columns
         if as_objects or (self.filter and chosen is None):
@@ -109,15 +119,21 @@ class Selection:
             return
         if chosen is not None:
             window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
-        passing = None if record_filter is None else partial(_passing, record_filter)
+        passing = None if record_filter is None else partial(self._passing, record_filter)
         yield from self.capture.record_parts(window, is_apart, rows, passing)
+
+    def _passing(self, record_filter: Filter, columns: Columns) -> Ints:
+        query = ColumnQuery(columns) if self.values is None else self.values.query(columns)
+        return record_filter.passing(query)
 
     def records(self, exchange: Exchange) -> Iterator[dict[str, Any]]:
         """Yield the records of an exchange that pass."""
         from dissector.engine.exchanges.exchange_records import record_rows
 
         for row in record_rows(exchange):
-            if self.record_filter is None or self.record_filter.matches(_Record(exchange, row)):
+            if self.record_filter is None or self.record_filter.matches(
+                _Record(exchange, row, self.values)
+            ):
                 yield row
 
     def exchange_table(self, window: Window) -> Exchanges:
@@ -152,19 +168,20 @@ class Selection:
         return query, self.filter.passing(query)
 
 
-def _passing(record_filter: Filter, columns: Columns) -> Ints:
-    return record_filter.passing(ColumnQuery(columns))
-
-
 class _Record:
     """A record with its exchange, as the operands of a filter."""
 
-    def __init__(self, exchange: Exchange, row: Row) -> None:
+    def __init__(self, exchange: Exchange, row: Row, values: RecordValues | None) -> None:
         self._exchange = exchange
         self._row = row
+        self._decoded = None if values is None else values.record(row)
 
     def column(self, name: str) -> object:
-        return self._row[name] if name in self._row else self._exchange.column(name)
+        if name in self._row:
+            return self._row[name]
+        if self._decoded is not None and self._decoded.has(name):
+            return self._decoded.column(name)
+        return self._exchange.column(name)
 
     def body(self, kind: str) -> Mapping[str, Any] | None:
         return self._exchange.body(kind)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dissector.cli.declared.answer_options import GroupOptions, StatsOptions, UpgradeOptions
 from dissector.cli.declared.file_options import ExportOptions, SchemaOptions
-from dissector.cli.declared.row_options import (
-    MessageOptions,
-    PairOptions,
-    RowOptions,
-    StreamOptions,
-)
+from dissector.cli.declared.row_options import MessageOptions, PairOptions, StreamOptions
+from dissector.cli.declared.value_options import RecordOptions
 
 
 def dissect(given: MessageOptions) -> None:
@@ -46,7 +42,7 @@ def streams(given: StreamOptions) -> None:
     streams(given)
 
 
-def records(given: RowOptions) -> None:
+def records(given: RecordOptions) -> None:
     """Print a row for each record that was produced or fetched.
 
     Live: kafkashark records -i eth0 -Y 'topic == orders'

@@ -12,13 +12,14 @@ from dissector.column_catalogue import (
     RECORDS,
     STATISTICS,
     UPGRADES,
+    VALUES,
     Catalogue,
 )
 
 CATALOGUES: Mapping[str, Catalogue] = {
     "dissect": MESSAGES,
     "pairs": EXCHANGES,
-    "records": RECORDS,
+    "records": (*RECORDS, *VALUES),
     "streams": CONNECTIONS,
     "stats": STATISTICS,
     "groups": GROUPS,

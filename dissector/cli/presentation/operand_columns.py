@@ -13,6 +13,7 @@ from dissector.engine.exchanges.exchange_columns import row_batches
 from dissector.engine.tables.column_types import Coded, Columns, Row
 from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
+from dissector.filter import Row as FilterRow
 from dissector.view.json.body import body_json
 from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.value_text import bytes_text, json_text
@@ -87,7 +88,11 @@ def operand_cells(
     record: Row | None = None,
 ) -> dict[str, Any]:
     """Return the cells of an exchange: null, a value, or a list; `as_text`: all as text."""
-    row = MaskedExchange(exchange, show_secrets, record)
+    return cells_of(MaskedExchange(exchange, show_secrets, record), names, as_text=as_text)
+
+
+def cells_of(row: FilterRow, names: Sequence[Name], *, as_text: bool) -> dict[str, Any]:
+    """Return the cells of a row: null, a value, or a list; `as_text`: all as text."""
     cells: dict[str, Any] = {}
     for name in names:
         values = [_printable(value) for value in values_of(row, name) if value is not None]

@@ -42,6 +42,9 @@ from dissector.protocol.context import current, iterate_under, using
 from dissector.tls.key_log import KeyLog
 
 if TYPE_CHECKING:
+    from dissector.values.value_settings import ValueSettings
+
+if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
 
 Tap = Callable[[int, int, bytes | None, int], None]
@@ -85,6 +88,7 @@ class Options:
         packet_lengths: Whether the lengths of packets are kept for filters.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Whether connections that the capture holds twice count twice.
+        values: How keys and values of records are decoded; None: by schemas of the capture.
     """
 
     ports: frozenset[int] = frozenset()
@@ -101,6 +105,7 @@ class Options:
     first_window_bytes: int | None = None
     decode_as: tuple[str, ...] = ()
     keep_copies: bool = field(default_factory=are_copies_kept)
+    values: ValueSettings | None = None
 
 
 @dataclass(slots=True)

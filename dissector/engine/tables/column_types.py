@@ -137,6 +137,24 @@ class Slices:
         start = int(self.start[row])
         return None if start == NONE else self.buffers.bytes_at(start, int(self.length[row]))
 
+    def contents(self, rows: Ints) -> Iterator[bytes | None]:
+        """Yield the values of some rows."""
+        buffers = self.buffers
+        data, carry_over, arena = buffers.data.data, buffers.carry_over.data, buffers.arena.data
+        second = len(data)
+        third = second + len(carry_over)
+        for start, length in zip(
+            self.start[rows].tolist(), self.length[rows].tolist(), strict=True
+        ):
+            if start == NONE:
+                yield None
+            elif start < second:
+                yield data[start : start + length].tobytes()
+            elif start < third:
+                yield carry_over[start - second : start - second + length].tobytes()
+            else:
+                yield arena[start - third : start - third + length].tobytes()
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class JsonTexts(Slices):
@@ -227,6 +245,51 @@ def select_rows(columns: Columns, rows: slice | Ints) -> Columns:
         )
         for name, column in columns.items()
     }
+
+
+def with_json_texts(columns: Columns, texts: Mapping[str, Sequence[bytes | None]]) -> Columns:
+    """
+    Return columns with more columns of JSON, each value a text in UTF-8.
+
+    All columns with bytes share their buffers: the texts are put behind the bytes that are there.
+    """
+    old = next((buffers for each in columns.values() if (buffers := _buffers_of(each))), None)
+    empty = np.zeros(0, np.uint8)
+    data, carry_over, arena = (
+        (empty, empty, empty) if old is None else (old.data, old.carry_over, old.arena)
+    )
+    pieces = [each for column in texts.values() for each in column if each is not None]
+    added = np.frombuffer(b"".join(pieces), np.uint8)
+    buffers = SliceBuffers(data, carry_over, np.concatenate((arena, added)))
+    out: dict[str, Column] = {name: _moved(each, buffers) for name, each in columns.items()}
+    end = len(data) + len(carry_over) + len(arena)
+    for name, column in texts.items():
+        length = np.array([0 if each is None else len(each) for each in column], np.int64)
+        is_null = np.array([each is None for each in column], np.bool_)
+        start = end + np.cumsum(length) - length
+        out[name] = JsonTexts(np.where(is_null, NONE, start), length, buffers)
+        end += int(length.sum())
+    return out
+
+
+def _buffers_of(column: Column) -> SliceBuffers | None:
+    if isinstance(column, Headers):
+        return column.keys.buffers
+    return column.buffers if isinstance(column, Slices) else None
+
+
+def _moved(column: Column, buffers: SliceBuffers) -> Column:
+    """Return a column whose bytes are at the same places in other buffers."""
+    match column:
+        case Slices():
+            return replace(column, buffers=buffers)
+        case Headers(keys=keys, values=values):
+            return replace(
+                column,
+                keys=replace(keys, buffers=buffers),
+                values=replace(values, buffers=buffers),
+            )
+    return column
 
 
 _NARROW = 1 << 17

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.column_catalogue import CONNECTIONS, EXCHANGES, MESSAGES, RECORDS, Catalogue
+from dissector.column_catalogue import CONNECTIONS, EXCHANGES, MESSAGES, RECORDS, VALUES, Catalogue
 from dissector.engine.tables.column_types import (
     Coded,
     Column,
@@ -35,6 +35,11 @@ def exchange_schema() -> Mapping[str, Any]:
 def record_schema() -> Mapping[str, Any]:
     """Return the columns of records and their polars types."""
     return _types(RECORDS)
+
+
+def value_schema() -> Mapping[str, Any]:
+    """Return the columns of decoded keys and values and their polars types."""
+    return _types(VALUES)
 
 
 def message_schema() -> Mapping[str, Any]:

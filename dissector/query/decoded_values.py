@@ -1,0 +1,254 @@
+"""The columns of records that say what keys and values mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.column_catalogue import VALUES, names
+from dissector.engine.fields.column_query import ColumnQuery
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Headers,
+    Row,
+    Slices,
+    row_count,
+    with_json_texts,
+)
+from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.query.captured_schemas import learn_schemas, read_schemas
+from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
+from dissector.values.value_settings import ValueSettings
+from dissector.view.text.escape import safe_json
+
+COLUMNS = names(VALUES)
+
+_SIDES = {"key": True, "value": False}
+
+
+class RecordValues:
+    """
+    Decodes the keys and values of records of a capture.
+
+    Attributes:
+        settings: How.
+    """
+
+    def __init__(self, capture: Capture, settings: ValueSettings | None) -> None:
+        """Start; sources are read with the first record."""
+        self.settings = settings or ValueSettings()
+        self._capture = capture
+
+    @cached_property
+    def reader(self) -> ValueReader:
+        """
+        The reader of values.
+
+        Raises:
+            UsageError: A source of schemas can't be used.
+        """
+        reader = self.settings.reader()
+        if self._capture.names.is_rereadable:
+            reader.read_more = lambda: read_schemas(self._capture, reader.store)
+        return reader
+
+    def learn(self, window: Window) -> None:
+        """Take the schemas of a window that can't be read again; before its records."""
+        if not self._capture.names.is_rereadable and not self.settings.is_off:
+            learn_schemas(self._capture, window, self.reader.store)
+
+    def decoded(self, row: Row, side: str) -> DecodedValue:
+        """Return the decoded `key` or `value` of a row of `records`."""
+        data = row[side]
+        if self.settings.is_off or data is None:
+            return NOTHING
+        if isinstance(data, str):  # masked
+            data = data.encode()
+        headers = {each["key"]: each["value"] or b"" for each in row["headers"]}
+        return self.reader.read(row["topic"], data, headers, is_key=_SIDES[side])
+
+    def record(self, row: Row) -> DecodedRecord:
+        """Return a row of `records` with its key and value decoded, on demand."""
+        return DecodedRecord(lambda side: self.decoded(row, side))
+
+    def query(self, columns: Columns) -> ValueQuery:
+        """Return the rows of columns for a filter of records."""
+        return ValueQuery(columns, self)
+
+    def parts(
+        self,
+        parts: Iterable[Columns],
+        chosen: Sequence[str] = COLUMNS,
+        fields: Cells | None = None,
+    ) -> Iterator[Columns]:
+        """
+        Yield rows of `records` with more columns.
+
+        Args:
+            parts: The rows.
+            chosen: Names of the columns.
+            fields: Returns more cells of a record.
+        """
+        return (self._wider(part, chosen, fields) for part in parts)
+
+    def _wider(self, columns: Columns, chosen: Sequence[str], fields: Cells | None) -> Columns:
+        """Return columns with more columns."""
+        rows = np.arange(row_count(columns))
+        found = {side: self.decoded_column(columns, side, rows) for side in _SIDES}
+        coded: dict[str, Column] = {}
+        texts: dict[str, list[bytes | None]] = {}
+        for name in chosen:
+            side, part = _parts_of(name)
+            if part == "decoded":
+                texts[name] = [_json_bytes(each) for each in found[side]]
+            else:
+                coded[name] = _coded([getattr(each, part) for each in found[side]])
+        if fields is not None:
+            cells = [
+                fields(DecodedRecord({"key": key, "value": value}.__getitem__))
+                for key, value in zip(found["key"], found["value"], strict=True)
+            ]
+            for name in cells[0] if cells else ():
+                coded[name] = Coded(rows, [each[name] for each in cells])
+        wider = with_json_texts({**columns, **coded}, texts) if texts else {**columns, **coded}
+        return {name: wider[name] for name in dict.fromkeys((*columns, *chosen, *wider))}
+
+    def decoded_column(self, columns: Columns, side: str, rows: Ints) -> list[DecodedValue]:
+        """Return the decoded keys or values of some rows of columns."""
+        if self.settings.is_off:
+            return [NOTHING] * len(rows)
+        topics, data, headers = columns["topic"], columns[side], columns["headers"]
+        assert isinstance(topics, Coded)
+        contents = data.contents(rows) if isinstance(data, Slices) else _contents(data, rows)
+        names_of = [*topics.values, None]
+        read, is_key = self.reader.read, _SIDES[side]
+        codes = topics.codes[rows]
+        return [
+            read(names_of[code], content, *headers_of, is_key=is_key)
+            for code, content, headers_of in zip(
+                np.where(codes == NONE, len(topics.values), codes).tolist(),
+                contents,
+                _headers(headers, rows),
+                strict=True,
+            )
+        ]
+
+
+def _headers(column: Column, rows: Ints) -> Iterator[tuple[Mapping[str, bytes], ...]]:
+    """Yield the headers of each row by key; nothing for a row without any."""
+    for row in rows.tolist():
+        if isinstance(column, Headers) and not column.count[row]:
+            yield ()
+        else:
+            found: Any = column.value(row)
+            yield ({each["key"]: each["value"] or b"" for each in found or ()},)
+
+
+def _contents(column: Column, rows: Ints) -> Iterator[bytes | None]:
+    """Yield keys or values that are not all bytes."""
+    for row in rows.tolist():
+        value: Any = column.value(row)
+        yield value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+
+
+class DecodedRecord:
+    """A record as the operands of filters and columns, by its decoded key and value."""
+
+    def __init__(self, decoded: Callable[[str], DecodedValue]) -> None:
+        """Start; `decoded` returns the decoded `key` or `value`."""
+        self._decode = decoded
+        self._found: dict[str, DecodedValue] = {}
+
+    def has(self, name: str) -> bool:
+        """Return whether it has a column."""
+        return name in COLUMNS
+
+    def column(self, name: str) -> object:
+        """Return one of `COLUMNS`."""
+        side, part = _parts_of(name)
+        if side not in self._found:
+            self._found[side] = self._decode(side)
+        found = self._found[side]
+        return found.value if part == "decoded" else getattr(found, part)
+
+    def body(self, kind: str) -> None:
+        """Return no body: only the record is known."""
+        return
+
+
+Cells: TypeAlias = Callable[[DecodedRecord], Mapping[str, Any]]
+"""Returns cells of a record by name."""
+
+
+def _parts_of(name: str) -> tuple[str, str]:
+    """Return the side and the part that one of `COLUMNS` names."""
+    side, _, part = name.partition("_")
+    return side, part
+
+
+def _json_bytes(found: DecodedValue) -> bytes | None:
+    text = found.text
+    if text is None:
+        return None
+    return (text if text.isprintable() else safe_json(text)).encode()
+
+
+def _coded(values: list[str | None]) -> Coded:
+    codes: dict[str | None, int] = {None: NONE}
+    distinct: list[str] = []
+    for each in values:
+        if each not in codes:
+            codes[each] = len(distinct)
+            assert each is not None
+            distinct.append(each)
+    return Coded(np.array([codes[each] for each in values], np.int64), distinct)
+
+
+class ValueQuery(ColumnQuery):
+    """Rows of `records` for a filter; keys and values are decoded on demand."""
+
+    def __init__(self, columns: Columns, values: RecordValues) -> None:
+        super().__init__(columns)
+        self._values = values
+        self._found: dict[str, tuple[NDArray[np.bool_], list[DecodedValue]]] = {}
+
+    def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Any] | None:
+        """Return values and validity of a numeric column; None for other columns."""
+        return None if name in COLUMNS else super().number_column(name, rows)
+
+    def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
+        """Return the index of each row's value among the distinct values, and these."""
+        if name not in COLUMNS:
+            return super().distinct_values(name, rows)
+        side, part = _parts_of(name)
+        found = self._decoded(side, rows)
+        if part == "decoded":
+            return np.arange(len(rows)), [found[row].value for row in rows.tolist()]
+        column = _coded([getattr(found[row], part) for row in rows.tolist()])
+        return np.where(column.codes == NONE, len(column.values), column.codes), [
+            *column.values,
+            None,
+        ]
+
+    def _decoded(self, side: str, rows: Ints) -> list[DecodedValue]:
+        """Return a list in which these rows are decoded."""
+        if side not in self._found:
+            count = len(self)
+            self._found[side] = np.zeros(count, np.bool_), [NOTHING] * count
+        is_found, found = self._found[side]
+        missing = rows[~is_found[rows]]
+        for row, each in zip(
+            missing.tolist(),
+            self._values.decoded_column(self.columns, side, missing),
+            strict=True,
+        ):
+            found[row] = each
+        is_found[missing] = True
+        return found

@@ -1,0 +1,1 @@
+"""Apache Avro: schemas, their fingerprints, binary values, and container files."""

@@ -1,0 +1,184 @@
+"""
+Avro schemas: from JSON to a reader of values.
+
+Source: https://avro.apache.org/docs/1.12.0/specification/#schema-declaration
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from dissector.values.avro import avro_types as types
+from dissector.values.avro.avro_types import Read
+from dissector.values.value_limits import (
+    MAX_SCHEMA_BYTES,
+    MAX_SCHEMA_DEPTH,
+    Room,
+    SchemaProblem,
+    ValueProblem,
+)
+
+_NAMED = ("record", "error", "enum", "fixed")
+
+MAX_FIXED_BYTES = 16 << 20
+
+
+class AvroSchema:
+    """
+    A schema of values.
+
+    Attributes:
+        declared: The schema as JSON.
+    """
+
+    def __init__(self, text: str, references: Iterable[str] = ()) -> None:
+        """
+        Build the reader of a schema.
+
+        Args:
+            text: The schema in JSON.
+            references: Schemas whose named types it uses.
+
+        Raises:
+            SchemaProblem: It is not a schema.
+        """
+        builder = _Builder()
+        for each in references:
+            builder.read(schema_json(each), "", 0)
+        self.declared = schema_json(text)
+        self._read = builder.read(self.declared, "", 0)
+
+    def value(self, data: bytes, at: int = 0) -> Any:
+        """
+        Return a value in the types of JSON.
+
+        Args:
+            data: The value, to its end.
+            at: Where it begins.
+
+        Raises:
+            ValueProblem: It does not fit.
+        """
+        value, end = self.value_at(data, at, Room(len(data)))
+        if end != len(data):
+            raise ValueProblem(f"{len(data) - end:,} bytes behind its end at byte {end:,}")
+        return value
+
+    def value_at(self, data: bytes, at: int, room: Room) -> tuple[Any, int]:
+        """
+        Return a value and the position behind it.
+
+        Raises:
+            ValueProblem: It does not fit.
+        """
+        try:
+            return self._read(data, at, room)
+        except (IndexError, struct.error):
+            raise ValueProblem(types.ENDS_EARLY) from None
+        except UnicodeDecodeError:
+            raise ValueProblem("a text in it is not UTF-8") from None
+        except RecursionError:
+            raise ValueProblem("nested too deep") from None
+
+
+def schema_json(text: str) -> Any:
+    """
+    Return a schema as JSON; a bare word is a primitive type.
+
+    Raises:
+        SchemaProblem: It is too large, or not JSON.
+    """
+    if len(text) > MAX_SCHEMA_BYTES:
+        raise SchemaProblem(f"the schema has more than {MAX_SCHEMA_BYTES:,} bytes")
+    if text in types.PRIMITIVES:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SchemaProblem(f"the schema is not JSON ({error})") from None
+    except RecursionError:
+        raise SchemaProblem("the schema nests too deep") from None
+
+
+class _Builder:
+    """Builds readers; knows the named types so far."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, Read] = {}
+        self._open: set[str] = set()
+
+    def read(self, schema: Any, space: str, depth: int) -> Read:
+        """Return the reader of a schema; `space` is the namespace around it."""
+        if depth > MAX_SCHEMA_DEPTH:
+            raise SchemaProblem("the schema nests too deep")
+        match schema:
+            case str():
+                return self._by_name(schema, space)
+            case list():
+                return types.union_reader([self.read(each, space, depth + 1) for each in schema])
+            case {"type": str(kind)} if kind in _NAMED:
+                return self._define(schema, kind, space, depth)
+            case {"type": "array", "items": items}:
+                return types.array_reader(self.read(items, space, depth + 1))
+            case {"type": "map", "values": values}:
+                return types.map_reader(self.read(values, space, depth + 1))
+            case {"type": str(kind)}:
+                return types.logical_reader(self._by_name(kind, space), kind, schema)
+            case {"type": inner}:
+                return self.read(inner, space, depth + 1)
+        raise SchemaProblem(f"not a type: {json.dumps(schema)[:60]}")
+
+    def _by_name(self, name: str, space: str) -> Read:
+        if name in types.PRIMITIVES:
+            return types.PRIMITIVES[name]
+        for full in (full_name(name, space), name):
+            if full in self._open:
+                return types.recursive_reader(partial(self._named.__getitem__, full))
+            if full in self._named:
+                return self._named[full]
+        raise SchemaProblem(f"unknown type {name[:60]!r}")
+
+    def _define(self, schema: dict[str, Any], kind: str, space: str, depth: int) -> Read:
+        name, space = declared_name(schema, space)
+        match kind, schema:
+            case "enum", {"symbols": [*symbols]} if all(isinstance(each, str) for each in symbols):
+                read = types.enum_reader(tuple(symbols))
+            case "fixed", {"size": int(size)} if 0 <= size <= MAX_FIXED_BYTES:
+                read = types.logical_reader(types.fixed_reader(size), kind, schema)
+            case (("record" | "error"), {"fields": [*fields]}):
+                self._open.add(name)
+                read = types.record_reader([self._field(each, space, depth + 1) for each in fields])
+                self._open.remove(name)
+            case _:
+                raise SchemaProblem(f"the {kind} {name[:60]!r} is not declared as one")
+        self._named[name] = read
+        return read
+
+    def _field(self, field: Any, space: str, depth: int) -> tuple[str, Read]:
+        match field:
+            case {"name": str(name), "type": inner}:
+                return name, self.read(inner, space, depth)
+        raise SchemaProblem(f"not a field: {json.dumps(field)[:60]}")
+
+
+def full_name(name: str, space: str) -> str:
+    """Return a name with its namespace."""
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def declared_name(schema: dict[str, Any], space: str) -> tuple[str, str]:
+    """
+    Return the full name of a named type, and the namespace inside it.
+
+    Raises:
+        SchemaProblem: It has no name.
+    """
+    name, own = schema.get("name"), schema.get("namespace", space)
+    if not isinstance(name, str) or not isinstance(own, str):
+        raise SchemaProblem("a named type has no name")
+    full = full_name(name, own)
+    return full, full.rpartition(".")[0]

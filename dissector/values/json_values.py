@@ -1,0 +1,83 @@
+"""JSON and text: what a value says without any schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from dissector.values.value_limits import MAX_DEPTH, ValueProblem
+
+_STARTS = frozenset(bytes([each]) for each in b'{["-0123456789tfn \t\r\n')
+"""First bytes of JSON."""
+_WHITE_SPACE = str.maketrans("", "", "\t\r\n")
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_constant=_no_number)
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def json_value(data: bytes) -> Any:
+    """
+    Return the value of a JSON text.
+
+    Raises:
+        ValueProblem: It is not JSON.
+    """
+    try:
+        value = _decoder.decode(data.decode())
+    except UnicodeDecodeError as error:
+        raise ValueProblem(f"not JSON: byte {error.start:,} is not UTF-8") from None
+    except ValueError as error:
+        raise ValueProblem(f"not JSON: {error}") from None
+    except RecursionError:
+        raise ValueProblem(f"nested deeper than {MAX_DEPTH} levels") from None
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """
+    Check the depth of a value.
+
+    Raises:
+        ValueProblem: It is too deep to be written.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for each in level
+            for inner in (
+                each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+            )
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueProblem(f"nested deeper than {MAX_DEPTH} levels")
+
+
+def json_or_text(data: bytes) -> tuple[str, Any] | None:
+    """Return the format and the value of JSON, or of a text that can be read; else None."""
+    if data[:1] in _STARTS:
+        try:
+            return "json", json_value(data)
+        except ValueProblem:
+            pass
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    if text.isprintable() or text.translate(_WHITE_SPACE).isprintable():
+        return "text", text
+    return None
+
+
+def compact_json(value: Any) -> str:
+    """Return a value in the types of JSON as one line; `safe_json` makes it safe to print."""
+    return _encode(value)

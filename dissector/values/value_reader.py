@@ -1,0 +1,180 @@
+"""Reads keys and values: finds their format and schema, and decodes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dissector.values.avro.avro_files import CONTAINER_MAGIC, container_values
+from dissector.values.carriers.carried_schema import CarriedSchema, ref_text
+from dissector.values.carriers.envelopes import connect_payload, is_change_event, is_cloud_event
+from dissector.values.carriers.schema_headers import schemas_in_headers
+from dissector.values.carriers.schema_prefixes import schemas_in_prefix
+from dissector.values.json_values import compact_json, json_or_text
+from dissector.values.schemas.known_schema import KnownSchema
+from dissector.values.schemas.schema_store import SchemaStore
+from dissector.values.topic_formats import TopicFormats
+from dissector.values.value_limits import ValueProblem, output_limit
+
+
+class DecodedValue(NamedTuple):
+    """
+    What a key or a value says.
+
+    Attributes:
+        format: `avro`, `json`, `text` and so on, behind those of envelopes: `debezium+avro`; None
+            if it is none.
+        schema: The schema's subject and version, or its id.
+        value: In the types of JSON; None if it does not decode.
+        text: The same as one line of JSON.
+        problem: Why it does not decode, if its format is known.
+    """
+
+    format: str | None = None
+    schema: str | None = None
+    value: Any = None
+    text: str | None = None
+    problem: str | None = None
+
+
+NOTHING = DecodedValue()
+
+_NO_HEADERS: Mapping[str, bytes] = {}
+
+
+@dataclass(eq=False)
+class ValueReader:
+    """
+    Reads keys and values.
+
+    Attributes:
+        store: The known schemas.
+        formats: Formats that the user gave for topics.
+        read_more: Adds schemas to the store; called once, when one is unknown.
+    """
+
+    store: SchemaStore
+    formats: TopicFormats
+    read_more: Callable[[], None] | None = None
+
+    def read(
+        self,
+        topic: str | None,
+        data: bytes | None,
+        headers: Mapping[str, bytes] = _NO_HEADERS,
+        *,
+        is_key: bool = False,
+    ) -> DecodedValue:
+        """
+        Decode a key or a value; whatever the bytes are, it raises nothing.
+
+        Args:
+            topic: The name of the topic, if it is known.
+            data: The key or the value.
+            headers: The headers of the record.
+            is_key: Whether it is the key.
+        """
+        if data is None:
+            return NOTHING
+        given = self.formats.find(topic, is_key=is_key)
+        if given is not None:
+            found = _attempt(given.format, given.label, lambda: given.value(data))
+        else:
+            found = self._with_schema(topic, data, headers, is_key) or _without_schema(data)
+        return found if found.problem else _finished(found, len(data), headers)
+
+    def _with_schema(
+        self, topic: str | None, data: bytes, headers: Mapping[str, bytes], is_key: bool
+    ) -> DecodedValue | None:
+        """Return a value whose record names a schema; None if none is named."""
+        first: DecodedValue | None = None
+        try:
+            for carried in _carried(data, headers, is_key):
+                schema = self._find(carried)
+                found = (
+                    self._of_unknown(topic, carried, is_key)
+                    if schema is None
+                    else _decoded(schema, schema.label(topic, is_key=is_key), carried)
+                )
+                if found is not None and not found.problem:
+                    return found
+                if carried.is_sure or schema is not None:
+                    first = first or found
+        except ValueProblem as problem:
+            return DecodedValue(problem=str(problem))
+        return first
+
+    def _find(self, carried: CarriedSchema) -> KnownSchema | None:
+        schema = self.store.find(carried.ref)
+        if schema is None and self.read_more is not None:
+            read_more, self.read_more = self.read_more, None
+            read_more()
+            schema = self.store.find(carried.ref)
+        return schema
+
+    def _of_unknown(
+        self, topic: str | None, carried: CarriedSchema, is_key: bool
+    ) -> DecodedValue | None:
+        """Return a value of an unknown schema, by a schema of its subject that fits exactly."""
+        for schema in self.store.of_subject(topic, is_key=is_key):
+            found = _decoded(schema, schema.label(topic, is_key=is_key), carried)
+            if not found.problem:
+                return found
+        if not carried.is_sure:
+            return None
+        name = ref_text(carried.ref)
+        return DecodedValue(None, name, problem=f"the schema with {name} is unknown")
+
+
+def _carried(data: bytes, headers: Mapping[str, bytes], is_key: bool) -> Iterator[CarriedSchema]:
+    if headers:
+        yield from schemas_in_headers(headers, data, is_key=is_key)
+    if data:
+        yield from schemas_in_prefix(data)
+
+
+def _decoded(schema: KnownSchema, label: str, carried: CarriedSchema) -> DecodedValue:
+    try:
+        value = schema.decoder.value(carried.content, carried.at, carried.message_index)
+    except ValueProblem as problem:
+        return DecodedValue(schema.kind, label, problem=str(problem))
+    return DecodedValue(schema.kind, label, value)
+
+
+def _attempt(name: str, label: str | None, read: Callable[[], Any]) -> DecodedValue:
+    try:
+        return DecodedValue(name, label, read())
+    except ValueProblem as problem:
+        return DecodedValue(name, label, problem=str(problem))
+
+
+def _without_schema(data: bytes) -> DecodedValue:
+    """Return a value that describes itself, JSON or text."""
+    if data.startswith(CONTAINER_MAGIC):
+        return _attempt("avro", None, lambda: container_values(data))
+    found = json_or_text(data)
+    return NOTHING if found is None else DecodedValue(*found[:1], None, found[1])
+
+
+def _finished(found: DecodedValue, size: int, headers: Mapping[str, bytes]) -> DecodedValue:
+    """Return a value with its envelopes named, and its text."""
+    name, schema, value = found.format, found.schema, found.value
+    if name is None:
+        return found
+    if name == "json" and (connect := connect_payload(value)) is not None:
+        value, schema = connect
+        name = "connect+json"
+    if is_change_event(value):
+        name = f"debezium+{name}"
+    if is_cloud_event(value, headers):
+        name = f"cloudevents+{name}"
+    try:
+        text = compact_json(value)
+    except (ValueError, RecursionError):
+        problem = "numbers beyond those of JSON, or nested too deep"
+        return DecodedValue(name, schema, problem=problem)
+    if len(text) > output_limit(size):
+        problem = f"more output than its size allows ({len(text):,} bytes)"
+        return DecodedValue(name, schema, problem=problem)
+    return DecodedValue(name, schema, value, text)

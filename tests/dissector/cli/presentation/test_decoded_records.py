@@ -1,0 +1,216 @@
+"""`records` with decoded keys and values: schemas in the capture, columns, filters and formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import struct
+from pathlib import Path
+from uuid import UUID
+
+import polars
+import pytest
+
+from dissector.protocol.records import Record, build_records, new_batch
+from dissector.public import open_capture
+from tests import tcp_captures
+from tests.dissector.cli.cli_traffic import PRODUCE, request_frame, response_frame
+from tests.dissector.cli.conftest import Run
+from tests.tcp_captures import Wire
+
+SCHEMA = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "name", "type": "string"},
+        {"name": "items", "type": {"type": "array", "items": "Item"}},
+    ],
+}
+ITEM = {"type": "record", "name": "Item", "fields": [{"name": "sku", "type": "string"}]}
+GUID = UUID("63836c98-85e0-4bef-840b-2615e9991c8b")
+PREFIX = b"\x00" + struct.pack(">i", 7)
+KEY_ID, UNKNOWN_ID = b"\x00\x00\x00\x00\x09", b"\x00\x00\x00\x00\x63"
+COUNT = 120
+"""So many exchanges are read in bulk."""
+
+ENTRIES = [
+    {"subject": "item", "version": 1, "id": 3, "schema": json.dumps(ITEM)},
+    {
+        "subject": "orders-value",
+        "version": 4,
+        "id": 7,
+        "guid": str(GUID),
+        "schema": json.dumps(SCHEMA),
+        "references": [{"name": "Item", "subject": "item", "version": 1}],
+    },
+    {"subject": "orders-key", "version": 1, "id": 9, "schema": '"string"'},
+]
+
+
+def text(value: str) -> bytes:
+    content = value.encode()
+    return bytes([2 * len(content)]) + content
+
+
+def order(number: int) -> bytes:
+    """Return an order: its items have the number and the next one."""
+    items = b"\x04" + text(f"s{number}") + text(f"s{number + 1}") + b"\x00"
+    return bytes([2 * number % 128]) + text("Ann" if number % 2 else "Bob\N{BULLET}") + items
+
+
+def orders(number: int) -> list[Record]:
+    """Return the same order twice: with the id before the value, and with the GUID in a header."""
+    header = (("__value_schema_id", b"\x01" + GUID.bytes),)
+    key = KEY_ID + text(f"k{number}")
+    return [
+        Record(key=key, value=PREFIX + order(number), timestamp=1),
+        Record(key=key, value=order(number), timestamp=1, headers=header),
+    ]
+
+
+def produced(
+    topic: str, records: list[Record], number: int, wire: tcp_captures.WireConnection
+) -> None:
+    data = build_records([new_batch(records)])
+    topics = [{"name": topic, "partition_data": [{"index": 0, "records": data}]}]
+    wire.client(request_frame(PRODUCE, 9, number, acks=-1, topic_data=topics))
+    answer = [{"name": topic, "partition_responses": [{"index": 0, "base_offset": number}]}]
+    wire.broker(response_frame(PRODUCE, 9, number, responses=answer))
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture with orders, the registry's topic behind them, and values of other kinds."""
+    wire = Wire()
+    connection = wire.connect().syn()
+    for number in range(COUNT):
+        produced("orders", orders(number % 60), number, connection)
+    broken = [Record(value=PREFIX + order(5) + b"!"), Record(value=UNKNOWN_ID + b"abcd")]
+    plain = [Record(key=b"5", value=b'{"user": {"id": 5}}'), Record(value=b"a\xff")]
+    produced("others", [*broken, *plain, Record(value=None)], COUNT, connection)
+    entries = [Record(key=b"{}", value=json.dumps(each).encode()) for each in ENTRIES]
+    produced("_schemas", entries, COUNT + 1, connection)
+    path = tmp_path_factory.mktemp("values") / "values.pcap"
+    tcp_captures.write(path, wire.packets)
+    return path
+
+
+PARTS = ("format", "schema", "decoded", "problem")
+DECODED = tuple(f"{side}_{part}" for side in ("key", "value") for part in PARTS)
+ORDER_5 = {"id": 5, "name": "Ann", "items": [{"sku": "s5"}, {"sku": "s6"}]}
+
+
+def test_columns_by_schemas_of_the_capture(good: Run, capture: Path) -> None:
+    names = ",".join(DECODED)
+    rows = good("records", capture, "-T", "ndjson", "--columns", f"topic,{names}").rows
+    key = ["avro", "orders-key v1", "k5", None]
+    avro = dict(zip(DECODED, [*key, "avro", "orders-value v4", ORDER_5, None], strict=True))
+    assert rows[10] == rows[11] == {"topic": "orders", **avro}
+    others = [row for row in rows if row["topic"] == "others"]
+    found = [[row[f"value_{part}"] for part in PARTS] for row in others]
+    assert found == [
+        ["avro", "orders-value v4", None, "1 bytes behind its end at byte 18"],
+        [None, "id 99", None, "the schema with id 99 is unknown"],
+        ["json", None, {"user": {"id": 5}}, None],
+        [None] * 4,
+        [None] * 4,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "count"),
+    [
+        ("value.id == 5", 4),
+        ("value.id in {5..7} and topic == orders", 12),
+        ('value.name contains "Ann"', COUNT),
+        ('any(value.items.sku == "s7")', 8),
+        ('any value.items.sku == "s7"', 8),
+        ('all(value.items.sku matches "s[67]")', 4),
+        ('count(value.items.sku) == 2 and key_decoded == "k9"', 4),
+        ('key_schema == "orders-key v1" and value_schema contains "v4"', 2 * COUNT),
+        ("value.problem", 2),
+        ('value.problem contains "unknown"', 1),
+        ("value.user.id == 5 or value.user.name", 1),
+        ("value_format == json and not value.id", 1),
+        ("len(value.name) > 3", COUNT),
+    ],
+)
+def test_filters(good: Run, capture: Path, chosen: str, count: int) -> None:
+    rows = good("records", capture, "-T", "ndjson", "-Y", chosen, "--columns", "offset,value").rows
+    assert len(rows) == count
+
+
+def test_fields_as_columns(good: Run, capture: Path) -> None:
+    words = ("--columns", "topic,value.id,value.items.sku,value.user.id", "-Y", "value.id == 5")
+    rows = good("records", capture, "-T", "ndjson", *words).rows
+    row = {"topic": "orders", "value.id": 5, "value.items.sku": ["s5", "s6"], "value.user.id": None}
+    assert rows == [row] * 4
+    assert good("records", capture, *words, "-c", "1").lines[1].split() == [
+        "orders",
+        "5",
+        "s5,",
+        "s6",
+    ]
+
+
+def test_all_formats_have_the_same_values(good: Run, capture: Path, tmp_path: Path) -> None:
+    schema = tmp_path / "other-value.avsc"
+    schema.write_text('"int"')
+    words = ("records", capture, "--values", schema)
+    rows = good(*words, "-T", "ndjson").rows
+    table = list(csv.DictReader(io.StringIO(good(*words, "-T", "csv").out, newline="")))
+    good(*words, "-T", "parquet", "-o", tmp_path / "a.parquet")
+    frame = polars.read_parquet(tmp_path / "a.parquet")
+    with open_capture(capture, values=[schema]) as opened:
+        records = opened.records()
+    assert list(rows[0])[-8:] == frame.columns[-8:] == records.columns[-8:]
+    for name in DECODED:
+        values = [row[name] for row in rows]
+        if name.endswith("_decoded"):
+            assert [each and json.loads(each) for each in frame[name]] == values
+        else:
+            assert frame[name].to_list() == values
+        assert records[name].to_list() == frame[name].to_list()
+        assert [row[name] for row in table] == [each or "" for each in frame[name].to_list()]
+    lines = good(*words).lines
+    assert "value_schema" in lines[0]
+    assert json.dumps(ORDER_5) in lines[11]
+
+
+def test_nothing_is_decoded_where_nothing_asks_for_it(good: Run, capture: Path) -> None:
+    plain = good("records", capture, "-T", "ndjson")
+    assert not set(DECODED) & set(plain.rows[0])
+    chosen = ("--columns", "value_decoded", "-T", "ndjson", "--no-values")
+    assert {row["value_decoded"] for row in good("records", capture, *chosen).rows} == {None}
+    with open_capture(capture) as opened:
+        assert not set(DECODED) & set(opened.records().columns)
+
+
+def test_a_pipe_knows_the_schemas_so_far(
+    good: Run, capture: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with capture.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(file)))  # type: ignore[type-var]
+        rows = good("records", "-", "-T", "ndjson", "-Y", "value.id == 5").rows
+    assert len(rows) == 4
+
+
+def test_sources_by_the_environment(
+    run: Run, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "99.avsc").write_text('{"type": "fixed", "name": "F", "size": 4}')
+    monkeypatch.setenv("KAFKASHARK_VALUES", str(tmp_path))
+    done = run("records", capture, "-T", "ndjson", "-Y", "topic == others")
+    assert done.rows[1]["value_decoded"] == "61626364"
+    monkeypatch.setenv("KAFKASHARK_VALUES", str(tmp_path / "none"))
+    done = run("records", capture, "-T", "ndjson", "-Y", "value.id == 5")
+    assert (done.status, done.out) == (2, "")
+    assert "none: the schema cannot be read" in done.err
+
+
+def test_formats_by_topic(good: Run, capture: Path) -> None:
+    words = ("--value-format", "others=hex", "-Y", "topic == others", "-T", "ndjson")
+    rows = good("records", capture, *words).rows
+    assert [row["value_decoded"] for row in rows][3:] == ["61ff", None]
