@@ -35,6 +35,9 @@ CLOSED_WINDOW = 256
 NO_HEADER = 512
 """Another one: there was no header, and the numbers are made up."""
 
+FLAG_BITS = 10
+"""The number of bits of these flags and the header's together."""
+
 NEVER = 2**63 - 1
 """Packet number beyond all others: the barrier of a side without waiting data."""
 

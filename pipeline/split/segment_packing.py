@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dissector.capture.columns import Bytes, Int64s, Segments
+from dissector.capture.columns import FLAG_BITS, Bytes, Int64s, Segments
 from dissector.capture.hashing import SECRET, hash_endpoints
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, I64Table
@@ -40,7 +40,7 @@ class PackedSegment(NamedRow):
     Attributes:
         packet: Number of its packet.
         time_ns: Its time.
-        flags: Its flags, and 8 bits higher the number of the endpoint pair.
+        flags: Its flags, and `FLAG_BITS` higher the number of the endpoint pair.
         seq: Its sequence number.
         ack: Its acknowledgement.
         lengths: The captured length, and 32 bits higher the length on the wire.
@@ -185,7 +185,7 @@ def _pack(
             row = packed.rows[to.row]
             row.packet = segments.packet[i]
             row.time_ns = segments.time_ns[i]
-            row.flags = pair * 256 + segments.flags[i]
+            row.flags = pair << FLAG_BITS | segments.flags[i]
             row.seq = segments.seq[i]
             row.ack = segments.ack[i]
             row.lengths = segments.length[i] * 0x100000000 + captured[i]

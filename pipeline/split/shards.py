@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Bytes, Int64s, Segments
+from dissector.capture.columns import FLAG_BITS, Bytes, Int64s, Segments
 from dissector.engine.reading.packet_files import FileNames
 from dissector.kernel.named_rows import RowArray, dtype_of
 from pipeline.split.connection_keys import Traffic
 from pipeline.split.segment_packing import EndpointPair, EndpointTable, PackedSegment
 from pipeline.split.segment_rows import concatenate, select_rows
+
+_FLAGS = (1 << FLAG_BITS) - 1
 
 SHARD_BYTES = 1 << 20
 """Approximate payload of a shard."""
@@ -145,8 +147,8 @@ def _shard(
     files: FileNames | None = None,
 ) -> pa.RecordBatch:
     """Return a shard, with its own tables of endpoint pairs and networks."""
-    used, codes = _distinct(rows["flags"] >> 8, len(endpoints))
-    rows["flags"] = codes << 8 | rows["flags"] & 0xFF
+    used, codes = _distinct(rows["flags"] >> FLAG_BITS, len(endpoints))
+    rows["flags"] = codes << FLAG_BITS | rows["flags"] & _FLAGS
     endpoints = endpoints[used]
     found, numbers = np.unique(endpoints["network"], return_inverse=True)
     endpoints["network"] = numbers
@@ -210,7 +212,7 @@ def unpack_shards(shards: pa.RecordBatch, networks: dict[str, int]) -> Iterator[
 
 
 def _segments(ends: RowArray, rows: RowArray, payload: Bytes, networks: Any) -> Segments:
-    of_row = ends[rows["flags"] >> 8]
+    of_row = ends[rows["flags"] >> FLAG_BITS]
     captured = rows["lengths"] & _LOW_32_BITS
     return Segments(
         data=payload,
@@ -223,7 +225,7 @@ def _segments(ends: RowArray, rows: RowArray, payload: Bytes, networks: Any) -> 
         target_port=of_row["target_port"].astype(np.int32),
         seq=rows["seq"],
         ack=rows["ack"],
-        flags=(rows["flags"] & 0xFF).astype(np.int32),
+        flags=(rows["flags"] & _FLAGS).astype(np.int32),
         start=np.cumsum(captured) - captured,
         length=rows["lengths"] >> 32,
         captured=captured,
