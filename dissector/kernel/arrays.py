@@ -36,6 +36,10 @@ AnyColumn: TypeAlias = "memoryview[int]"
 """One dimension; a device function is compiled for each item type that it is called with."""
 
 
+NONE = -(2**63)
+"""The null of integer columns."""
+
+
 class Buffers(NamedTuple):
     """
     The bytes of a window, with one address for each.

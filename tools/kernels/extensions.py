@@ -20,6 +20,7 @@ from tools.kernels.unit import unit_text
 PACKAGES = (
     "dissector.capture",
     "dissector.engine",
+    "dissector.protocol",
     "dissector.view",
     "replay",
     "pipeline",

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from dissector.engine.records.batch_table import (
     HEADER_BYTES,
     INVALID,
-    MIN_RECORD_BYTES,
     UNDECIDED,
     VALID,
     BatchColumns,
@@ -43,6 +42,7 @@ from dissector.kernel.named_rows import dtype_of
 from dissector.protocol.records import layout
 from dissector.protocol.records.compression import CODEC_MASK, CODECS
 from dissector.protocol.records.limits import DEFAULT
+from dissector.protocol.records.payload_kernel import MIN_RECORD_BYTES
 
 MAX_RECORDS = DEFAULT.max_records
 MAX_WRAPPED_MESSAGES = 3_000_000

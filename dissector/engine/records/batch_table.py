@@ -20,8 +20,6 @@ VALID, INVALID, UNDECIDED = range(3)
 """State of a field: no error so far; an error was found; only the Python reader can decide."""
 
 HEADER_BYTES = BATCH.size
-MIN_RECORD_BYTES = 7
-"""Bytes of a record without key, value and headers."""
 
 
 class BatchColumns(NamedTuple):

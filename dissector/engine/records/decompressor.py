@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from dissector.engine.records.batch_scanner import max_bytes, max_records, verify_crcs
 from dissector.engine.records.batch_table import (
     INVALID,
-    MIN_RECORD_BYTES,
     UNDECIDED,
     VALID,
     Batches,
@@ -26,6 +25,7 @@ from dissector.engine.records.checksum import SMALL_BYTES
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.layout import LENGTH_END, MIN_MESSAGE_SIZE
 from dissector.protocol.records.limits import DEFAULT, MIB, Budget
+from dissector.protocol.records.payload_kernel import MIN_RECORD_BYTES
 from dissector.protocol.records.unpack import unpack
 
 Ints: TypeAlias = NDArray[np.int64]

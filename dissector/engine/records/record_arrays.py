@@ -34,21 +34,6 @@ class ScanProgress(NamedRow):
     batches: int
 
 
-class ReadProgress(NamedRow):
-    """
-    How far the reader of records came.
-
-    Attributes:
-        batch: The next batch.
-        header: Number of headers read.
-        header_capacity: Space for headers; negative: records are only validated.
-    """
-
-    batch: int
-    header: int
-    header_capacity: int
-
-
 class FieldArrays(NamedTuple):
     """
     The `records` fields to search for batches.
@@ -99,12 +84,3 @@ class RecordColumns(NamedTuple):
     value: I64
     value_length: I64
     header_count: I64
-
-
-class HeaderColumns(NamedTuple):
-    """The columns of headers; see `record_decoder.RecordHeaders`."""
-
-    key: I64
-    key_length: I64
-    value: I64
-    value_length: I64

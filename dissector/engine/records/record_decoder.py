@@ -18,15 +18,11 @@ from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.checksum import SMALL_BYTES, crc32_table
 from dissector.engine.records.decompressor import Payloads
 from dissector.engine.records.legacy_decoder import count_messages, read_messages
-from dissector.engine.records.record_arrays import (
-    HeaderColumns,
-    PayloadArrays,
-    ReadProgress,
-    RecordColumns,
-)
+from dissector.engine.records.record_arrays import PayloadArrays, RecordColumns
 from dissector.engine.records.record_kernel import read_batches
 from dissector.kernel.arrays import Buffers
 from dissector.kernel.named_rows import dtype_of
+from dissector.protocol.records.payload_kernel import HeaderColumns, ReadProgress
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]

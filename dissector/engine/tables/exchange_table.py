@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.tables.logins import NO_SIGNS, Logins
+from dissector.kernel.arrays import NONE as NONE
 from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
 
 ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING, ONE_SIDED = range(6)
@@ -26,9 +27,6 @@ message whose counterpart went in a direction that was not captured.
 
 BROKEN_REQUEST, BROKEN_RESPONSE, ENDING_AT = 1, 2, 2
 """Flags of `Exchanges.broken_off`, and the first bit of its index into `END_REASONS`."""
-
-NONE = -(2**63)
-"""The null of integer columns."""
 
 Ints: TypeAlias = NDArray[np.int64]
 

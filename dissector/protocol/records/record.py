@@ -1,9 +1,8 @@
 """
-Records of magic 2: read in one tight loop, written, and diagnosed.
+Records of magic 2: made of the rows of the kernel, written, and diagnosed.
 
-The loop reads what `declared.RECORD` declares, in a fraction of its time: a field may hold tens of
-thousands of records. It stops at the first invalid record; the declaration then reads that record
-to find the field and the byte.
+The kernel stops at the first invalid record; the declaration, `record_constructs.RECORD`, then
+reads that record to find the field and the byte.
 
 Source: KIP-98 (record), KIP-82 (headers).
 """
@@ -12,10 +11,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol.records.layout import int64, zigzag
+from dissector.protocol.records.payload_kernel import read_rows
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -66,131 +67,36 @@ def read_records(
     Returns:
         The records, and where reading stopped: behind the last record, or at the invalid one.
     """
+    rows, of_headers, stopped = read_rows(data, count)
+    new, every_header = tuple.__new__, iter(of_headers)
+    wide = abs(base_offset) >= _SAFE or abs(base_timestamp) >= _SAFE
     records: list[Record] = []
-    add, new = records.append, tuple.__new__
-    total = len(data)
-    may_overflow = abs(base_offset) >= _SAFE or abs(base_timestamp) >= _SAFE
-    pos = at = 0
-    headers: Headers | None
-    try:
-        for _ in range(count):
-            at = pos
-            size = data[pos]
-            pos += 1
-            if size > 0x7F:
-                size, pos = _read_long_varint(data, pos, size, 32)
-            end = pos + (size >> 1)
-            if size & 1 or end > total:
-                break
-            attributes = data[pos]
-            delta = data[pos + 1]
-            pos += 2
-            if delta > 0x7F:
-                delta, pos = _read_long_varint(data, pos, delta, 64)
-                may_overflow |= delta >= _SAFE
-            timestamp_delta = delta >> 1 ^ -(delta & 1)
-            delta = data[pos]
-            pos += 1
-            if delta > 0x7F:
-                delta, pos = _read_long_varint(data, pos, delta, 32)
-            offset_delta = delta >> 1 ^ -(delta & 1)
-
-            size = data[pos]
-            pos += 1
-            if size > 0x7F:
-                size, pos = _read_long_varint(data, pos, size, 32)
-            key = value = None
-            if size != 1:
-                stop = pos + (size >> 1)
-                if size & 1 or stop > end:
-                    break
-                key = data[pos:stop]
-                pos = stop
-            size = data[pos]
-            pos += 1
-            if size > 0x7F:
-                size, pos = _read_long_varint(data, pos, size, 32)
-            if size != 1:
-                stop = pos + (size >> 1)
-                if size & 1 or stop > end:
-                    break
-                value = data[pos:stop]
-                pos = stop
-
-            headers = ()
-            size = data[pos]
-            pos += 1
-            if size:
-                headers, pos = _read_headers(data, pos, size, end)
-            if pos != end or headers is None:
-                break
-            timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
-            add(
-                new(
-                    Record,
-                    (
-                        attributes if attributes < 0x80 else attributes - 0x100,
-                        timestamp_delta,
-                        offset_delta,
-                        key,
-                        value,
-                        headers,
-                        base_offset + offset_delta,
-                        timestamp,
-                        None,
-                    ),
-                )
-            )
-        else:
-            at = pos
-    except (IndexError, DecodeError):
-        pass  # at the record that began at `at`
-    return [_wrapped_to_64_bits(record) for record in records] if may_overflow else records, at
+    for attributes, time, offset, key, key_length, value, value_length, headers in rows:
+        timestamp = base_timestamp + time if append_time is None else append_time
+        fields = (
+            attributes if attributes < 0x80 else attributes - 0x100,
+            time,
+            offset,
+            data[key : key + key_length] if key_length >= 0 else None,
+            data[value : value + value_length] if value_length >= 0 else None,
+            _headers(data, islice(every_header, headers)) if headers else (),
+            base_offset + offset,
+            timestamp,
+            None,
+        )
+        records.append(new(Record, fields))
+        wide |= not -_SAFE < time < _SAFE
+    return [_wrapped_to_64_bits(record) for record in records] if wide else records, stopped
 
 
-def _read_long_varint(data: bytes, pos: int, value: int, bits: int) -> tuple[int, int]:
-    """Read the rest of a varint of several bytes; the result is still zigzag."""
-    value &= 0x7F
-    for shift in range(7, bits, 7):
-        byte = data[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value >> bits:
-                break
-            return value, pos
-    raise DecodeError(f"varint does not end within {bits} bits", position=pos)
-
-
-def _read_headers(data: bytes, pos: int, count: int, end: int) -> tuple[Headers | None, int]:
-    """Read the headers of a record that ends at `end`; None where they are invalid."""
-    if count > 0x7F:
-        count, pos = _read_long_varint(data, pos, count, 32)
-    if count & 1 or count > end - pos:  # a header has two bytes, and the count is still doubled
-        return None, pos
-    headers: list[tuple[str, bytes | None]] = []
-    for _ in range(count >> 1):
-        size = data[pos]
-        pos += 1
-        if size > 0x7F:
-            size, pos = _read_long_varint(data, pos, size, 32)
-        stop = pos + (size >> 1)
-        if size & 1 or stop > end:
-            return None, pos
-        key = data[pos:stop].decode("utf-8", "surrogateescape")
-        size = data[stop]
-        pos = stop + 1
-        if size > 0x7F:
-            size, pos = _read_long_varint(data, pos, size, 32)
-        if size == 1:
-            headers.append((key, None))
-            continue
-        stop = pos + (size >> 1)
-        if size & 1 or stop > end:
-            return None, pos
-        headers.append((key, data[pos:stop]))
-        pos = stop
-    return tuple(headers), pos
+def _headers(data: bytes, rows: Iterable[tuple[int, ...]]) -> Headers:
+    return tuple(
+        (
+            data[key : key + key_length].decode("utf-8", "surrogateescape"),
+            data[value : value + value_length] if value_length >= 0 else None,
+        )
+        for key, key_length, value, value_length in rows
+    )
 
 
 def _wrapped_to_64_bits(record: Record) -> Record:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dissector.engine.records.batch_scanner import key_and_value
 from dissector.protocol.embedded.control_payloads import decode_control
 from dissector.protocol.embedded.own_topics import DecodedRecord, decode_record
 from dissector.protocol.embedded.reading import Embedded
@@ -19,13 +20,8 @@ from dissector.protocol.records import layout, message_set
 from dissector.protocol.records.batch import with_crc
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.limits import DEFAULT, Budget
+from dissector.protocol.records.payload_kernel import NULL, read_rows
 from dissector.redaction.compression.same_length import same_length
-from dissector.redaction.messages.record_places import (
-    Place,
-    RecordPlaces,
-    find_message,
-    find_records,
-)
 from dissector.redaction.messages.values import ValueRedactor
 
 _MARKS = (8, 4, 2, 0)
@@ -58,6 +54,16 @@ class _Batch(NamedTuple):
 
     topic: str | None
     is_control: bool
+
+
+class _Place(NamedTuple):
+    """Where a key or a value lies; its length is NULL for null."""
+
+    start: int
+    length: int
+
+    def of(self, data: bytes) -> bytes | None:
+        return data[self.start : self.start + self.length] if self.length >= 0 else None
 
 
 class RecordRedactor:
@@ -141,53 +147,61 @@ class RecordRedactor:
     def _records(self, data: bytes, count: int, batch: _Batch, mark_bytes: int) -> bytes:
         """Return records with other contents; after the last readable one, zeros."""
         out = bytearray(data)
-        records, end = find_records(data, min(count, self._records_left))
-        self._records_left -= len(records)
-        for record in records:
-            self._record(out, data, record, batch, mark_bytes)
+        rows, headers, end = read_rows(data, min(count, self._records_left))
+        self._records_left -= len(rows)
+        for _, _, _, key, key_length, value, value_length, _ in rows:
+            places = _Place(key, key_length), _Place(value, value_length)
+            self._record(out, data, places, batch, mark_bytes)
+        for key, key_length, value, value_length in headers:
+            name = data[key : key + key_length].decode("utf-8", "surrogateescape")
+            text = self._values.text(ValueKind.METADATA, name, {})
+            out[key : key + key_length] = text.encode("utf-8", "surrogateescape")
+            if value_length >= 0:
+                self._replace(out, data, _Place(value, value_length), mark_bytes)
         out[end:] = bytes(len(out) - end)
         return bytes(out)
 
     def _record(
-        self, out: bytearray, data: bytes, record: RecordPlaces, batch: _Batch, mark_bytes: int
+        self,
+        out: bytearray,
+        data: bytes,
+        places: tuple[_Place, _Place],
+        batch: _Batch,
+        mark_bytes: int,
     ) -> None:
-        key, value = _bytes_at(data, record.key), _bytes_at(data, record.value)
-        decoded = _decode(batch, key, value)
-        for place, part in ((record.key, "key"), (record.value, "value")):
-            if place is None:
+        """Replace the key and the value of a record."""
+        decoded = _decode(batch, *(place.of(data) for place in places))
+        for place, part in zip(places, ("key", "value"), strict=True):
+            content = place.of(data)
+            if content is None:
                 continue
             embedded: Embedded | None = getattr(decoded, part) if decoded is not None else None
-            content = data[place.start : place.end]
             if embedded is not None and len(embedded.data) == len(content):
-                new = self._redact_embedded(embedded)
+                out[place.start : place.start + place.length] = self._redact_embedded(embedded)
             else:
-                new = self._values.pseudonyms.content(content, mark_bytes)
-            out[place.start : place.end] = new
-        for place in record.header_keys:
-            name = data[place.start : place.end].decode("utf-8", "surrogateescape")
-            text = self._values.text(ValueKind.METADATA, name, {})
-            out[place.start : place.end] = text.encode("utf-8", "surrogateescape")
-        for place in record.header_values:
-            content = data[place.start : place.end]
-            out[place.start : place.end] = self._values.pseudonyms.content(content, mark_bytes)
+                self._replace(out, data, place, mark_bytes)
+
+    def _replace(self, out: bytearray, data: bytes, place: _Place, mark_bytes: int) -> None:
+        content = place.of(data) or b""
+        new = self._values.pseudonyms.content(content, mark_bytes)
+        out[place.start : place.start + place.length] = new
 
     def _message(self, batch: bytes, level: _Level, *, is_whole: bool) -> bytes:
         """Return a message of magic 0 or 1, or a wrapper of compressed ones."""
         self._records_left -= 1
         magic = batch[layout.MAGIC_AT]
         head = message_set.header_of(magic).size
-        places = find_message(batch, 0, len(batch)) if is_whole else None
-        if places is None:
+        key, key_length, value, length = key_and_value(memoryview(batch), 0, len(batch))
+        if not is_whole or length < NULL:
             return batch[:head] + bytes(len(batch) - head)
         out = bytearray(batch)
         codec = batch[layout.MAGIC_AT + 1] & CODEC_MASK
-        if not codec or places.value is None:
+        if not codec or length == NULL:
+            places = _Place(key, key_length), _Place(value, length)
             self._record(out, batch, places, _Batch(level.topic, False), level.mark_bytes)
         else:
-            start, end = places.value
-            out[start:end] = self._wrapped(batch[start:end], codec, magic, level)
-            if places.key is not None:
-                out[places.key.start : places.key.end] = bytes(places.key.end - places.key.start)
+            out[value : value + length] = self._wrapped(batch[value:], codec, magic, level)
+            out[key : key + max(key_length, 0)] = bytes(max(key_length, 0))
         has_crc = message_set.with_crc(batch) == batch
         return _set_crc(out, message_set.with_crc(bytes(out)), _MESSAGE_CRC_AT, is_right=has_crc)
 
@@ -226,10 +240,6 @@ def _length_at(data: bytes, at: int) -> int:
     if left < layout.LENGTH_END or length < layout.MIN_MESSAGE_SIZE:
         return left
     return min(left, length + layout.LENGTH_END)
-
-
-def _bytes_at(data: bytes, place: Place | None) -> bytes | None:
-    return None if place is None else data[place.start : place.end]
 
 
 def _set_crc(out: bytearray, with_right_crc: bytes, at: int, *, is_right: bool) -> bytes:

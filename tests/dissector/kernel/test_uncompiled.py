@@ -14,8 +14,8 @@ WITHOUT_KERNELS = """
 import sys
 from dissector.kernel import call
 call.NOTICE_SECONDS = {seconds}
-for package in ("dissector.capture", "dissector.engine", "dissector.view"):
-    sys.modules[package + "._kernels"] = None
+for package in ("capture", "engine", "protocol", "view"):
+    sys.modules[f"dissector.{{package}}._kernels"] = None
 from dissector.__main__ import main
 sys.exit(main())
 """
