@@ -327,4 +327,4 @@ def _path(topics: str, partitions: str, topic_partition: _TopicPartition) -> str
 
 
 def _count(offsets: Range) -> str:
-    return f"{len(offsets):,} record{'s' * (len(offsets) != 1)}"
+    return f"{offsets.size:,} record{'s' * (offsets.size != 1)}"

@@ -311,7 +311,7 @@ def _missing_records(
 
 
 def _count(offsets: Range) -> str:
-    return f"{len(offsets):,} record{'s' * (len(offsets) != 1)}"
+    return f"{offsets.size:,} record{'s' * (offsets.size != 1)}"
 
 
 def _extent(offsets: Ranges) -> str:

@@ -14,9 +14,14 @@ class Range(NamedTuple):
     end: int
 
     def __str__(self) -> str:
-        return str(self.start) if len(self) == 1 else f"{self.start} to {self.end - 1}"
+        return str(self.start) if self.size == 1 else f"{self.start} to {self.end - 1}"
 
-    def __len__(self) -> int:
+    def __bool__(self) -> bool:
+        return self.start < self.end
+
+    @property
+    def size(self) -> int:
+        """The number of offsets; as a length it would be the size of a list to unpack a range."""
         return self.end - self.start
 
 

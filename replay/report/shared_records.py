@@ -52,7 +52,7 @@ class SharedRecords:
 
     def why_unbalanced(self) -> str:
         """Return the reason why the log could not be balanced; empty if it was."""
-        excess = sum(max(len(each.live) - each.expected, 0) for each in self.appended.excess())
+        excess = sum(max(each.live.size - each.expected, 0) for each in self.appended.excess())
         excess += max(self.end - self.appended.live_end, 0)
         if excess <= self.unconfirmed:
             return ""

@@ -39,11 +39,7 @@ _Log = tuple[str, str, int]
 
 
 class _Acknowledged(NamedTuple):
-    """
-    Records with the same type of acknowledgement.
-
-    A `Range` is never unpacked here: its length may be any number of the capture.
-    """
+    """Records with the same type of acknowledgement."""
 
     offsets: Range
     kind: int

@@ -48,3 +48,11 @@ def test_reduced_ranges_cover_all_offsets(given: list[Range], most: int) -> None
 
 def test_a_range_with_its_end_before_its_start_is_empty() -> None:
     assert list(Ranges([Range(0, 10)]).within(6, 4)) == []
+
+
+def test_a_range_of_any_size_is_unpacked() -> None:
+    """Offsets are numbers from the wire: none may become the size of a list."""
+    whole = Range(0, 2**62)
+    assert [*whole] == [0, 2**62]
+    assert whole.size == 2**62
+    assert str(Range(5, 6)) == "5"
