@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from dissector.cli.declared.reading_options import FilterOptions, RingOptions
@@ -70,6 +67,8 @@ def record(given: RecordOptions) -> int:
     Clients connect to the listeners in place of the brokers. Bytes pass unchanged, but for the
     addresses of brokers in responses. The file has the plaintext, and reads like a capture.
     """
+    import asyncio
+
     from dissector.cli.live_input import ring_of
     from record.packets.packet_sink import PacketSink
     from record.packets.recording_files import RecordingFiles
@@ -108,6 +107,10 @@ async def _record(
     settings: RelaySettings, sink: PacketSink, command: Sequence[str]
 ) -> tuple[int, RelayServer]:
     """Record until the program ends, or a signal; return the exit status."""
+    import asyncio
+    import signal
+    from contextlib import suppress
+
     from record.child_process import run_child
     from record.relay.relay_server import RelayServer
 
@@ -135,6 +138,8 @@ async def _record(
 
 
 async def _wait_forever() -> int:
+    import asyncio
+
     await asyncio.get_running_loop().create_future()
     return 0
 

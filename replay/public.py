@@ -14,7 +14,7 @@ from replay.compare.client_readings import checked_clients
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
 from replay.options.difference_baseline import DifferenceBaseline, accepted_lines
-from replay.options.pacing import STAGGER_S, Pace
+from replay.options.pacing import MAX_THROTTLE_S, STAGGER_S, Pace
 from replay.options.pass_criteria import Criteria
 from replay.options.pass_criteria import latency_limits as parse_latency_limits
 from replay.options.play_options import PlayOptions
@@ -42,7 +42,7 @@ def replay(
     duration_s: float | None = None,
     timeout_s: float = TIMEOUT_S,
     honours_throttle: bool = True,
-    max_throttle_s: float | None = None,
+    max_throttle_s: float = MAX_THROTTLE_S,
     security: Security = Security(),  # noqa: B008 (frozen)
     topic_map: Mapping[str, str] | None = None,
     prefix: str = "",
@@ -83,7 +83,7 @@ def replay(
         duration_s: Maximum duration in seconds.
         timeout_s: Timeout for the target's responses, in seconds.
         honours_throttle: Whether a connection pauses for the throttle time in a response.
-        max_throttle_s: Limit of these pauses in seconds; None for no limit.
+        max_throttle_s: Limit of these pauses in seconds.
         security: Encryption and authentication of connections.
         topic_map: Captured topic -> topic on the target.
         prefix: Put before the names of topics, groups and transactional ids.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dissector.cli.parsing.declarations import Options, option
-from replay.options.pacing import STAGGER_S
+from replay.options.pacing import MAX_THROTTLE_S, STAGGER_S
 
 
 class PaceOptions(Options):
@@ -84,9 +84,9 @@ class PaceOptions(Options):
         least=0,
         help="Maximum duration of the replay; with --speed auto, of each trial.",
     )
-    max_throttle: float | None = option(
+    max_throttle: float = option(
         "--max-throttle",
-        default=None,
+        default=MAX_THROTTLE_S,
         metavar="S",
         least=0,
         help="Shorten longer pauses for a throttle time of the target to this.",

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 SECOND_NS = 1_000_000_000
 
+MAX_THROTTLE_S = 60.0
+"""The longest pause for a throttle time by default; Kafka's own are some seconds."""
+
 STAGGER_S = 1.0
 """Each copy of a capture begins so long after the one before, unless another time is given."""
 

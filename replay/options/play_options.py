@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cluster.client.broker_connection import TIMEOUT_S
-from replay.options.pacing import STAGGER_S, Pace
+from replay.options.pacing import MAX_THROTTLE_S, STAGGER_S, Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PlayOptions:
         timeout_s: Timeout for a response, and for retries until the target reaches the captured
             state.
         honours_throttle: Whether a connection pauses for the throttle time in a response (KIP-219).
-        max_throttle_s: Limit of these pauses; None for no limit.
+        max_throttle_s: Limit of these pauses: a target may name any number.
         scale: Number of copies of the capture that are played at the same time.
         stagger_s: Each copy begins so long after the one before.
         final_check: Whether the target is asked for what the replay wrote at the end of each pass.
@@ -38,7 +38,7 @@ class PlayOptions:
     stagger_s: float = STAGGER_S
     final_check: bool = True
     first_pass: int = 0
-    max_throttle_s: float | None = None
+    max_throttle_s: float = MAX_THROTTLE_S
 
     @property
     def passes(self) -> int:

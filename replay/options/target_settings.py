@@ -11,6 +11,7 @@ from cluster.conversion.resource_names import NameMap
 from dissector.errors import UsageError
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
+from replay.options.pacing import MAX_THROTTLE_S
 from replay.options.pass_criteria import Criteria, Limit
 from replay.options.play_options import PlayOptions
 
@@ -73,7 +74,7 @@ class TargetSettings:
             "duration": play.duration_s,
             "ignore-throttle": not play.honours_throttle,
             "no-final-check": not play.final_check,
-            "max-throttle": play.max_throttle_s,
+            "max-throttle": play.max_throttle_s if play.max_throttle_s != MAX_THROTTLE_S else None,
             "tls": self.security.tls is not None,
             "sasl": self.security.mechanism,
             "also": list(self.security.also),

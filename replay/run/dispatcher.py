@@ -95,8 +95,7 @@ class Dispatcher:
         if not options.honours_throttle:
             return
         wanted_s = throttle_ms / 1000
-        limit_s = wanted_s if options.max_throttle_s is None else options.max_throttle_s
-        pause_s = min(wanted_s, limit_s)
+        pause_s = min(wanted_s, options.max_throttle_s)
         self.throttled_until = max(self.throttled_until, self._loop.time() + pause_s)
         if wanted_s >= max(_LONG_PAUSE_S, 2 * progress.longest_throttle_s):
             progress.longest_throttle_s = wanted_s

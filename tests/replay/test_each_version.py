@@ -114,7 +114,8 @@ def test_each_version_is_replayed(
             ports.append(broker.port)
             with Plan.of(capture(tmp_path, found, is_midway), allow=allowable(name)) as plan:
                 assert [*dry_run_lines(plan, TargetSettings(to=""))]
-                return await replay_async(plan, f"127.0.0.1:{broker.port}", timeout_s=0.1)
+                to = f"127.0.0.1:{broker.port}"
+                return await replay_async(plan, to, timeout_s=0.1, max_throttle_s=0.01)
 
     report = asyncio.run(main())
     assert report.captured

@@ -270,9 +270,9 @@ class Reading:
 
     def retain(self, numbers: Ints) -> None:
         """Drop all connections but these; the others must have ended by `end_connections`."""
+        self.correlator.retain(numbers)  # it still asks the streams for the present numbers
         self.streams.retain(numbers)
         self.decryption.retain(numbers)
-        self.correlator.retain(numbers)
 
     def low_watermark(self) -> int:
         """Return the first packet of messages that may follow."""

@@ -28,6 +28,7 @@ NO_PATHS = {
         "HOST:PORT[,...]|mock",
         "recorded|FACTOR|none",
         "[-- COMMAND...]",
+        "TOPIC=FORMAT",
         "URL",
     ),
     *("kept|earliest|latest", "TABLE[,TABLE]", "PATH[,PATH]|all", "VERSION", "I/N"),
@@ -48,7 +49,7 @@ ROLES = {
     "groups": "CAPTURE < --keylog < --schemas < -o >",
     "pairs": "CAPTURE < --keylog < --schemas < -o > -w >",
     "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --watch <",
-    "records": "CAPTURE < --keylog < --schemas < -o > -w >",
+    "records": "CAPTURE < --keylog < --schemas < --values < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
     "--target-profile < --tls-ca < --tls-certificate < --tls-key < --write-accepted >",
     "record": "--listener-tls-ca < --listener-tls-certificate < --listener-tls-key < "
