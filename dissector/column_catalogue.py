@@ -64,6 +64,14 @@ EXCHANGES: Catalogue = (
     ColumnInfo("request_time_ns", "int", "time of that packet, ns since the epoch"),
     ColumnInfo("response_time_ns", "int", "time of the response's packet, ns since the epoch"),
     _LATENCY,
+    ColumnInfo(
+        "network_ms",
+        "float",
+        "part of latency_ms: RTT to the broker, bytes sent again, transfer of the response",
+    ),
+    ColumnInfo(
+        "server_ms", "float", "the rest of latency_ms: the broker, to its response's first byte"
+    ),
     ColumnInfo("request_bytes", "int", "size of the request without its 4-byte length"),
     ColumnInfo("response_bytes", "int", "size of the response without its 4-byte length"),
     ColumnInfo("errors", "strs", "names of the errors in the response, each once"),

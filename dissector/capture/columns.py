@@ -175,6 +175,9 @@ class Chunks:
         packet: The packet that carried the bytes, or revealed a gap.
         time_ns: Capture time of that packet.
         release: The packet that released this row by its arrival; never decreases.
+        rtt_ns: From the place of the capture to the sender and back, as known at this row: the
+            least time of late; -1: unknown.
+        resent_ns: When the other side last sent bytes again; lower than all times: it has not.
         barrier: [n, 2] for side 0 and 1: after this row, the lowest number of packets of that side
             with bytes waiting after a hole; NEVER if none do.
     """
@@ -190,6 +193,8 @@ class Chunks:
     packet: Int64s
     time_ns: Int64s
     release: Int64s
+    rtt_ns: Int64s
+    resent_ns: Int64s
     barrier: Int64s
 
     def __len__(self) -> int:

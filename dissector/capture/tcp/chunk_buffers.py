@@ -51,7 +51,7 @@ class ChunkBuffers:
         self.carry_over: Bytes = np.empty(0, np.uint8)
 
     def _allocate(self, room: int) -> None:
-        wide = self._buffers.acquire(np.int64, 6, room)
+        wide = self._buffers.acquire(np.int64, 8, room)
         narrow = self._buffers.acquire(np.int8, 3, room)
         self._columns = (*wide, *narrow, self._buffers.acquire(np.int64, room, 2))
 

@@ -38,7 +38,10 @@ def emit_row(
     out.side[row] = side
     out.kind[row] = kind
     out.origin[row] = IN_WINDOW
-    wait = state.connections[number].waits
+    connection = state.connections[number]
+    other, wait = connection.streams[1 - side], connection.waits
+    out.rtt_ns[row] = other.least_ns
+    out.resent_ns[row] = other.resent_ns
     for each in range(2):
         barrier = NEVER
         if wait != 0:
@@ -193,4 +196,5 @@ def count_repeated(state: StateArrays, stream: StreamRow, number: int) -> None:
         losses.retransmitted_segments += 1
         losses.retransmitted_bytes += number
         stream.resent += 1
+        stream.resent_ns = state.segment.time_ns
         stream.timed = NONE  # it is unknown which of both an acknowledgement is for

@@ -101,6 +101,9 @@ def swap_streams(a: StreamRow, b: StreamRow) -> None:
     a.timed_ns, b.timed_ns = b.timed_ns, a.timed_ns
     a.handshake_ns, b.handshake_ns = b.handshake_ns, a.handshake_ns
     a.srtt_ns, b.srtt_ns = b.srtt_ns, a.srtt_ns
+    a.least_ns, b.least_ns = b.least_ns, a.least_ns
+    a.least_at_ns, b.least_at_ns = b.least_at_ns, a.least_at_ns
+    a.resent_ns, b.resent_ns = b.resent_ns, a.resent_ns
     a.closed_ns, b.closed_ns = b.closed_ns, a.closed_ns
     a.first_bytes, b.first_bytes = b.first_bytes, a.first_bytes
 

@@ -58,7 +58,7 @@ class Streams:
     direction and another network has that direction, with matching acknowledgements, it joins the
     connection: some captures tag only one direction, or number the two differently.
 
-    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 550 bytes for each connection, some 85 once it
+    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 600 bytes for each connection, some 90 once it
     has ended.
 
     Attributes:

@@ -8,7 +8,12 @@ One measurement is under way for each stream. It is dropped if any bytes are sen
 unknown which of both the acknowledgement is for (Karn's algorithm), and if the acknowledgement
 comes after bytes that are missing: the first one may be among them.
 
-Source: RFC 6298, 2 and 3.
+The smoothed RTT is that of all acknowledgements, delayed ones and those that came with a response
+too. The *least* RTT is that of the way alone: the least of the newest ones by acknowledgements that
+came alone and need not have been delayed, with the handshake's.
+
+Source: RFC 6298, 2 and 3; RFC 1122, 4.2.3.2 (delayed acknowledgements); for the age of the least
+RTT, "BBR: Congestion-Based Congestion Control", ACM Queue 14 (2016).
 """
 
 from __future__ import annotations
@@ -17,6 +22,12 @@ from dissector.capture.columns import NO_HEADER
 from dissector.capture.tcp.tcp_header import SEQ_MASK, SYN
 from dissector.capture.tcp.tcp_rows import NONE, ConnectionRow, SegmentRow, StreamRow
 from dissector.kernel import device_function
+
+DELAYED_NS = 40_000_000
+"""The shortest delay of an acknowledgement. Source: TCP_DELACK_MIN in Linux, include/net/tcp.h."""
+
+LEAST_AGE_NS = 10_000_000_000
+"""The age at which a least RTT is replaced by a greater one: the way may have changed."""
 
 
 @device_function
@@ -42,3 +53,16 @@ def end_timing(connection: ConnectionRow, side: int, segment: SegmentRow) -> Non
             return  # its own packet is missing
         stream.handshake_ns = rtt_ns
     stream.srtt_ns = rtt_ns if stream.srtt_ns < 0 else (7 * stream.srtt_ns + rtt_ns) >> 3
+    if segment.length == 0:
+        update_least(stream, rtt_ns, segment.time_ns, is_handshake)
+
+
+@device_function
+def update_least(stream: StreamRow, rtt_ns: int, now_ns: int, is_handshake: bool) -> None:
+    """Compare an RTT by an acknowledgement without data with the least one."""
+    least_ns = stream.least_ns
+    if not is_handshake and rtt_ns - max(least_ns, 0) >= DELAYED_NS:
+        return
+    if least_ns < 0 or rtt_ns <= least_ns or now_ns - stream.least_at_ns > LEAST_AGE_NS:
+        stream.least_ns = rtt_ns
+        stream.least_at_ns = now_ns

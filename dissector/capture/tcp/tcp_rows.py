@@ -88,6 +88,10 @@ class StreamRow(NamedRow):
         timed_ns: When the bytes before it were sent.
         handshake_ns: The RTT of its SYN; -1: unknown.
         srtt_ns: The smoothed RTT of its bytes; -1: unknown.
+        least_ns: The least of its RTTs of late, from the capture to the other side; -1:
+            unknown.
+        least_at_ns: When that was measured.
+        resent_ns: When it last sent bytes again; `NONE`: never.
         closed_ns: Since when the side announces a window of zero; `NONE`: it does not.
         first_bytes: Its first bytes, see `first_bytes`.
     """
@@ -112,6 +116,9 @@ class StreamRow(NamedRow):
     timed_ns: int
     handshake_ns: int
     srtt_ns: int
+    least_ns: int
+    least_at_ns: int
+    resent_ns: int
     closed_ns: int
     first_bytes: int
 
@@ -361,6 +368,8 @@ class ChunkArrays(NamedTuple):
     packet: I64
     time_ns: I64
     release: I64
+    rtt_ns: I64
+    resent_ns: I64
     side: I8
     kind: I8
     origin: I8
@@ -376,6 +385,6 @@ def clear_stream(stream: StreamRow) -> None:
     stream.fin_ns = stream.fin_packet = 0
     stream.data_ns = stream.resent = stream.losses = stream.first_bytes = 0
     stream.has_isn = stream.finished = False
-    stream.timed = stream.closed_ns = NONE
-    stream.timed_ns = 0
-    stream.handshake_ns = stream.srtt_ns = -1
+    stream.timed = stream.closed_ns = stream.resent_ns = NONE
+    stream.timed_ns = stream.least_at_ns = 0
+    stream.handshake_ns = stream.srtt_ns = stream.least_ns = -1

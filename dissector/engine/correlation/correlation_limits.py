@@ -32,3 +32,10 @@ MIN_RETAINED_BYTES = 1 << 20
 
 MAX_DOUBTFUL_BYTES = 64 << 20
 """Bytes of ended connections that may wait until all brokers are known."""
+
+MAX_DELAYED_NS = 200_000_000
+"""
+The longest delay of an acknowledgement: after it, bytes that are sent again were lost.
+
+Source: TCP_DELACK_MAX in Linux, include/net/tcp.h.
+"""

@@ -332,6 +332,8 @@ def _ends(numbers: list[int]) -> Chunks:
         packet=zeros,
         time_ns=zeros,
         release=zeros,
+        rtt_ns=zeros - 1,
+        resent_ns=zeros + NONE,
         barrier=np.full((len(numbers), 2), NEVER, np.int64),
     )
 

@@ -56,6 +56,7 @@ class ExchangeColumns(NamedTuple):
     api_key: I64
     api_version: I64
     correlation_id: I64
+    server_ns: I64
     request: FrameColumns
     response: FrameColumns
 
@@ -71,6 +72,8 @@ class ChunkColumns(NamedTuple):
     length: I64
     packet: I64
     time_ns: I64
+    rtt_ns: I64
+    resent_ns: I64
     barrier: I64Table
 
 

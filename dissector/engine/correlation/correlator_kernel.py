@@ -134,6 +134,10 @@ def begin_chunk(
     connection.newest_time_ns = max(connection.newest_time_ns, chunks.time_ns[i])
     connection.has_ended = False
     piece.side = chunks.side[i]
+    stream = connection.sides[piece.side]
+    if chunks.rtt_ns[i] >= 0:
+        stream.rtt_ns = chunks.rtt_ns[i]
+    stream.resent_ns = max(stream.resent_ns, chunks.resent_ns[i])
     piece.is_gap = chunks.kind[i] == GAP
     piece.is_end = False
     piece.length = chunks.length[i]

@@ -93,6 +93,8 @@ class SideRow(NamedRow):
         resumed: The candidate at which an interrupted search continues.
         last_packet: The packet that brought the newest bytes; -1 without one.
         last_time_ns: When it was captured.
+        rtt_ns: As in `Chunks`, of the newest row; -1: unknown.
+        resent_ns: Likewise.
         entered: Offset in the stream of the first plausible frame; NONE before that.
         skipped: Bytes that were skipped because they hold no plausible frame.
         missing: Bytes that were not captured.
@@ -123,6 +125,8 @@ class SideRow(NamedRow):
     resumed: int
     last_packet: int
     last_time_ns: int
+    rtt_ns: int
+    resent_ns: int
     entered: int
     skipped: int
     missing: int
@@ -225,6 +229,7 @@ class Entry(NamedRow):
         size: Declared size of a frame; length of a gap.
         packet: The packet that completed the frame (NEVER before that), or brought the piece.
         time_ns: When that packet was captured.
+        begun_ns: Of a frame, when the packet with its first byte was captured.
         offset: Of a frame, the offset in its stream.
         api_key: Of a request.
         api_version: Of a request.
@@ -248,6 +253,7 @@ class Entry(NamedRow):
     size: int
     packet: int
     time_ns: int
+    begun_ns: int
     offset: int
     api_key: int
     api_version: int

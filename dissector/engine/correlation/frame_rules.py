@@ -253,6 +253,7 @@ def begin_damaged(state: CorrelatorState, number: int, side: int) -> int:
     entry = state.entries[damaged]
     entry.size = size
     entry.offset = stream.base
+    entry.begun_ns = packet_before(state, stream, 1).time_ns
     if side == connection.client:
         mark_login(connection, entry, is_token == Verdict.YES)
     last = packet_before(state, stream, available)

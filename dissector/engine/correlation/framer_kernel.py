@@ -102,14 +102,16 @@ def frame_piece(state: CorrelatorState, number: int, source: U8, start: int, bas
             size = u32(state.frame_head, 0)
         if outcome != Verdict.YES or length - offset < 4 + size:
             break
-        address = base + start + offset
+        address, begun_ns = base + start + offset, piece.time_ns
         if offset < 0:
+            begun_ns = state.entries[stream.first_fragment].time_ns
             address = join(state, stream, base + start, 4 + size - buffered)
         frame = new_frame(state, number, piece.side, address + 4, size)
         entry = state.entries[frame]
         entry.size = size
         entry.packet = piece.packet
         entry.time_ns = piece.time_ns
+        entry.begun_ns = begun_ns
         entry.offset = stream.base + buffered + offset
         add_frame(state, number, piece.side, frame)
         offset += 4 + size
@@ -211,6 +213,7 @@ def take_held(state: CorrelatorState, number: int, side: int, size: int) -> int:
             return is_token
     frame = new_frame(state, number, side, state.entries[stream.held].start + 4, size)
     entry, last = state.entries[frame], packet_before(state, stream, 4 + size)
+    entry.begun_ns = packet_before(state, stream, 1).time_ns
     if side == connection.client:
         mark_login(connection, entry, is_token == Verdict.YES)
     entry.size = size

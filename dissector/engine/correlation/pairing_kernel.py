@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.candidate_checks import check_answer, lacks_response_program
-from dissector.engine.correlation.correlation_limits import MAX_EARLY_RESPONSE_NS
+from dissector.engine.correlation.correlation_limits import MAX_DELAYED_NS, MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator_arrays import CorrelatorState, FrameColumns
 from dissector.engine.correlation.correlator_rows import (
     CARRY_OVER_BASE,
@@ -250,8 +250,31 @@ def pair_response(state: CorrelatorState, number: int, response: int) -> None:
             # The response to another handshake proves nothing.
             connection.in_login = check_answer(state, entry, asked) != Verdict.YES
         emit(state, number, ANSWERED, request, response)
+        state.exchanges.server_ns[state.counts.exchange_count - 1] = time_of_server(
+            connection, asked, entry
+        )
         dequeue(state, number, request)
     free_entry(state, response)
+
+
+@device_function
+def time_of_server(connection: ConnectionRow, request: Entry, response: Entry) -> int:
+    """
+    Return how long the broker had a request, in ns; NONE where the capture does not show it.
+
+    That is from the request, or the last time that bytes were sent again before the response, to
+    the first byte of the response, less the RTT between the capture and the broker. Bytes that were
+    sent again soon need not have been lost: their acknowledgement may have been delayed.
+    """
+    broker, begin_ns = connection.sides[1 - connection.client], request.time_ns
+    latency_ns = response.time_ns - begin_ns
+    if broker.rtt_ns < 0 or latency_ns < 0 or request.packet >= response.packet:
+        return NONE
+    if begin_ns < broker.resent_ns <= response.begun_ns:
+        if broker.resent_ns - begin_ns < MAX_DELAYED_NS:
+            return NONE
+        begin_ns = broker.resent_ns
+    return min(max(response.begun_ns - begin_ns - broker.rtt_ns, 0), latency_ns)
 
 
 @device_function
@@ -269,6 +292,7 @@ def emit(state: CorrelatorState, number: int, status: int, request: int, respons
     exchanges.api_key[row] = NONE
     exchanges.api_version[row] = NONE
     exchanges.correlation_id[row] = NONE
+    exchanges.server_ns[row] = NONE
     if request >= 0:
         entry = state.entries[request]
         is_token = entry.is_token or (entry.in_login and connection.in_login)

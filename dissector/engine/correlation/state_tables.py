@@ -60,6 +60,7 @@ def new_connection(start_captured: bool, client: int | None = None) -> RowArray:
         stream.in_sync, stream.at_packet_start = in_sync, True
         stream.entered = 0 if in_sync else NONE
         stream.last_packet, stream.barrier = -1, NEVER
+        stream.rtt_ns, stream.resent_ns = -1, NONE
         stream.first_fragment = stream.last_fragment = stream.held = stream.preface = -1
         stream.first_ready = stream.last_ready = stream.damaged = -1
     return made
@@ -162,11 +163,11 @@ class StateTables(ConnectionStates):
 
     def _new_exchanges(self, capacity: int) -> ExchangeColumns:
         """Return columns for exchanges, with arbitrary content."""
-        numbers = iter(self._buffers.acquire(np.int64, 16, capacity))
+        numbers = iter(self._buffers.acquire(np.int64, 17, capacity))
         codes = iter(self._buffers.acquire(np.int8, 5, capacity))
         flags = [next(codes).view(np.bool_) for _ in range(2)]
         first = next(numbers), next(codes), next(codes), *flags, next(codes)
-        header = [next(numbers) for _ in range(3)]
+        header = [next(numbers) for _ in range(4)]
         request, response = (FrameColumns._make(next(numbers) for _ in range(6)) for _ in range(2))
         return ExchangeColumns._make((*first, *header, request, response))
 
@@ -271,6 +272,7 @@ class StateTables(ConnectionStates):
             api_key=api_key,
             api_version=api_version,
             correlation_id=correlation_id,
+            server_ns=np.full(count, NONE, np.int64),
             request=Frames(rows["start"] - CARRY_OVER_BASE, *(rows[name].copy() for name in names)),
             response=Frames(*nothing),
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 from uuid import UUID
 
 from dissector.capture.tcp.connections import END_REASONS
 from dissector.column_catalogue import EXCHANGES, names
+from dissector.engine.exchanges.exchange_times import ExchangeTimes
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.packet_columns import LENGTHS, RELATIVE, PacketColumns
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
@@ -31,8 +31,6 @@ from dissector.protocol.login_secrets import KnownSecrets
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records_fields import record_problems
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 TOKEN = "SaslToken"
 """The name of raw SASL tokens in place of an API."""
 
@@ -42,7 +40,7 @@ COLUMNS = names(EXCHANGES)
 _PACKET_COLUMNS = frozenset((*RELATIVE, *LENGTHS))
 
 
-class Exchange:
+class Exchange(ExchangeTimes):
     """
     A request and its response, or the reason why one of them is missing.
 
@@ -240,36 +238,6 @@ class Exchange:
         return self._value(self._table.request, "offset")
 
     @property
-    def request_time_ns(self) -> int | None:
-        """Completion time of the request, ns since the epoch."""
-        return self._value(self._table.request, "time_ns")
-
-    @property
-    def response_time_ns(self) -> int | None:
-        """Completion time of the response."""
-        return self._value(self._table.response, "time_ns")
-
-    @property
-    def request_time(self) -> datetime | None:
-        """Completion time of the request, in UTC, to the microsecond."""
-        return _datetime(self.request_time_ns)
-
-    @property
-    def response_time(self) -> datetime | None:
-        """Completion time of the response, in UTC, to the microsecond."""
-        return _datetime(self.response_time_ns)
-
-    @property
-    def latency_ms(self) -> float | None:
-        """Time from the complete request to the complete response, in milliseconds."""
-        requested_ns, responded_ns = self.request_time_ns, self.response_time_ns
-        return (
-            None
-            if requested_ns is None or responded_ns is None
-            else (responded_ns - requested_ns) / 1e6
-        )
-
-    @property
     def request_bytes(self) -> int | None:
         """Size of the request's frame, without its 4-byte size."""
         return self._value(self._table.request, "size")
@@ -375,10 +343,6 @@ class Exchange:
         packet = self._value(frames, "packet")
         return None if packet is None else packet + 1
 
-    def _value(self, frames: Frames, column: str) -> int | None:
-        value = getattr(frames, column)[self._row]
-        return None if value == NONE else int(value)
-
 
 def _may_hide(message: Message) -> bool:
     from dissector.protocol.embedded.masking import may_hold_secrets_anywhere
@@ -388,10 +352,6 @@ def _may_hide(message: Message) -> bool:
 
 def _integer(value: Any) -> int | None:
     return None if value == NONE else int(value)
-
-
-def _datetime(time_ns: int | None) -> datetime | None:
-    return None if time_ns is None else _EPOCH + timedelta(microseconds=time_ns // 1000)
 
 
 def _token(kind: Any, frame: bytes, size: int | None) -> Message:

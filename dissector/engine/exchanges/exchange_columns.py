@@ -67,6 +67,10 @@ def exchange_columns(
         "request_time_ns": Integers(request.time_ns),
         "response_time_ns": Integers(response.time_ns),
         "latency_ms": Milliseconds(latency_ns),
+        "network_ms": Milliseconds(
+            np.where(table.server_ns == NONE, NONE, latency_ns - table.server_ns)
+        ),
+        "server_ms": Milliseconds(table.server_ns),
         "request_bytes": Integers(request.size),
         "response_bytes": Integers(response.size),
         "errors": Coded(summaries.errors, [list(each) for each in summaries.error_lists]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dissector.capture.columns import DATA, GAP, IN_CARRY_OVER, IN_WINDOW, Chunks
-from dissector.engine.tables.exchange_table import Ints
+from dissector.engine.tables.exchange_table import NONE, Ints
 
 if TYPE_CHECKING:
     from dissector.tls.tls_summary import Plaintext
@@ -107,6 +107,9 @@ class PlaintextRows:
         for at, name in enumerate(_MADE_COLUMNS, 1):
             columns[name][targets] = table[at]
         columns["barrier"][targets] = table[-2:].T
+        # Of rows of the other side, as theirs are not known.
+        others = targets[table[5] != chunks.side[source[targets]]]
+        columns["rtt_ns"][others], columns["resent_ns"][others] = -1, NONE
         carry_over = bytearray().join([chunks.carry_over.data, *self._contents])
         return replace(chunks, carry_over=np.frombuffer(carry_over, np.uint8), **columns)
 

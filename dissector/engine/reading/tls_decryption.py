@@ -15,7 +15,7 @@ import numpy as np
 from dissector.capture.columns import DATA, END, GAP, NEVER, NO_BARRIER, Chunks
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.reading.tls_recognition import TlsRecognition, bytes_of
-from dissector.engine.tables.exchange_table import Ints
+from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.tls.key_log import KeyLog
 
 if TYPE_CHECKING:
@@ -262,6 +262,8 @@ def _empty_rows(numbers: list[int], kind: int) -> Chunks:
         packet=zeros,
         time_ns=zeros,
         release=zeros,
+        rtt_ns=zeros - 1,
+        resent_ns=zeros + NONE,
         barrier=np.full((len(numbers), 2), NEVER, np.int64),
     )
 

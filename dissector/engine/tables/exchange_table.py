@@ -75,6 +75,8 @@ class Exchanges:
         api_version: NONE as for `api_key`.
         correlation_id: Of the request, likewise; of an orphan the response's, NONE if fewer than 4
             bytes were captured.
+        server_ns: How long the broker had the request; the rest of the latency is the network's;
+            NONE where the capture does not show it.
         request: Columns of the request's frame.
         response: Columns of the response's frame.
         logins: The secrets that logins showed so far; None: none were looked for.
@@ -91,6 +93,7 @@ class Exchanges:
     api_key: Ints
     api_version: Ints
     correlation_id: Ints
+    server_ns: Ints
     request: Frames
     response: Frames
     logins: Logins | None = None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dissector.capture.columns import DATA, END, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER, Chunks
 from dissector.capture.tcp.connections import Connection, Side
+from dissector.engine.tables.exchange_table import NONE
 from tests.default_frames import request, response, sized
 from tests.tcp_captures import pieces
 
@@ -57,6 +58,8 @@ def columns(rows: Sequence[Chunk]) -> Chunks:
         packet=numbers(lambda row: row.packet),
         time_ns=numbers(lambda row: row.packet * STEP_NS),
         release=numbers(lambda row: row.packet),
+        rtt_ns=numbers(lambda _: -1),
+        resent_ns=numbers(lambda _: NONE),
         barrier=numbers(lambda row: row.horizon).reshape(-1, 2),
     )
 

@@ -25,12 +25,13 @@ REPLY_TO_ACKS_0 = "response: response to a Produce request with acks = 0, which 
 
 @dataclass
 class Frame:
-    """A message: its bytes without their size, and the packet that completed them."""
+    """A message: its bytes without their size, the packet that completed them, and its begin."""
 
     size: int
     data: bytes
     packet: int
     time_ns: int
+    begun_ns: int
 
 
 @dataclass
@@ -52,16 +53,20 @@ def frames_of(chunks: Sequence[Chunk]) -> list[Frame]:
     if protocol_of(chunks) != "kafka":
         return []
     found: list[Frame] = []
-    buffer = bytearray()
+    buffer, begun_ns = bytearray(), 0
     for chunk in chunks:
+        begun_ns = begun_ns if buffer else chunk.time_ns
         buffer += chunk.data
         while len(buffer) >= 4 and len(buffer) >= 4 + int.from_bytes(buffer[:4], "big"):
             size = int.from_bytes(buffer[:4], "big")
-            found.append(Frame(size, bytes(buffer[4 : 4 + size]), chunk.packet, chunk.time_ns))
+            at = chunk.packet, chunk.time_ns
+            found.append(Frame(size, bytes(buffer[4 : 4 + size]), *at, begun_ns))
             del buffer[: 4 + size]
+            begun_ns = chunk.time_ns
     if len(buffer) >= 4:
         size = int.from_bytes(buffer[:4], "big")
-        found.append(Frame(size, bytes(buffer[4:]), chunks[-1].packet, chunks[-1].time_ns))
+        at = chunks[-1].packet, chunks[-1].time_ns
+        found.append(Frame(size, bytes(buffer[4:]), *at, begun_ns))
     return found
 
 
@@ -197,11 +202,34 @@ class Pairing:
             "status": status,
             **columns("request", None if status == "orphan" else request.frame),
             **columns("response", response),
+            **self.parts(status, request, response),
             "errors": list(dict.fromkeys(reader.errors)),
             "topics": list(dict.fromkeys(request.body.topics + reader.topics)),
             "problems": problems,
             "names": request.body.names | reader.names,
         }
+
+    def parts(
+        self, status: str, request: Request, response: Frame | None
+    ) -> dict[str, float | None]:
+        """Return the network's and the broker's part of a latency, in milliseconds."""
+        assert self.client is not None
+        sender = self.connection.sides[self.client]
+        unknown = {"network_ms": None, "server_ms": None}
+        if status != "answered" or response is None or request.frame.packet >= response.packet:
+            return unknown
+        rtts = [rtt for packet, rtt, _ in sender.ways if packet <= response.packet]
+        begin, end = request.frame.time_ns, response.time_ns
+        if not rtts or end < begin:
+            return unknown
+        repeats = [time for packet, time in sender.repeats if packet <= response.packet]
+        arrived = begin
+        if repeats and begin < repeats[-1] <= response.begun_ns:
+            arrived = repeats[-1]
+            if arrived - begin < 200_000_000:
+                return unknown
+        server = min(max(response.begun_ns - rtts[-1] - arrived, 0), end - begin)
+        return {"network_ms": (end - begin - server) / 1e6, "server_ms": server / 1e6}
 
 
 def name_of(request: Request, status: str) -> str | None:

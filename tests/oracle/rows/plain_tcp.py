@@ -69,6 +69,9 @@ class Side:
         timed: The bytes whose acknowledgement is awaited; None if none are measured.
         handshake: RTT of its SYN, ns.
         round_trips: All RTTs that were measured.
+        ways: The packets that changed what is known of the way to the other side and back, and the
+            least RTT, ns.
+        repeats: The packets with bytes that were there before, and their times.
         windows: When it announced a receive window, and whether that was zero.
     """
 
@@ -85,6 +88,8 @@ class Side:
     timed: Timed | None = None
     handshake: int | None = None
     round_trips: list[RoundTrip] = field(default_factory=list)
+    ways: list[tuple[int, int, int]] = field(default_factory=list)
+    repeats: list[tuple[int, int]] = field(default_factory=list)
     windows: list[tuple[int, bool]] = field(default_factory=list)
 
     @property
@@ -120,6 +125,16 @@ class Side:
             self.round_trips.append(RoundTrip(timed.packet, segment.packet, rtt_ns))
             if timed.is_syn:
                 self.handshake = rtt_ns
+            if not segment.tcp.data:
+                self.find_way(segment, rtt_ns, is_syn=timed.is_syn)
+
+    def find_way(self, segment: Segment, rtt_ns: int, *, is_syn: bool) -> None:
+        """Take the RTT of an acknowledgement without data for that of the way, if it may be."""
+        _, least, since = self.ways[-1] if self.ways else (0, rtt_ns, segment.time_ns)
+        is_delayed = rtt_ns >= 40_000_000 + (least if self.ways else 0)
+        is_newer = rtt_ns <= least or segment.time_ns - since > 10_000_000_000
+        if is_newer and (is_syn or not is_delayed):
+            self.ways.append((segment.packet, rtt_ns, segment.time_ns))
 
     def add(self, seq: int, chunk: Chunk) -> None:
         """Add the payload of a packet, and what waited for it."""
@@ -132,6 +147,8 @@ class Side:
         if repeated:
             self.retransmissions += 1
             self.retransmitted += repeated
+            if not is_keep_alive:
+                self.repeats.append((chunk.packet, chunk.time_ns))
         if early > 0:
             self.waiting[seq] = chunk
             return

@@ -59,6 +59,7 @@ def to_exchange_table(rows: Sequence[ExchangeRow]) -> Exchanges:
         api_key=api_key,
         api_version=api_version,
         correlation_id=correlation_id,
+        server_ns=np.full(len(rows), NONE, np.int64),
         request=request,
         response=response,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from dissector.capture.columns import (
     Bytes,
     Chunks,
 )
-from dissector.capture.tcp.tcp_rows import ChunkArrays
+from dissector.capture.tcp.tcp_rows import NONE, ChunkArrays
 from tests.reference.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 
 
@@ -30,11 +30,15 @@ class ReorderState:
         connection: Number of the connection.
         buffers: Of side 0 and 1, the segments behind a hole; None without any.
         emitted: Of side 0 and 1, the barrier in the newest row.
+        least_ns: The least RTT of the bytes of each.
+        resent_ns: When each last sent bytes again.
     """
 
     connection: int
     buffers: list[ReorderBuffer | None]
     emitted: tuple[int, int] = (NEVER, NEVER)
+    least_ns: list[int] = field(default_factory=lambda: [-1, -1])
+    resent_ns: list[int] = field(default_factory=lambda: [NONE, NONE])
 
     def barriers(self) -> tuple[int, int]:
         """Return for each side the lowest packet with waiting bytes."""
@@ -105,14 +109,14 @@ class ChunkBuilder:
         for segment in self._waiting:
             if not segment.released and segment.copied is None:
                 segment.copied = data[segment.start : segment.start + segment.captured].tobytes()
-        columns = zip(*self._rows, strict=True) if self._rows else [()] * 10
-        types: list[type[Any]] = [*[np.int64] * 6, *[np.int8] * 3, np.int64]
+        columns = zip(*self._rows, strict=True) if self._rows else [()] * 12
+        types: list[type[Any]] = [*[np.int64] * 8, *[np.int8] * 3, np.int64]
         arrays: list[Any] = [
             np.array(each, kind) for each, kind in zip(columns, types, strict=True)
         ]
         *named, barrier = arrays
         carry_over = np.frombuffer(bytes(self._carry_over), np.uint8)
-        names = ChunkArrays._fields[:9]
+        names = ChunkArrays._fields[:11]
         self._waiting, self._rows, self._carry_over = [], [], bytearray()
         return Chunks(
             data=data,
@@ -133,5 +137,6 @@ class ChunkBuilder:
         time_ns: int,
     ) -> None:
         reorder.emitted = reorder.barriers()
-        wide = reorder.connection, start, length, packet, time_ns, self.packet
+        other = reorder.least_ns[1 - side], reorder.resent_ns[1 - side]
+        wide = reorder.connection, start, length, packet, time_ns, self.packet, *other
         self._rows.append((*wide, side, kind, origin, reorder.emitted))

@@ -101,6 +101,8 @@ class LiveConnection:
         self.streams = self.streams[1], self.streams[0]
         for stream in self.streams:
             stream.swap_side()
+        self.reorder.least_ns.reverse()
+        self.reorder.resent_ns.reverse()
 
     def starts_new_connection(self, side: int, segment: Segment) -> bool:
         """Return whether a segment from `side` shows that the ports are reused."""

@@ -252,7 +252,8 @@ def _end_timing(timed: tuple[int, int], stream: Stream, acker: Stream, segment: 
     is_next = acker.next is None or (segment.payload_seq - acker.next) & SEQ_MASK == 0
     is_handshake = number == stream.first
     if is_next and not (is_handshake and segment.length):
-        stream.end_timing(sent_ns, segment.time_ns, is_handshake)
+        is_alone = segment.length == 0
+        stream.end_timing(sent_ns, segment.time_ns, is_handshake=is_handshake, is_alone=is_alone)
 
 
 def _endpoint(end: tuple[int, ...]) -> Endpoint:

@@ -14,6 +14,7 @@ from dissector.capture.tcp.reassembly_limits import (
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
+from dissector.capture.tcp.round_trips import DELAYED_NS, LEAST_AGE_NS
 from tests.reference.tcp.chunk_builder import ChunkBuilder, ReorderState
 from tests.reference.tcp.loss_counters import LossCounters
 from tests.reference.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
@@ -60,6 +61,7 @@ class Stream:
     __slots__ = (
         "_fin_ns",
         "_fin_packet",
+        "_least_at_ns",
         "_number",
         "_reorder",
         "acked",
@@ -99,6 +101,7 @@ class Stream:
         self.resent = 0
         self.timed: tuple[int, int] | None = None
         self.closed_ns: int | None = None
+        self._least_at_ns = 0
         self._fin_ns = 0
         self._fin_packet = 0
 
@@ -162,13 +165,23 @@ class Stream:
         if self.timed is None and self.next is not None:
             self.timed = self.next, time_ns
 
-    def end_timing(self, sent_ns: int, time_ns: int, is_handshake: bool) -> None:
+    def end_timing(self, sent_ns: int, time_ns: int, *, is_handshake: bool, is_alone: bool) -> None:
         """Take the time of an acknowledgement; RFC 6298 2 says how it is smoothed."""
         rtt_ns, before = time_ns - sent_ns, self.side.srtt_ns
         if rtt_ns >= 0:
             self.side.srtt_ns = rtt_ns if before is None else (7 * before + rtt_ns) // 8
             if is_handshake:
                 self.side.handshake_ns = rtt_ns
+            if is_alone:
+                self._update_least(rtt_ns, time_ns, is_handshake)
+
+    def _update_least(self, rtt_ns: int, now_ns: int, is_handshake: bool) -> None:
+        least_ns = self._reorder.least_ns[self._number]
+        is_delayed = rtt_ns - max(least_ns, 0) >= DELAYED_NS and not is_handshake
+        is_old = now_ns - self._least_at_ns > LEAST_AGE_NS
+        if not is_delayed and (least_ns < 0 or rtt_ns <= least_ns or is_old):
+            self._reorder.least_ns[self._number] = rtt_ns
+            self._least_at_ns = now_ns
 
     def observe_window(self, is_closed: bool, time_ns: int) -> None:
         """Count how long its sender announces a window of zero."""
@@ -223,7 +236,8 @@ class Stream:
             self._anchor_by_ack(segment)
         if self.next is not None and segment.seq < self.next:
             first = self.first or 0
-            self._count_resent(self.losses.count_old(segment.seq, segment.end, first, self.next))
+            is_resent = self.losses.count_old(segment.seq, segment.end, first, self.next)
+            self._count_resent(is_resent, segment.time_ns)
             if segment.end <= self.next:
                 return 0
             segment, is_new = segment.slice(self.next, segment.end), False
@@ -234,9 +248,10 @@ class Stream:
             return 0
         return self._buffer_segment(segment, out)
 
-    def _count_resent(self, is_resent: bool) -> None:
+    def _count_resent(self, is_resent: bool, time_ns: int) -> None:
         self.resent += is_resent
         if is_resent:
+            self._reorder.resent_ns[self._number] = time_ns
             self.timed = None
 
     def close(self, fin: int, packet: int, time_ns: int) -> None:
@@ -346,7 +361,8 @@ class Stream:
         is_covered = self.acked is not None and segment.seq <= self.acked
         added = buffer.add(segment, self.acked_ns if is_covered else NEVER)
         more = sum(each.end - each.seq for each in added)
-        self._count_resent(self.losses.count_retransmitted(segment.end - segment.seq - more))
+        is_resent = self.losses.count_retransmitted(segment.end - segment.seq - more)
+        self._count_resent(is_resent, segment.time_ns)
         for each in added:
             out.keep_bytes(each)
         return more

@@ -28,8 +28,10 @@ def test_all_fields_are_initialised() -> None:
     row = dtype_of(tcp_rows.StreamRow)
     stream = np.full(row.itemsize // 8, 7, np.int64).view(row).reshape(())
     tcp_rows.clear_stream(row_of(stream, tcp_rows.StreamRow))
-    unset = {"next", "first", "acked", "first_acked", "fin", "timed", "closed_ns"}
-    initial = dict.fromkeys(unset, tcp_rows.NONE) | {"handshake_ns": -1, "srtt_ns": -1}
+    unset = {"next", "first", "acked", "first_acked", "fin", "timed", "closed_ns", "resent_ns"}
+    initial = dict.fromkeys(unset, tcp_rows.NONE) | dict.fromkeys(
+        ("handshake_ns", "srtt_ns", "least_ns"), -1
+    )
     assert all(stream[name] == initial.get(name, 0) for name in row.names or ())
     side = np.full((), 7, np.int64).repeat(8).view(dtype_of(waiting_rows.WaitingSide)).reshape(())
     waiting_rows.clear_waiting_side(row_of(side, waiting_rows.WaitingSide))

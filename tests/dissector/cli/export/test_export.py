@@ -31,8 +31,12 @@ FILTERS = (
     "api == Fetch and topic",
 )
 
-NUMBERED = ("capture", "connection")
-"""Columns that are others in an export; packet numbers come in pairs as others add them."""
+NUMBERED = ("capture", "connection", "network_ms", "server_ms")
+"""
+Columns that are others in an export; packet numbers come in pairs as others add them.
+
+An export lacks acknowledgements of other exchanges, from which the RTT is known.
+"""
 
 
 def rows(run: Run, capture: Path, display_filter: str, keys: list[str]) -> list[str]:

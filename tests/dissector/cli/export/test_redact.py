@@ -68,7 +68,7 @@ def rows(
             {
                 name: _comparable(name, value, names or {})
                 for name, value in row.items()
-                if name not in (*NUMBERED, *VALUES)
+                if name not in (*NUMBERED, *VALUES, "network_ms", "server_ms")
             }
         )
         for row in done.rows

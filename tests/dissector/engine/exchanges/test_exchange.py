@@ -64,6 +64,8 @@ def test_answered_exchange() -> None:
         "request_time_ns": 4_500_000,
         "response_time_ns": 7_500_000,
         "latency_ms": 3.0,
+        "network_ms": None,
+        "server_ms": None,
         "request_bytes": len(REQUEST.data),
         "response_bytes": len(RESPONSE.data),
         "errors": ["UNKNOWN_MEMBER_ID"],

@@ -28,7 +28,7 @@ from tools.record.steady import damaged, traffic
 from tools.record.tls_writer import TlsWriter
 
 CONNECTIONS, PACKETS = 8, 3_000
-PLACES = ("packet", "time_ns", "latency", "topics")
+PLACES = ("packet", "time_ns", "latency", "network_ms", "server_ms", "topics")
 """Columns that differ in a part of a capture, or in the packets."""
 SOURCE = "kafka4-java-tls13"
 
