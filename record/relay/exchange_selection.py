@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from dissector.column_catalogue import EXCHANGES
 from dissector.filter import Filter
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.headers import PRODUCE
@@ -17,9 +16,13 @@ from record.packets.packet_sink import BROKER, CLIENT, PacketSink
 from record.relay.frame_splitter import SIZE_BYTES
 from record.relay.requests_in_flight import ForwardedRequest
 
-LIVE_COLUMNS = frozenset(each.name for each in EXCHANGES) - {
-    *("capture", "origin", "request_packet", "response_packet")
-}
+LIVE_COLUMNS = frozenset(
+    (
+        *("connection", "client", "broker", "api_key", "api", "api_version", "correlation_id"),
+        *("client_id", "status", "request_time_ns", "response_time_ns", "latency_ms"),
+        *("request_bytes", "response_bytes", "errors", "topics", "problems"),
+    )
+)
 """The columns that an exchange has while it passes."""
 
 _NS_PER_MS = 1_000_000
