@@ -219,7 +219,7 @@ def _settings(given: ReplayOptions) -> TargetSettings:
     from replay.options.pass_criteria import Criteria, latency_limits
     from replay.options.play_options import PlayOptions
     from replay.options.target_profile import TargetProfile
-    from replay.options.target_settings import TargetSettings
+    from replay.options.target_settings import MOCK, TargetSettings
 
     noise, ignore = given.noise, given.ignore
     profile = TargetProfile.of(given.target_profile)
@@ -245,7 +245,7 @@ def _settings(given: ReplayOptions) -> TargetSettings:
         ),
         noise=Noise(ignore) if noise in (None, LEARN) else Noise.read(noise, ignore),
         show_secrets=given.show_secrets,
-        criteria=Criteria.of(given.fail_on, accepted),
+        criteria=Criteria.of(given.fail_on, accepted, is_embedded=given.to == MOCK),
         show_payloads=given.show_payloads,
         latency_limits=latency_limits(given.latency_limit),
         clients=given.clients,

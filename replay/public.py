@@ -143,7 +143,7 @@ def replay(
         ),
         noise if isinstance(noise, Noise) else Noise(noise),
         show_secrets,
-        Criteria.of(fail_on, accepted),
+        Criteria.of(fail_on, accepted, is_embedded=to == MOCK),
         show_payloads,
         parse_latency_limits(latency_limits),
         checked_clients(clients),

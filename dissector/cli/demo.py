@@ -31,10 +31,7 @@ STEPS: Sequence[tuple[str, tuple[str, ...]]] = (
 
 REPLAY = (
     "Responses of another broker, here an embedded one",
-    (
-        *("replay", "--to", "mock", "--speed", "max", "--ignore", "ApiVersions", "--timeout", "5"),
-        *("--fail-on", "differs,error,missing"),
-    ),
+    ("replay", "--to", "mock", "--speed", "max", "--ignore", "ApiVersions", "--timeout", "5"),
 )
 
 MAX_LINES = 25

@@ -24,7 +24,10 @@ UNBALANCED = "unbalanced"
 """The word of `--fail-on` to fail if any log could not be balanced."""
 
 UNSUPPORTED = "unsupported"
-"""The word of `--fail-on` to fail if the target can't do what a client needs; by default too."""
+"""
+The word of `--fail-on` to fail if the target can't do what a client needs; by default too, but for
+the embedded broker.
+"""
 
 NOTHING = "nothing"
 """The word of `--fail-on` to never fail because of responses."""
@@ -116,7 +119,11 @@ class Criteria:
 
     @classmethod
     def of(
-        cls, fail_on: Iterable[str] = (), accepted: DifferenceBaseline | None = None
+        cls,
+        fail_on: Iterable[str] = (),
+        accepted: DifferenceBaseline | None = None,
+        *,
+        is_embedded: bool = False,
     ) -> Criteria:
         """
         Parse the words of `--fail-on`.
@@ -124,6 +131,8 @@ class Criteria:
         Args:
             fail_on: Words, several of them separated by commas; without any, the default.
             accepted: Differences that do not fail.
+            is_embedded: Whether the target is the embedded broker: what it can't do is known, and
+                by default no failure.
 
         Raises:
             UsageError: A word is unknown.
@@ -131,7 +140,7 @@ class Criteria:
         words = [word.strip() for text in fail_on for word in text.split(",") if word.strip()]
         baseline = accepted or DifferenceBaseline()
         if not words:
-            return cls(accepted=baseline)
+            return cls(accepted=baseline, wants_support=not is_embedded)
         limits = tuple(
             _limit(word, "--fail-on") for word in words if word.lower().startswith("latency")
         )
