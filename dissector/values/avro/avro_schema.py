@@ -144,6 +144,8 @@ class _Builder:
 
     def _define(self, schema: dict[str, Any], kind: str, space: str, depth: int) -> Read:
         name, space = declared_name(schema, space)
+        if name in self._open:
+            raise SchemaProblem(f"{name[:60]!r} is declared inside itself")
         match kind, schema:
             case "enum", {"symbols": [*symbols]} if all(isinstance(each, str) for each in symbols):
                 read = types.enum_reader(tuple(symbols))

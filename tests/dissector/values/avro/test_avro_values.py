@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dissector.values.avro.avro_files import container_values
@@ -179,7 +179,15 @@ def any_schema() -> st.SearchStrategy[Any]:
     )
 
 
+_INSIDE_ITSELF = {
+    "type": "record",
+    "name": "R",
+    "fields": [{"name": "f", "type": {"type": "record", "name": "R", "fields": []}}],
+}
+
+
 @given(schema=any_schema(), data=st.binary(max_size=60))
+@example(schema=_INSIDE_ITSELF, data=b"")
 def test_hostile_schemas_and_values_raise_problems_only(schema: Any, data: bytes) -> None:
     hostile(schema, data)
 
