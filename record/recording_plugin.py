@@ -39,7 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def kafka_recording(request: pytest.FixtureRequest) -> Iterator[Callable[..., Recorder | Cassette]]:
+def kafka_recording(
+    request: pytest.FixtureRequest, kafka_cassette: Callable[..., Cassette]
+) -> Iterator[Callable[..., Recorder | Cassette]]:
     """
     Return a function that records a cluster, or serves an earlier recording.
 
@@ -48,7 +50,6 @@ def kafka_recording(request: pytest.FixtureRequest) -> Iterator[Callable[..., Re
     fails the test.
     """
     when = request.config.getoption("--kafka-record")
-    served: list[Cassette] = []
     with ExitStack() as stack:
 
         def start(file: str | Path, *, to: str, **options: Any) -> Recorder | Cassette:
@@ -59,16 +60,6 @@ def kafka_recording(request: pytest.FixtureRequest) -> Iterator[Callable[..., Re
                 from record.public import Recorder
 
                 return stack.enter_context(Recorder(path, to=to, **options))
-            from serve.public import Cassette
-
-            cassette = stack.enter_context(Cassette(path, strict=True))
-            served.append(cassette)
-            return cassette
+            return kafka_cassette(path)
 
         yield start
-        missed = [cassette for cassette in served if cassette.misses]
-    if missed:
-        from serve.report.serve_document import text_lines
-
-        lines = [line for cassette in missed for line in text_lines(cassette.report)]
-        pytest.fail("\n".join(lines), pytrace=False)

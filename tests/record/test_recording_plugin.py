@@ -28,7 +28,8 @@ TESTS = """
 
 
 def run(folder: Path, *options: str) -> str:
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "record.recording_plugin", str(folder)]
+    plugins = ("-p", "serve.pytest_plugin", "-p", "record.recording_plugin")
+    words = [sys.executable, "-m", "pytest", "-q", *plugins, str(folder)]
     done = subprocess.run(
         [*words, *options],
         capture_output=True,
