@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import selectors
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from socket import socket
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
+from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario, until
 
 # The mock cluster lacks ApiVersions 4, and kafka-python does not fall back.
 PINNED = (0, 11)
@@ -104,18 +104,23 @@ def consumer(stage: Stage, *topics: str, **settings: Any) -> Iterator[KafkaConsu
         reader.close()
 
 
-def member(stage: Stage, name: str, **settings: Any) -> AbstractContextManager[KafkaConsumer]:
+@contextmanager
+def member(stage: Stage, name: str, **settings: Any) -> Iterator[KafkaConsumer]:
     """Create a member of this stage's group for a block."""
-    return consumer(
+    topic = stage.topic()
+    with consumer(
         stage,
-        stage.topic(),
         group_id=stage.topic("group"),
         client_id=name,
         auto_offset_reset="earliest",
         heartbeat_interval_ms=300,
         session_timeout_ms=6000,
         **settings,
-    )
+    ) as reader:
+        # A leader that doesn't know the topic yet assigns nothing, and asks again after minutes.
+        until(f"{topic} to be known", lambda: reader.partitions_for_topic(topic))
+        reader.subscribe([topic])
+        yield reader
 
 
 def poll(reader: KafkaConsumer, got: list[Any]) -> int:
