@@ -16,6 +16,9 @@ COMPILED := $(shell $(PYTHON) -B -m tools.kernels.compiler && echo -compiled)
 DEMO := .venv/.demo$(COMPILED)
 READY := .venv/.ready$(COMPILED)
 
+# Files with kernels: an older build of them is of no use to the demo.
+KERNELS := $(shell grep -rlx --include='*.py' '@Kernel\|@device_function' dissector replay pipeline timeline)
+
 MINUTES ?= 10
 ROOM ?= timeline/groups
 
@@ -52,6 +55,7 @@ FAST := not (broker or long or spark)
 env: $(READY)
 
 $(DEMO): EXTRAS := mock
+$(DEMO): $(KERNELS)
 $(READY): EXTRAS := spark,dev
 
 # Without ensurepip, which a bare Debian lacks; the pip outside installs into the environment.

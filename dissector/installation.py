@@ -7,7 +7,8 @@ from pathlib import Path
 COMPILER = "Debian: gcc python3-dev; macOS: xcode-select --install"
 """What brings a C compiler and Python's headers."""
 
-_IS_CHECKOUT = (Path(__file__).parents[1] / "Makefile").is_file()
+IS_CHECKOUT = (Path(__file__).parents[1] / "Makefile").is_file()
+"""Whether this is a checkout, where sources may be newer than what was built of them."""
 
 
 def extra_needed(what: str, extra: str) -> str:
@@ -19,6 +20,6 @@ def compiling() -> str:
     """Return what to do for compiled kernels."""
     # Without `--no-binary` pip installs the wheel that it built, and kept, without a compiler.
     again = "pip install --force-reinstall --no-deps --no-binary kafkashark kafkashark"
-    if _IS_CHECKOUT:
+    if IS_CHECKOUT:
         again = "make kernels"
     return f"install a C compiler ({COMPILER}), then: {again}"

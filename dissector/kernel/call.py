@@ -19,19 +19,21 @@ built to.
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property
 from importlib import import_module
+from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from dissector.installation import compiling
+from dissector.installation import IS_CHECKOUT, compiling
 from dissector.kernel.named_rows import in_memory
 
 CHECKED = "KAFKASHARK_CHECKED"
@@ -92,31 +94,53 @@ def _package(module: str) -> str:
     return ".".join(parts[: 2 if parts[0] == "dissector" else 1])
 
 
-@cache
-def _extension(package: str) -> ModuleType | None:
-    """Load the compiled kernels of a package; None if they were not built."""
-    name = f"{package}._kernels" + ("_checked" if os.environ.get(CHECKED) else "")
-    try:
-        return import_module(name)
-    except ModuleNotFoundError:
-        return None
-
-
 class _Slowness:
     """The time that a process has spent in kernels that were not built."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.cause = "the kernels are not compiled", compiling()
 
     def add(self, seconds: float) -> None:
         """Add the time of a call; write the notice when it becomes worth one."""
         was, self.seconds = self.seconds, self.seconds + seconds
         if was <= NOTICE_SECONDS < self.seconds:
-            line = f"the kernels are not compiled, this takes some 30 times as long: {compiling()}"
+            cause, cure = self.cause
+            line = f"{cause}, this takes some 30 times as long: {cure}"
             print(f"kafkashark: {line}", file=sys.stderr)
 
 
 _slowness = _Slowness()
+
+
+@cache
+def _extension(package: str) -> ModuleType | None:
+    """Load the compiled kernels of a package; None if they were not built, or are outdated."""
+    name = f"{package}._kernels" + ("_checked" if os.environ.get(CHECKED) else "")
+    try:
+        found = import_module(name)
+    except ModuleNotFoundError:
+        return None
+    if IS_CHECKOUT and _is_outdated(found):
+        _slowness.cause = "the kernels are older than their sources", "make kernels"
+        return None
+    return found
+
+
+def _is_outdated(extension: ModuleType) -> bool:
+    """Return whether a source has changed since the build: rows and columns may be others now."""
+    built = _changed_ns(Path(extension.__file__ or ""))
+    root = Path(__file__).parents[2]
+    files = getattr(extension, "FILES", None)  # builds of earlier sources have none
+    return files is None or any(_changed_ns(root / each) > built for each in files)
+
+
+def _changed_ns(path: Path) -> float:
+    """Return when a file has changed; a source that is gone is a change."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return math.inf
 
 
 def _to_python(argument: Any) -> Any:

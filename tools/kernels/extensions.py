@@ -73,6 +73,12 @@ class BuildKernels(build_ext):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count() or 1
 
+    def run(self) -> None:
+        """Build what has changed; all are then newer than their sources."""
+        super().run()
+        for each in self.extensions:
+            Path(self.get_ext_fullpath(each.name)).touch()
+
 
 def build(packages: tuple[str, ...], folder: Path, checked: bool = False) -> None:
     """Build the extensions with changed sources, for packages below a folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -157,9 +157,29 @@ class _Namespace:
         return self.module._value(name)
 
 
-@cache
+_modules: dict[str, Module | None] = {}
+"""Name -> module, of all modules of the project that were asked for since `forget`."""
+
+
+def forget() -> None:
+    """Forget all modules and what is known of them, so that `consulted` begins anew."""
+    _modules.clear()
+
+
+def consulted() -> list[Path]:
+    """Return the files of the modules asked for since `forget`, sorted, relative to the root."""
+    found = (each.path.relative_to(ROOT) for each in _modules.values() if each is not None)
+    return sorted(found)
+
+
 def module(name: str) -> Module | None:
     """Return a module of the project; None if it does not exist."""
+    if name not in _modules:
+        _modules[name] = _found(name)
+    return _modules[name]
+
+
+def _found(name: str) -> Module | None:
     path = ROOT.joinpath(*name.split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.is_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from tools.kernels.kernel_sources import Function, modules_with_kernels
+from tools.kernels.kernel_sources import Function, consulted, forget, modules_with_kernels
 from tools.kernels.translate import Specialised, Unit
 from tools.kernels.types import ARRAYS, Array, Row, Rows, Struct, Type, c_type
 
@@ -15,14 +15,20 @@ PRELUDE = Path(__file__).with_name("prelude.pyx")
 
 
 def unit_text(package: str) -> str:
-    """Return the Cython module with the kernels of a package."""
+    """
+    Return the Cython module with the kernels of a package.
+
+    Its `FILES` are the sources that it was made of, relative to the folder of all packages.
+    """
+    forget()
     unit = Unit()
     kernels = [each for module in modules_with_kernels(package) for each in module.kernels]
     entrances = [_entrance(unit.specialise(each)) for each in kernels]
     tables = [each for row in unit.rows.values() for each in (row, Rows(row))]
     declared = (*ARRAYS.values(), *tables, *unit.structs.values())
     structs = "\n".join(each.declaration for each in declared)
-    text = "\n".join((PRELUDE.read_text(), structs, *unit.written, *entrances))
+    files = f"FILES = {tuple(each.as_posix() for each in consulted())!r}"
+    text = "\n".join((PRELUDE.read_text(), structs, *unit.written, *entrances, files))
     return f"{text}\n{_SOURCE}{hashlib.sha256(text.encode()).hexdigest()!r}\n"
 
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from dissector.kernel.call import CHECKED
+from tools.kernels.compiler import can_compile
 
 WITHOUT_KERNELS = """
 import sys
@@ -16,6 +17,16 @@ from dissector.kernel import call
 call.NOTICE_SECONDS = {seconds}
 for package in ("capture", "engine", "protocol", "view"):
     sys.modules[f"dissector.{{package}}._kernels"] = None
+from dissector.__main__ import main
+sys.exit(main())
+"""
+
+OUTDATED = """
+import math
+import sys
+from dissector.kernel import call
+call.NOTICE_SECONDS = 0
+call._changed_ns = lambda path: math.inf if path.suffix == ".py" else 0
 from dissector.__main__ import main
 sys.exit(main())
 """
@@ -42,3 +53,12 @@ def test_kernels_that_are_not_compiled_are_reported_once_they_cost_time(
     for line in lines:
         assert line.startswith("kafkashark: the kernels are not compiled")
         assert line.endswith("then: make kernels")
+
+
+@pytest.mark.skipif(not can_compile(), reason="no compiler builds kernels here")
+def test_kernels_older_than_their_sources_run_as_python() -> None:
+    outdated = run("-c", OUTDATED)
+    assert outdated.stdout == run("-m", "dissector").stdout
+    (line,) = outdated.stderr.splitlines()
+    assert line.startswith("kafkashark: the kernels are older than their sources")
+    assert line.endswith(": make kernels")
