@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from glob import has_magic
@@ -32,10 +32,12 @@ class Reads:
     Attributes:
         folder_files: Patterns of the files that are read in a folder; empty: no folder is read.
         variable: Environment variable with the paths if the option is not given.
+        path_in: Returns the path in the text of the option, empty without one; None: it is one.
     """
 
     folder_files: tuple[str, ...] = ()
     variable: str = ""
+    path_in: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

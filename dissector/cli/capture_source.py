@@ -14,7 +14,6 @@ from dissector.capture.columns import NEVER
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.cli import interrupt
 from dissector.cli.declared.reading_options import ReadingOptions
-from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.live_input import LiveInput, is_pipe, require_captures
 from dissector.cli.progress import Progress
 from dissector.engine.exchanges.exchange import Exchange
@@ -117,6 +116,15 @@ class Source:
     def selection(self) -> Selection:
         """The filters, applied to the windows of the capture."""
         return Selection(self.capture, self.filter, self.record_filter, self.values)
+
+    def record_values(self) -> RecordValues:
+        """Return what decodes keys and values; it learns the schemas of the capture's windows."""
+        if self.values is None:
+            from dissector.query.decoded_values import RecordValues
+
+            self.values = RecordValues(self.capture, self.capture.options.values)
+        self.observers.append(self.values.learn)
+        return self.values
 
     def passes(self, exchange: Exchange) -> bool:
         """Return whether an exchange passes the filter."""
@@ -236,7 +244,7 @@ def source(
         stdin=None if live is None else live.packets,
         keylogs=given.keylogs,
         decode_as=given.decode_as,
-        values=given.value_settings if isinstance(given, ValueOptions) else None,
+        values=given.value_settings,
     )
     tunnel_ports(options.decode_as)
     capture = Capture(list(captures), options)

@@ -29,6 +29,7 @@ from dissector.filter import Column, Name, kinds, values_of
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.view.json.body import body_json
 from dissector.view.tables.secret_cells import mask_cell
+from dissector.view.text.decoded_nodes import ReadValue
 from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
@@ -77,7 +78,8 @@ def dissect(given: MessageOptions) -> None:
         lines = _field_lines(islice(_messages_in_order(source), limit), names, show_secrets)
     else:
         messages = islice(_messages_in_order(source), limit)
-        lines = _detailed_lines(messages, style, (verbose, bytes_too, show_secrets))
+        read_value = source.record_values().read if verbose and not given.no_values else None
+        lines = _detailed_lines(messages, style, (verbose, bytes_too, show_secrets), read_value)
     write_lines(lines, output)
 
 
@@ -158,6 +160,7 @@ def _detailed_lines(
     messages: Iterable[OrderedMessage],
     style: Callable[[], LineStyle],
     shown: tuple[bool, bool, bool],
+    read_value: ReadValue | None,
 ) -> Iterator[str]:
     """Yield lines with details; `shown`: whether fields, bytes and secrets are."""
     verbose, bytes_too, show_secrets = shown
@@ -170,6 +173,7 @@ def _detailed_lines(
                 request=request,
                 topic_name=each.exchange.known_topic,
                 show_secrets=show_secrets,
+                read_value=read_value,
             )
         if bytes_too:
             yield from lines

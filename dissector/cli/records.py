@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dissector.cli import capture_source
-from dissector.cli.declared.value_options import RecordOptions
+from dissector.cli.declared.row_options import RowOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
@@ -53,7 +53,7 @@ PRIORITY = (
 
 
 @accepts_live
-def records(given: RecordOptions) -> None:
+def records(given: RowOptions) -> None:
     """Print a row for each record that was produced or fetched."""
     form, output, sort, show_secrets = given.form, given.output, given.sort, given.show_secrets
     check_parquet(form, output)

@@ -67,12 +67,18 @@ class RecordValues:
     def decoded(self, row: Row, side: str) -> DecodedValue:
         """Return the decoded `key` or `value` of a row of `records`."""
         data = row[side]
-        if self.settings.is_off or data is None:
-            return NOTHING
         if isinstance(data, str):  # masked
             data = data.encode()
         headers = {each["key"]: each["value"] or b"" for each in row["headers"]}
-        return self.reader.read(row["topic"], data, headers, is_key=_SIDES[side])
+        return self.read(row["topic"], data, headers, _SIDES[side])
+
+    def read(
+        self, topic: str | None, data: bytes | None, headers: Mapping[str, bytes], is_key: bool
+    ) -> DecodedValue:
+        """Return a decoded key or value."""
+        if self.settings.is_off or data is None:
+            return NOTHING
+        return self.reader.read(topic, data, headers, is_key=is_key)
 
     def record(self, row: Row) -> DecodedRecord:
         """Return a row of `records` with its key and value decoded, on demand."""

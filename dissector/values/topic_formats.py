@@ -10,7 +10,7 @@ from typing import Any
 from dissector.errors import UsageError
 from dissector.small_files import read_small_text
 from dissector.values.json_values import json_value
-from dissector.values.schemas.known_schema import AVRO, KnownSchema
+from dissector.values.schemas.known_schema import AVRO, PLAIN_JSON, Decoder, KnownSchema
 from dissector.values.value_limits import SchemaProblem, ValueProblem
 
 _KEY, _VALUE = ".key", ".value"
@@ -28,6 +28,7 @@ class GivenFormat:
         format: Its name.
         label: The file of its schema, if any.
         value: Decodes; raises `ValueProblem`.
+        decoder: The decoder of its schema, if any.
     """
 
     pattern: str
@@ -35,6 +36,7 @@ class GivenFormat:
     format: str
     label: str | None
     value: Callable[[bytes], Any]
+    decoder: Decoder | None = None
 
 
 class TopicFormats:
@@ -76,19 +78,23 @@ def _parse(text: str) -> GivenFormat:
         if not file:
             raise UsageError(f"--value-format {text}: {name} needs a schema, {name}:FILE")
         schema = KnownSchema(_WITH_FILE[name], read_small_text(file, "the schema "), [(file, 0)])
-        return GivenFormat(pattern, is_key, name, file, _by_schema(schema, text))
+        decoder = _decoder(schema, text)
+        return GivenFormat(
+            pattern, is_key, name, file, lambda data: decoder.value(data, 0, b""), decoder
+        )
     if name not in _PLAIN or file:
         known = ", ".join((*_PLAIN, *(f"{each}:FILE" for each in _WITH_FILE)))
         raise UsageError(f"--value-format {text}: no format {chosen}; formats are {known}")
-    return GivenFormat(pattern, is_key, name, None, _PLAIN[name])
+    return GivenFormat(
+        pattern, is_key, name, None, _PLAIN[name], PLAIN_JSON if name == "json" else None
+    )
 
 
-def _by_schema(schema: KnownSchema, text: str) -> Callable[[bytes], Any]:
+def _decoder(schema: KnownSchema, text: str) -> Decoder:
     try:
-        decoder = schema.decoder
+        return schema.decoder
     except SchemaProblem as problem:
         raise UsageError(f"--value-format {text}: {problem}") from None
-    return lambda data: decoder.value(data, 0, b"")
 
 
 def _text(data: bytes) -> str:

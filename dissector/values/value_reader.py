@@ -12,7 +12,8 @@ from dissector.values.carriers.envelopes import connect_payload, is_change_event
 from dissector.values.carriers.schema_headers import schemas_in_headers
 from dissector.values.carriers.schema_prefixes import schemas_in_prefix
 from dissector.values.json_values import compact_json, json_or_text
-from dissector.values.schemas.known_schema import KnownSchema
+from dissector.values.located_value import LocatedValue
+from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema
 from dissector.values.schemas.schema_store import SchemaStore
 from dissector.values.topic_formats import TopicFormats
 from dissector.values.value_limits import ValueProblem, output_limit
@@ -29,6 +30,7 @@ class DecodedValue(NamedTuple):
         value: In the types of JSON; None if it does not decode.
         text: The same as one line of JSON.
         problem: Why it does not decode, if its format is known.
+        origin: Its decoder, the bytes that it read, their begin, and Protobuf's message index.
     """
 
     format: str | None = None
@@ -36,6 +38,18 @@ class DecodedValue(NamedTuple):
     value: Any = None
     text: str | None = None
     problem: str | None = None
+    origin: tuple[Decoder, bytes, int, bytes | None] | None = None
+
+    def located_in(self, data: bytes) -> LocatedValue | None:
+        """Return the value with its places in the key or the value; None if these are unknown."""
+        if self.origin is None or self.problem:
+            return None
+        decoder, content, at, index = self.origin
+        if content is not data:  # it was compressed
+            return None
+        found = decoder.located(content, at, index)
+        is_connect = found is not None and connect_payload(found.value) is not None
+        return found.member("payload") if found is not None and is_connect else found
 
 
 NOTHING = DecodedValue()
@@ -80,6 +94,8 @@ class ValueReader:
         given = self.formats.find(topic, is_key=is_key)
         if given is not None:
             found = _attempt(given.format, given.label, lambda: given.value(data))
+            if given.decoder is not None:
+                found = found._replace(origin=(given.decoder, data, 0, b""))
         else:
             found = self._with_schema(topic, data, headers, is_key) or _without_schema(data)
         return found if found.problem else _finished(found, len(data), headers)
@@ -135,11 +151,13 @@ def _carried(data: bytes, headers: Mapping[str, bytes], is_key: bool) -> Iterato
 
 
 def _decoded(schema: KnownSchema, label: str, carried: CarriedSchema) -> DecodedValue:
+    _, content, at, index, _ = carried
     try:
-        value = schema.decoder.value(carried.content, carried.at, carried.message_index)
+        decoder = schema.decoder
+        value = decoder.value(content, at, index)
     except ValueProblem as problem:
         return DecodedValue(schema.kind, label, problem=str(problem))
-    return DecodedValue(schema.kind, label, value)
+    return DecodedValue(schema.kind, label, value, None, None, (decoder, content, at, index))
 
 
 def _attempt(name: str, label: str | None, read: Callable[[], Any]) -> DecodedValue:
@@ -154,7 +172,11 @@ def _without_schema(data: bytes) -> DecodedValue:
     if data.startswith(CONTAINER_MAGIC):
         return _attempt("avro", None, lambda: container_values(data))
     found = json_or_text(data)
-    return NOTHING if found is None else DecodedValue(*found[:1], None, found[1])
+    if found is None:
+        return NOTHING
+    name, value = found
+    origin = (PLAIN_JSON, data, 0, None) if name == "json" else None
+    return DecodedValue(name, None, value, origin=origin)
 
 
 def _finished(found: DecodedValue, size: int, headers: Mapping[str, bytes]) -> DecodedValue:
@@ -177,4 +199,4 @@ def _finished(found: DecodedValue, size: int, headers: Mapping[str, bytes]) -> D
     if len(text) > output_limit(size):
         problem = f"more output than its size allows ({len(text):,} bytes)"
         return DecodedValue(name, schema, problem=problem)
-    return DecodedValue(name, schema, value, text)
+    return DecodedValue(name, schema, value, text, None, found.origin)

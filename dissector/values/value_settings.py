@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dissector.values.schemas.schema_files import add_source
-from dissector.values.schemas.schema_store import SchemaStore
 from dissector.values.source_options import VALUES_VARIABLE
-from dissector.values.topic_formats import TopicFormats
-from dissector.values.value_reader import ValueReader
+
+if TYPE_CHECKING:
+    from dissector.values.value_reader import ValueReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class ValueSettings:
         Raises:
             UsageError: A source can't be read or has no schema, or a format is wrong.
         """
+        from dissector.values.schemas.schema_files import add_source
+        from dissector.values.schemas.schema_store import SchemaStore
+        from dissector.values.topic_formats import TopicFormats
+        from dissector.values.value_reader import ValueReader
+
         store = SchemaStore()
         for source in self.sources:
             add_source(store, source)

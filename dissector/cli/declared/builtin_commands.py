@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dissector.cli.declared.answer_options import GroupOptions, StatsOptions, UpgradeOptions
 from dissector.cli.declared.file_options import ExportOptions, SchemaOptions
-from dissector.cli.declared.row_options import MessageOptions, PairOptions, StreamOptions
-from dissector.cli.declared.value_options import RecordOptions
+from dissector.cli.declared.row_options import (
+    MessageOptions,
+    PairOptions,
+    RowOptions,
+    StreamOptions,
+)
 
 
 def dissect(given: MessageOptions) -> None:
@@ -42,7 +46,7 @@ def streams(given: StreamOptions) -> None:
     streams(given)
 
 
-def records(given: RecordOptions) -> None:
+def records(given: RowOptions) -> None:
     """Print a row for each record that was produced or fetched.
 
     Live: kafkashark records -i eth0 -Y 'topic == orders'

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.parsing.declarations import Options, option
 from dissector.cli.presentation.completion import complete_filter
 from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
@@ -169,7 +170,7 @@ class SecretOptions(Options):
     )
 
 
-class ReadingOptions(CaptureOptions, DecodingOptions, FrameOptions):
+class ReadingOptions(CaptureOptions, DecodingOptions, FrameOptions, ValueOptions):
     """All that a reading of captures depends on."""
 
     heading: ClassVar[str] = "Reading"

@@ -1,12 +1,11 @@
-"""Options of the commands that decode keys and values of records."""
+"""Options of the commands that may decode keys and values of records."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from dissector.cli.declared.row_options import RowOptions
 from dissector.cli.parsing.declarations import Options, option
-from dissector.values.source_options import READS_VALUES, VALUES_VARIABLE
+from dissector.values.source_options import READS_FORMAT, READS_VALUES, VALUES_VARIABLE
 
 if TYPE_CHECKING:
     from dissector.values.value_settings import ValueSettings
@@ -32,6 +31,7 @@ class ValueOptions(Options):
         metavar="TOPIC=FORMAT",
         help="Format of the values of topics, such as orders=avro:order.avsc or logs-*=text; of "
         "keys: orders.key=json. May be given more than once.",
+        role=READS_FORMAT,
     )
     no_values: bool = option(
         "--no-values", default=False, help="Decode no keys and values, whatever the variable says."
@@ -43,9 +43,3 @@ class ValueOptions(Options):
         from dissector.values.value_settings import ValueSettings
 
         return ValueSettings(self.values, self.value_formats, self.no_values).with_variable()
-
-
-class RecordOptions(ValueOptions, RowOptions):
-    """The options of `records`."""
-
-    heading: ClassVar[str] = "Values"

@@ -18,6 +18,8 @@ def named_paths(given: Options) -> Iterator[NamedPath]:
         if not value and isinstance(each.role, Reads) and each.role.variable:
             value = list(filter(None, os.environ.get(each.role.variable, "").split(os.pathsep)))
         for path in value if isinstance(value, list | tuple) else [value]:
+            if path is not None and isinstance(each.role, Reads) and each.role.path_in is not None:
+                path = each.role.path_in(str(path)) or None
             if path is not None:
                 yield NamedPath(str(path), name_of(each), each.role)
 

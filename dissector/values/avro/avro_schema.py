@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from dissector.values.avro import avro_types as types
+from dissector.values.avro.avro_places import PlaceRecorder
 from dissector.values.avro.avro_types import Read
+from dissector.values.located_value import LocatedValue
 from dissector.values.value_limits import (
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_DEPTH,
@@ -46,11 +48,9 @@ class AvroSchema:
         Raises:
             SchemaProblem: It is not a schema.
         """
-        builder = _Builder()
-        for each in references:
-            builder.read(schema_json(each), "", 0)
+        self._references = [schema_json(each) for each in references]
         self.declared = schema_json(text)
-        self._read = builder.read(self.declared, "", 0)
+        self._read = self._reader(_Builder())
 
     def value(self, data: bytes, at: int = 0) -> Any:
         """
@@ -67,6 +67,26 @@ class AvroSchema:
         if end != len(data):
             raise ValueProblem(f"{len(data) - end:,} bytes behind its end at byte {end:,}")
         return value
+
+    def located(self, data: bytes, at: int) -> LocatedValue | None:
+        """Return a value that decodes with the places of its parts; None if they are too many."""
+        recorder, read = self._observed
+        recorder.begin()
+        try:
+            read(data, at, Room(len(data)))
+        except (ValueProblem, RecursionError):  # observed readers nest deeper
+            return None
+        return recorder.found()
+
+    @cached_property
+    def _observed(self) -> tuple[PlaceRecorder, Read]:
+        recorder = PlaceRecorder()
+        return recorder, self._reader(_ObservedBuilder(recorder))
+
+    def _reader(self, builder: _Builder) -> Read:
+        for each in self._references:
+            builder.read(each, "", 0)
+        return builder.read(self.declared, "", 0)
 
     def value_at(self, data: bytes, at: int, room: Room) -> tuple[Any, int]:
         """
@@ -165,6 +185,18 @@ class _Builder:
             case {"name": str(name), "type": inner}:
                 return name, self.read(inner, space, depth)
         raise SchemaProblem(f"not a field: {json.dumps(field)[:60]}")
+
+
+class _ObservedBuilder(_Builder):
+    """Builds readers that are observed."""
+
+    def __init__(self, recorder: PlaceRecorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def read(self, schema: Any, space: str, depth: int) -> Read:
+        """Return the reader of a schema; `space` is the namespace around it."""
+        return self._recorder.observed(super().read(schema, space, depth))
 
 
 def full_name(name: str, space: str) -> str:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dissector.values.avro.avro_schema import AvroSchema
+from dissector.values.json_places import located_json
 from dissector.values.json_values import json_value
+from dissector.values.located_value import LocatedValue
 from dissector.values.value_limits import SchemaProblem
 
 AVRO, JSON_SCHEMA, PROTOBUF = "avro", "json-schema", "protobuf"
@@ -29,18 +31,32 @@ class Decoder(Protocol):
         """
         ...
 
+    def located(self, data: bytes, at: int, index: bytes | None) -> LocatedValue | None:
+        """Return a value that decodes with the places of its parts; None if these are unknown."""
+        return None
 
-class _AvroDecoder:
+
+class _AvroDecoder(Decoder):
     def __init__(self, text: str, references: tuple[str, ...]) -> None:
         self.schema = AvroSchema(text, references)
 
     def value(self, data: bytes, at: int, index: bytes | None) -> Any:
         return self.schema.value(data, at)
 
+    def located(self, data: bytes, at: int, index: bytes | None) -> LocatedValue | None:
+        return self.schema.located(data, at)
 
-class _JsonDecoder:
+
+class _JsonDecoder(Decoder):
     def value(self, data: bytes, at: int, index: bytes | None) -> Any:
         return json_value(data[at:])
+
+    def located(self, data: bytes, at: int, index: bytes | None) -> LocatedValue | None:
+        return located_json(data, at)
+
+
+PLAIN_JSON: Decoder = _JsonDecoder()
+"""Decodes JSON without a schema."""
 
 
 @dataclass(eq=False, slots=True)

@@ -29,6 +29,7 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.spans import Span, spans
 from dissector.view.text.batch_nodes import RecordsPlace, batch_nodes
+from dissector.view.text.decoded_nodes import ReadValue, decoded_nodes
 from dissector.view.text.escape import escaped, hexed
 from dissector.view.text.field_nodes import (
     MASK,
@@ -57,6 +58,7 @@ def detail_tree(
     mechanism: str | None = None,
     topic_name: TopicName = lambda topic_id: None,
     show_secrets: bool = False,
+    read_value: ReadValue | None = None,
 ) -> list[str]:
     """
     Return the lines of a message's tree.
@@ -69,9 +71,11 @@ def detail_tree(
         mechanism: The SASL mechanism of the connection, if known.
         topic_name: Returns the name of a topic id, or None.
         show_secrets: Whether passwords, tokens and the like are shown.
+        read_value: Decodes keys and values of records; None: they are not decoded.
     """
     block = Block(message.kind, message.frame)
     tree = _DetailTree(message, request, mechanism, topic_name, show_secrets, block)
+    tree.read_value = read_value
     return tree_lines(tree.root())
 
 
@@ -81,6 +85,7 @@ def detail_node(
     request: Message | None = None,
     topic_name: TopicName = lambda topic_id: None,
     show_secrets: bool = False,
+    read_value: ReadValue | None = None,
 ) -> TreeNode:
     """
     Return the root of the same tree, with positions and filter names of fields.
@@ -95,6 +100,7 @@ def detail_node(
     tree = _DetailTree(
         message, request, None, topic_name, show_secrets, block, is_opened=True, body_spans=body
     )
+    tree.read_value = read_value
     block.masked = tree.masked_ranges()
     return tree.root()
 
@@ -105,7 +111,7 @@ class _DetailTree:
     One message; `inner` if it is in an Envelope. `base` is added to its positions in the block.
 
     `is_opened`: nodes are opened one by one, and have names in filters. `body_spans`: the fields of
-    the body, if they were found before.
+    the body, if they were found before. `read_value` decodes keys and values of records.
     """
 
     message: Message
@@ -118,6 +124,7 @@ class _DetailTree:
     inner: bool = False
     is_opened: bool = False
     body_spans: Span | None = None
+    read_value: ReadValue | None = None
 
     def root(self) -> TreeNode:
         message = self.message
@@ -304,12 +311,24 @@ class _DetailTree:
             else:
                 found = decode_record(topic, record.key, record.value) if topic else None
             if found is None:
-                return False, []
+                return False, self.decoded(topic, record, is_secret, place_of)
             secret = not self.show_secrets and is_secret_record(topic or "", found)
             return secret, [self.kafka_record(found, place_of)]
 
         batches = parse_records(data, may_be_cut=self.message.kind == "response")
         return batch_nodes(batches, place, RecordOptions(is_secret, annotate, self.is_opened))
+
+    def decoded(
+        self,
+        topic: str | None,
+        record: AnyRecord,
+        is_secret: bool,
+        place_of: Callable[[str], Place | None],
+    ) -> list[TreeNode]:
+        """Show what the key and the value of a record say."""
+        if self.read_value is None or is_secret:
+            return []
+        return list(decoded_nodes(self.read_value, topic, record, place_of))
 
     def kafka_record(
         self, record: DecodedRecord, place_of: Callable[[str], Place | None]

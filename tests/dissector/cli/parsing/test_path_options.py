@@ -40,29 +40,29 @@ NO_PATHS = {
 """The words for values of options that name no path."""
 
 ROLES = {
-    "browse": "CAPTURE < --keylog < --schemas < -w >",
+    "browse": "CAPTURE < --keylog < --schemas < --value-format < --values < -w >",
     "conform": "CAPTURE < --baseline < --keylog < --sasl-secret < --schemas < --tls-ca < "
-    "--tls-certificate < --tls-key < --write-baseline > -o > -w >",
+    "--tls-certificate < --tls-key < --value-format < --values < --write-baseline > -o > -w >",
     "demo": "--save >",
-    "dissect": "CAPTURE < --keylog < --schemas < -o > -w >",
-    "export": "CAPTURE < --key < --keylog < --map > --schemas < -o >",
-    "groups": "CAPTURE < --keylog < --schemas < -o >",
-    "pairs": "CAPTURE < --keylog < --schemas < -o > -w >",
+    "dissect": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
+    "export": "CAPTURE < --key < --keylog < --map > --schemas < --value-format < --values < -o >",
+    "groups": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
+    "pairs": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --watch <",
-    "records": "CAPTURE < --keylog < --schemas < --values < -o > -w >",
+    "records": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
     "--target-profile < --tls-ca < --tls-certificate < --tls-key < --write-accepted >",
     "record": "--listener-tls-ca < --listener-tls-certificate < --listener-tls-key < "
     "--sasl-secret < --tls-ca < --tls-certificate < --tls-key < -o >",
-    "report": "CAPTURE < --keylog < --schemas < -o >",
+    "report": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
     "schema": "--schemas < -o >",
     "serve": "CAPTURE < --keylog < --record > --report > --sasl-secret < --schemas < --tls-ca < "
     "--tls-certificate < --tls-key < --upstream-sasl-secret < --upstream-tls-ca < "
     "--upstream-tls-certificate < --upstream-tls-key <",
-    "stats": "CAPTURE < --keylog < --schemas < -o > -w >",
-    "streams": "CAPTURE < --keylog < --schemas < --write > -o > -w >",
-    "timeline": "CAPTURE < --keylog < --otlp > --schemas < -o >",
-    "upgrade": "CAPTURE < --keylog < --schemas < -o >",
+    "stats": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
+    "streams": "CAPTURE < --keylog < --schemas < --value-format < --values < --write > -o > -w >",
+    "timeline": "CAPTURE < --keylog < --otlp > --schemas < --value-format < --values < -o >",
+    "upgrade": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
 }
 """The paths of each command: `<` is read, `>` is written."""
 
@@ -115,6 +115,8 @@ CONFLICTS = {
     "report a.pcap -o link": "link is the same file as a.pcap, which is read (CAPTURE); -o",
     "streams 0-a.bin --write .": "is read (CAPTURE); --write",
     "pipeline records/a.pcap --out . --overwrite": "is read ([CAPTURE|DIR|GLOB]); --out",
+    "records a.pcap --value-format a=avro:./k#b -o k": "k is the same file as ./k, which is read",
+    "dissect a.pcap --values defs -o defs/Fetch.json": "is read (--values); -o",
     "schema --schemas defs -o defs/Fetch.json": "is read (--schemas); -o",
 }
 

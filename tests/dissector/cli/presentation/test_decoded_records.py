@@ -5,96 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-import struct
 from pathlib import Path
-from uuid import UUID
 
 import polars
 import pytest
 
-from dissector.protocol.records import Record, build_records, new_batch
 from dissector.public import open_capture
-from tests import tcp_captures
-from tests.dissector.cli.cli_traffic import PRODUCE, request_frame, response_frame
 from tests.dissector.cli.conftest import Run
-from tests.tcp_captures import Wire
-
-SCHEMA = {
-    "type": "record",
-    "name": "Order",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "name", "type": "string"},
-        {"name": "items", "type": {"type": "array", "items": "Item"}},
-    ],
-}
-ITEM = {"type": "record", "name": "Item", "fields": [{"name": "sku", "type": "string"}]}
-GUID = UUID("63836c98-85e0-4bef-840b-2615e9991c8b")
-PREFIX = b"\x00" + struct.pack(">i", 7)
-KEY_ID, UNKNOWN_ID = b"\x00\x00\x00\x00\x09", b"\x00\x00\x00\x00\x63"
-COUNT = 120
-"""So many exchanges are read in bulk."""
-
-ENTRIES = [
-    {"subject": "item", "version": 1, "id": 3, "schema": json.dumps(ITEM)},
-    {
-        "subject": "orders-value",
-        "version": 4,
-        "id": 7,
-        "guid": str(GUID),
-        "schema": json.dumps(SCHEMA),
-        "references": [{"name": "Item", "subject": "item", "version": 1}],
-    },
-    {"subject": "orders-key", "version": 1, "id": 9, "schema": '"string"'},
-]
-
-
-def text(value: str) -> bytes:
-    content = value.encode()
-    return bytes([2 * len(content)]) + content
-
-
-def order(number: int) -> bytes:
-    """Return an order: its items have the number and the next one."""
-    items = b"\x04" + text(f"s{number}") + text(f"s{number + 1}") + b"\x00"
-    return bytes([2 * number % 128]) + text("Ann" if number % 2 else "Bob\N{BULLET}") + items
-
-
-def orders(number: int) -> list[Record]:
-    """Return the same order twice: with the id before the value, and with the GUID in a header."""
-    header = (("__value_schema_id", b"\x01" + GUID.bytes),)
-    key = KEY_ID + text(f"k{number}")
-    return [
-        Record(key=key, value=PREFIX + order(number), timestamp=1),
-        Record(key=key, value=order(number), timestamp=1, headers=header),
-    ]
-
-
-def produced(
-    topic: str, records: list[Record], number: int, wire: tcp_captures.WireConnection
-) -> None:
-    data = build_records([new_batch(records)])
-    topics = [{"name": topic, "partition_data": [{"index": 0, "records": data}]}]
-    wire.client(request_frame(PRODUCE, 9, number, acks=-1, topic_data=topics))
-    answer = [{"name": topic, "partition_responses": [{"index": 0, "base_offset": number}]}]
-    wire.broker(response_frame(PRODUCE, 9, number, responses=answer))
+from tests.dissector.values.value_captures import COUNT, write_values
 
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A capture with orders, the registry's topic behind them, and values of other kinds."""
-    wire = Wire()
-    connection = wire.connect().syn()
-    for number in range(COUNT):
-        produced("orders", orders(number % 60), number, connection)
-    broken = [Record(value=PREFIX + order(5) + b"!"), Record(value=UNKNOWN_ID + b"abcd")]
-    plain = [Record(key=b"5", value=b'{"user": {"id": 5}}'), Record(value=b"a\xff")]
-    produced("others", [*broken, *plain, Record(value=None)], COUNT, connection)
-    entries = [Record(key=b"{}", value=json.dumps(each).encode()) for each in ENTRIES]
-    produced("_schemas", entries, COUNT + 1, connection)
-    path = tmp_path_factory.mktemp("values") / "values.pcap"
-    tcp_captures.write(path, wire.packets)
-    return path
+    return write_values(tmp_path_factory.mktemp("values") / "values.pcap")
 
 
 PARTS = ("format", "schema", "decoded", "problem")
@@ -214,3 +137,39 @@ def test_formats_by_topic(good: Run, capture: Path) -> None:
     words = ("--value-format", "others=hex", "-Y", "topic == others", "-T", "ndjson")
     rows = good("records", capture, *words).rows
     assert [row["value_decoded"] for row in rows][3:] == ["61ff", None]
+
+
+def test_trees_of_decoded_records(good: Run, capture: Path) -> None:
+    words = ("dissect", capture, "-V", "-Y", "request.topic_data.partition_data.index >= 0")
+    lines = [line.strip() for line in good(*words).lines]
+    at = lines.index("value as avro: orders-value v4, 3 fields")
+    assert lines[at - 1 : at + 9] == [
+        'key as avro: "k0" (orders-key v1)',
+        "value as avro: orders-value v4, 3 fields",
+        "id: 0 [5..6)",
+        'name: "Bob\N{BULLET}" [6..13)',
+        "items: 2 items [13..21)",
+        "[0]: 1 field [14..17)",
+        'sku: "s0" [14..17)',
+        "[1]: 1 field [17..20)",
+        'sku: "s1" [17..20)',
+        lines[at + 8],
+    ]
+    for line in (
+        "! value: the schema with id 99 is unknown",
+        "! value as avro orders-value v4: 1 bytes behind its end at byte 18",
+        "value as json: 1 field",
+        "id: 5 [16..17)",
+    ):
+        assert line in lines
+    plain = good(*words, "--no-values").lines
+    assert not [line for line in plain if " as avro" in line or "! value" in line]
+
+
+def test_the_tree_of_a_pipe_knows_the_schemas_so_far(
+    good: Run, capture: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with capture.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(file)))  # type: ignore[type-var]
+        lines = good("dissect", "-", "-V", "-Y", "topic == others").lines
+    assert any("orders-value v4: 1 bytes behind" in line for line in lines)

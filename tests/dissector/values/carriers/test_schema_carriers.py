@@ -87,7 +87,7 @@ def test_json_with_its_schema_named(reader: ValueReader) -> None:
 
 def test_an_unknown_id_is_a_problem_unless_it_may_be_a_number(reader: ValueReader) -> None:
     found = reader.read("orders", b"\x00\x00\x00\x01\x00abcd")
-    assert found == (None, "id 256", None, None, "the schema with id 256 is unknown")
+    assert found[:5] == (None, "id 256", None, None, "the schema with id 256 is unknown")
     assert reader.read("orders", (256).to_bytes(8, "big")) == NOTHING
     assert reader.read("orders", (256).to_bytes(4, "big")) == NOTHING
     unknown = reader.read("none", CONTENT, header(False, b"\x01" + bytes(16)))
