@@ -67,7 +67,7 @@ class UpgradeOptions(SectionOptions):
         "--to",
         metavar="RELEASE",
         complete=complete_words(lambda: RELEASES),
-        help="The release of Kafka, as 4.4.",
+        help="The release of Kafka, as 4.4; or latest.",
     )
     clients: bool = option(
         "--clients",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dissector.cli.parsing.declarations import Command, Options
+from dissector.cli.parsing.first_words import lead_of
 from dissector.errors import UsageError, suggestion
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class CommandTable:
             return Command.of(name, self._functions[name])
         for each in self._installed().select(name=name):
             return _loaded(each)
-        raise UsageError(f"no command {name!r}{suggestion(name, self.names())} (kafkashark --help)")
+        cure = lead_of(name) or f"{suggestion(name, self.names())} (kafkashark --help)"
+        raise UsageError(f"no command {name!r}{cure}")
 
     def is_builtin(self, words: Sequence[str]) -> bool:
         """Return whether words begin with a built-in command, which handles signals itself."""

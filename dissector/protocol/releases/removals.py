@@ -49,8 +49,15 @@ and APIs of KRaft brokers only, because the table has brokers with ZooKeeper.
 
 
 def check_release(release: str) -> str | None:
-    """Return the name of a release, also of one of its patches (`4.0.1`); None if unknown."""
-    words = release.split(".")
+    """
+    Return the name of a release; None if it is unknown.
+
+    Args:
+        release: Its name, `v4.0`, one of its patches (`4.0.1`), or `latest`.
+    """
+    if release == "latest":
+        return RELEASES[-1]
+    words = release.removeprefix("v").split(".")
     names = (".".join(words[:length]) for length in (3, 2))
     return next((name for name in names if name in RELEASES), None)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dissector.cli.app import demo
 from dissector.cli.declared.builtin_commands import BUILTIN
 from dissector.cli.parsing.command_line import CalledInsteadError, parse
+from dissector.cli.parsing.command_table import CommandTable
 from dissector.cli.parsing.declarations import Command, Options, option, with_prefix
+from dissector.cli.parsing.first_words import LEADS
 from dissector.errors import UsageError
 from pipeline.cli import pipeline
 from serve.cli import serve
@@ -100,6 +104,7 @@ def test_forms_of_options(line: str, some: dict[str, Any]) -> None:
         ("replay a --offsets late", "--offsets takes kept, earliest, latest, not 'late'; did you"),
         ("pars a", "no command 'pars'; did you mean pairs? (kafkashark --help)"),
         ("a.pcap", "no command 'a.pcap' (kafkashark --help)"),
+        ("lag a.pcap", "no command 'lag'; run: kafkashark groups CAPTURE"),
         ("--versoin", "no option --versoin; did you mean --version? (kafkashark --help)"),
         ("-- pairs", "unexpected argument 'pairs' (kafkashark --help)"),
     ],
@@ -108,6 +113,13 @@ def test_errors_say_what_is_possible(run: Run, line: str, said: str) -> None:
     done = run(*line.split())
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
     assert done.err.startswith(f"kafkashark: {said}")
+
+
+def test_leads_are_lines_of_commands() -> None:
+    table = CommandTable((*BUILTIN, demo))
+    for lead in LEADS.values():
+        name, *words = shlex.split(lead)
+        parse(table.find(name), words)
 
 
 @pytest.mark.parametrize("words", [["-h"], ["--help", "--port", "0"], ["a", "-Vh"]])

@@ -75,5 +75,6 @@ def test_names_of_releases() -> None:
     assert check_release("4.4") == check_release("4.4.0") == "4.4"
     assert check_release("0.10.2.1") == "0.10.2"
     assert check_release("0.9.0.1") == "0.9"
+    assert check_release("v4.4.0") == check_release("latest") == "4.4"
     assert check_release("5.0") is None
     assert check_release("4") is None
