@@ -67,16 +67,17 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
     os.umask(mask)
     try:
         with interrupt.restored_handlers(), using(None):
-            return interrupt.exit_status(_run(words, table))
+            return interrupt.exit_status(_run(words, table, is_alone=arguments is None))
     finally:
         os.umask(mask)
 
 
-def _run(words: Sequence[str], table: CommandTable) -> int:
+def _run(words: Sequence[str], table: CommandTable, *, is_alone: bool) -> int:
     try:
         _use_utf8()
         run = _prepared(words, table)
-        gc.freeze()
+        if is_alone:  # else the garbage of commands before, such as captures, would never go
+            gc.freeze()
         gc.set_threshold(GARBAGE_THRESHOLD)
         if not table.is_builtin(words):
             interrupt.use_raising_handlers()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from dissector.capture.formats import capture_reader
 from dissector.capture.formats.window_buffers import BufferPool
+from dissector.cli import main
+from dissector.engine.reading import capture as reading_capture
+from dissector.engine.reading.reader import Reading
 from kafkashark import open_capture
 from tests.corpus import FOLDER
 
@@ -41,3 +46,19 @@ def test_a_capture_that_was_read_holds_no_memory(
     assert reading() is None
     assert pools
     assert not any(pool() for pool in pools)
+
+
+def test_commands_of_one_process_keep_no_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[Reading]] = []
+
+    def make(*args: Any) -> Reading:
+        reading = Reading(*args)
+        made.append(weakref.ref(reading))
+        return reading
+
+    monkeypatch.setattr(reading_capture, "Reading", make)
+    for command in ("stats", "pairs"):
+        assert main([command, str(FOLDER / "demo.pcap"), "-o", os.devnull]) == 0
+    gc.collect()
+    assert made
+    assert not any(reading() for reading in made)
