@@ -7,13 +7,19 @@ from dissector.file_roles import Reads
 VALUES_VARIABLE = "KAFKASHARK_VALUES"
 """Environment variable with sources, separated as in PATH."""
 
-SOURCE_FILES = ("*.avsc", "*.json")
+SOURCE_FILES = ("*.avsc", "*.json", "*.proto", "*.desc", "*.protoset")
 """The files of a folder that are read."""
 
 
 def format_file(text: str) -> str:
     """Return the file in the format of a topic, `orders=avro:order.avsc`; empty without one."""
-    return text.partition("=")[2].partition(":")[2].partition("#")[0]
+    return file_and_message(text.partition("=")[2].partition(":")[2])[0]
+
+
+def file_and_message(text: str) -> tuple[str, str]:
+    """Return the file and the message of `FILE[:MESSAGE]`, or `FILE#MESSAGE`, as in Protobuf."""
+    file, _, message = text.rpartition("#" if "#" in text else ":")
+    return (file, message) if file and "/" not in message else (text, "")
 
 
 READS_FORMAT = Reads(path_in=format_file)

@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from dissector.errors import UsageError
-from dissector.small_files import read_small_text
+from dissector.values.binary_values import cbor_value, msgpack_value
+from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace
+from dissector.values.carriers.schema_prefixes import schemas_in_prefix
 from dissector.values.json_values import json_value
-from dissector.values.schemas.known_schema import AVRO, PLAIN_JSON, Decoder, KnownSchema
+from dissector.values.schemas.known_schema import (
+    AVRO,
+    PLAIN_JSON,
+    PROTOBUF,
+    Decoder,
+    KnownSchema,
+    Origin,
+)
+from dissector.values.schemas.schema_files import read_schema_file
+from dissector.values.source_options import file_and_message
 from dissector.values.value_limits import SchemaProblem, ValueProblem
 
+Read: TypeAlias = Callable[[bytes], tuple[Any, Origin | None]]
+"""Decodes a key or value, and returns where its parts can be found."""
+
 _KEY, _VALUE = ".key", ".value"
-_WITH_FILE = {"avro": AVRO}
+_WITH_FILE = {"avro": AVRO, "protobuf": PROTOBUF}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +42,14 @@ class GivenFormat:
         is_key: Whether it is for their keys.
         format: Its name.
         label: The file of its schema, if any.
-        value: Decodes; raises `ValueProblem`.
-        decoder: The decoder of its schema, if any.
+        read: Decodes; raises `ValueProblem`.
     """
 
     pattern: str
     is_key: bool
     format: str
     label: str | None
-    value: Callable[[bytes], Any]
-    decoder: Decoder | None = None
+    read: Read
 
 
 class TopicFormats:
@@ -77,24 +90,48 @@ def _parse(text: str) -> GivenFormat:
     if name in _WITH_FILE:
         if not file:
             raise UsageError(f"--value-format {text}: {name} needs a schema, {name}:FILE")
-        schema = KnownSchema(_WITH_FILE[name], read_small_text(file, "the schema "), [(file, 0)])
-        decoder = _decoder(schema, text)
-        return GivenFormat(
-            pattern, is_key, name, file, lambda data: decoder.value(data, 0, b""), decoder
-        )
+        file, message = file_and_message(file)
+        path = Path(file)
+        schema_text, imported = read_schema_file(_WITH_FILE[name], path, path.parent)
+        schema = KnownSchema(_WITH_FILE[name], schema_text, [(file, 0)], imported)
+        return GivenFormat(pattern, is_key, name, file, _by_schema(schema, message, text))
     if name not in _PLAIN or file:
         known = ", ".join((*_PLAIN, *(f"{each}:FILE" for each in _WITH_FILE)))
         raise UsageError(f"--value-format {text}: no format {chosen}; formats are {known}")
-    return GivenFormat(
-        pattern, is_key, name, None, _PLAIN[name], PLAIN_JSON if name == "json" else None
-    )
+    return GivenFormat(pattern, is_key, name, None, _PLAIN[name])
 
 
-def _decoder(schema: KnownSchema, text: str) -> Decoder:
+def _by_schema(schema: KnownSchema, message: str, text: str) -> Read:
+    chosen: MessageChoice = message or MessagePlace.FIRST
     try:
-        return schema.decoder
+        decoder = schema.decoder
+        decoder.check(chosen)
     except SchemaProblem as problem:
         raise UsageError(f"--value-format {text}: {problem}") from None
+
+    def read(data: bytes) -> tuple[Any, Origin]:
+        """Return a value, also of one that a registry's id precedes."""
+        try:
+            return decoder.value(data, 0, chosen), (decoder, data, 0, chosen)
+        except ValueProblem as problem:
+            for carried in schemas_in_prefix(data) if data else ():
+                _, content, at, before, _ = carried
+                try:
+                    value = decoder.value(content, at, before, name=message)
+                except ValueProblem:
+                    continue
+                return value, (decoder, content, at, before)
+            raise problem from None
+
+    return read
+
+
+def _plain(value: Callable[[bytes], Any], decoder: Decoder | None = None) -> Read:
+    def read(data: bytes) -> tuple[Any, Origin | None]:
+        origin = None if decoder is None else (decoder, data, 0, MessagePlace.FIRST)
+        return value(data), origin
+
+    return read
 
 
 def _text(data: bytes) -> str:
@@ -108,4 +145,10 @@ def _hex(data: bytes) -> str:
     return data.hex()
 
 
-_PLAIN: dict[str, Callable[[bytes], Any]] = {"json": json_value, "text": _text, "hex": _hex}
+_PLAIN: dict[str, Read] = {
+    "json": _plain(json_value, PLAIN_JSON),
+    "text": _plain(_text),
+    "hex": _plain(_hex),
+    "cbor": _plain(cbor_value),
+    "msgpack": _plain(msgpack_value),
+}

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dissector.values.avro.avro_files import CONTAINER_MAGIC, container_values
-from dissector.values.carriers.carried_schema import CarriedSchema, ref_text
+from dissector.values.carriers.carried_schema import CarriedSchema, MessagePlace, ref_text
 from dissector.values.carriers.envelopes import connect_payload, is_change_event, is_cloud_event
 from dissector.values.carriers.schema_headers import schemas_in_headers
 from dissector.values.carriers.schema_prefixes import schemas_in_prefix
 from dissector.values.json_values import compact_json, json_or_text
 from dissector.values.located_value import LocatedValue
-from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema
+from dissector.values.schemas.known_schema import PLAIN_JSON, KnownSchema, Origin
 from dissector.values.schemas.schema_store import SchemaStore
-from dissector.values.topic_formats import TopicFormats
+from dissector.values.topic_formats import GivenFormat, TopicFormats
 from dissector.values.value_limits import ValueProblem, output_limit
 
 
@@ -30,7 +30,7 @@ class DecodedValue(NamedTuple):
         value: In the types of JSON; None if it does not decode.
         text: The same as one line of JSON.
         problem: Why it does not decode, if its format is known.
-        origin: Its decoder, the bytes that it read, their begin, and Protobuf's message index.
+        origin: Its decoder, the bytes that it read, their begin, and Protobuf's message.
     """
 
     format: str | None = None
@@ -38,16 +38,16 @@ class DecodedValue(NamedTuple):
     value: Any = None
     text: str | None = None
     problem: str | None = None
-    origin: tuple[Decoder, bytes, int, bytes | None] | None = None
+    origin: Origin | None = None
 
     def located_in(self, data: bytes) -> LocatedValue | None:
         """Return the value with its places in the key or the value; None if these are unknown."""
         if self.origin is None or self.problem:
             return None
-        decoder, content, at, index = self.origin
+        decoder, content, at, message = self.origin
         if content is not data:  # it was compressed
             return None
-        found = decoder.located(content, at, index)
+        found = decoder.located(content, at, message)
         is_connect = found is not None and connect_payload(found.value) is not None
         return found.member("payload") if found is not None and is_connect else found
 
@@ -93,9 +93,7 @@ class ValueReader:
             return NOTHING
         given = self.formats.find(topic, is_key=is_key)
         if given is not None:
-            found = _attempt(given.format, given.label, lambda: given.value(data))
-            if given.decoder is not None:
-                found = found._replace(origin=(given.decoder, data, 0, b""))
+            found = _by_topic(given, data)
         else:
             found = self._with_schema(topic, data, headers, is_key) or _without_schema(data)
         return found if found.problem else _finished(found, len(data), headers)
@@ -134,7 +132,8 @@ class ValueReader:
     ) -> DecodedValue | None:
         """Return a value of an unknown schema, by a schema of its subject that fits exactly."""
         for schema in self.store.of_subject(topic, is_key=is_key):
-            found = _decoded(schema, schema.label(topic, is_key=is_key), carried)
+            label = schema.label(topic, is_key=is_key)
+            found = _decoded(schema, label, carried, is_exact=True)
             if not found.problem:
                 return found
         if not carried.is_sure:
@@ -150,14 +149,24 @@ def _carried(data: bytes, headers: Mapping[str, bytes], is_key: bool) -> Iterato
         yield from schemas_in_prefix(data)
 
 
-def _decoded(schema: KnownSchema, label: str, carried: CarriedSchema) -> DecodedValue:
-    _, content, at, index, _ = carried
+def _decoded(
+    schema: KnownSchema, label: str, carried: CarriedSchema, *, is_exact: bool = False
+) -> DecodedValue:
+    _, content, at, message, _ = carried
     try:
         decoder = schema.decoder
-        value = decoder.value(content, at, index)
+        value = decoder.value(content, at, message, is_exact=is_exact)
     except ValueProblem as problem:
         return DecodedValue(schema.kind, label, problem=str(problem))
-    return DecodedValue(schema.kind, label, value, None, None, (decoder, content, at, index))
+    return DecodedValue(schema.kind, label, value, None, None, (decoder, content, at, message))
+
+
+def _by_topic(given: GivenFormat, data: bytes) -> DecodedValue:
+    try:
+        value, origin = given.read(data)
+    except ValueProblem as problem:
+        return DecodedValue(given.format, given.label, problem=str(problem))
+    return DecodedValue(given.format, given.label, value, origin=origin)
 
 
 def _attempt(name: str, label: str | None, read: Callable[[], Any]) -> DecodedValue:
@@ -175,7 +184,7 @@ def _without_schema(data: bytes) -> DecodedValue:
     if found is None:
         return NOTHING
     name, value = found
-    origin = (PLAIN_JSON, data, 0, None) if name == "json" else None
+    origin = (PLAIN_JSON, data, 0, MessagePlace.FIRST) if name == "json" else None
     return DecodedValue(name, None, value, origin=origin)
 
 

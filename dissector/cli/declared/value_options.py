@@ -20,17 +20,18 @@ class ValueOptions(Options):
         "--values",
         default=(),
         metavar="SOURCE",
-        help="Schemas of keys and values, besides those in the capture: a folder of .avsc and "
-        ".json files, a file, or a dump of a registry. May be given more than once; by default "
-        f"those of ${VALUES_VARIABLE}.",
+        help="Schemas of keys and values, besides those in the capture: a folder of .avsc, "
+        ".proto, .desc and .json files, a file, or a dump of a registry. May be given more than "
+        f"once; by default those of ${VALUES_VARIABLE}.",
         role=READS_VALUES,
     )
     value_formats: tuple[str, ...] = option(
         "--value-format",
         default=(),
         metavar="TOPIC=FORMAT",
-        help="Format of the values of topics, such as orders=avro:order.avsc or logs-*=text; of "
-        "keys: orders.key=json. May be given more than once.",
+        help="Format of the values of topics, such as orders=avro:order.avsc, "
+        "orders=protobuf:order.proto:Order or logs-*=text; of keys: orders.key=json. May be given "
+        "more than once.",
         role=READS_FORMAT,
     )
     no_values: bool = option(

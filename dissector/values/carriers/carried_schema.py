@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 SchemaRef: TypeAlias = int | UUID | bytes
 """An id of a registry, a GUID, or the fingerprint of an Avro schema."""
+
+
+class MessagePlace(Enum):
+    """Where a value says which message of a Protobuf schema it is."""
+
+    FIRST = "nowhere: the first"
+    INDEXES = "Confluent's indexes before it"
+    SORTED_INDEX = "AWS Glue's number before it, by the order of names"
+    REF = "Apicurio's message with the name before it"
+
+
+MessageChoice: TypeAlias = MessagePlace | bytes | str
+"""A place, or Confluent's indexes, or a name."""
 
 
 class CarriedSchema(NamedTuple):
@@ -17,14 +31,14 @@ class CarriedSchema(NamedTuple):
         ref: The schema.
         content: The bytes that it describes.
         at: Where these begin in `content`.
-        message_index: Protobuf's message index, if it stands elsewhere; None: before the bytes.
+        message: Which message of a Protobuf schema it is.
         is_sure: Whether no other format looks so, known schema or not.
     """
 
     ref: SchemaRef
     content: bytes
     at: int = 0
-    message_index: bytes | None = None
+    message: MessageChoice = MessagePlace.INDEXES
     is_sure: bool = True
 
 

@@ -2,7 +2,8 @@
 Schemas that headers of a record name.
 
 Source: confluent-kafka-python, schema_registry/common/schema_registry_client.py (`SchemaId`) and
-serde.py (`__key_schema_id`, `__value_schema_id`); Apicurio Registry, KafkaSerdeHeaders.java.
+serde.py (`__key_schema_id`, `__value_schema_id`); Apicurio Registry, KafkaSerdeHeaders.java and
+ProtobufSerdeHeaders.java.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from dissector.values.carriers.carried_schema import CarriedSchema
+from dissector.values.carriers.carried_schema import CarriedSchema, MessagePlace
 
 _CONFLUENT = {True: "__key_schema_id", False: "__value_schema_id"}
 _APICURIO = {
     is_key: [f"apicurio.{side}.{name}" for name in ("globalId", "contentId")]
     for is_key, side in ((True, "key"), (False, "value"))
 }
+_APICURIO_MESSAGE = {True: "apicurio.protobuf.type.key", False: "apicurio.protobuf.type"}
 _ID, _GUID = 0, 1
 _ID_END, _GUID_END = 5, 17
 
@@ -28,10 +30,17 @@ def schemas_in_headers(
     named = headers.get(_CONFLUENT[is_key])
     if named and named[0] == _ID and len(named) >= _ID_END:
         number = int.from_bytes(named[1:_ID_END], "big")
-        yield CarriedSchema(number, content, 0, named[_ID_END:] or None)
+        yield CarriedSchema(number, content, 0, named[_ID_END:] or MessagePlace.INDEXES)
     elif named and named[0] == _GUID and len(named) >= _GUID_END:
-        yield CarriedSchema(UUID(bytes=named[1:_GUID_END]), content, 0, named[_GUID_END:] or None)
+        guid = UUID(bytes=named[1:_GUID_END])
+        yield CarriedSchema(guid, content, 0, named[_GUID_END:] or MessagePlace.INDEXES)
     for name in _APICURIO[is_key]:
         number_bytes = headers.get(name, b"")
         if len(number_bytes) == 8:
-            yield CarriedSchema(int.from_bytes(number_bytes, "big"), content, 0, b"")
+            message_type = headers.get(_APICURIO_MESSAGE[is_key])
+            message = MessagePlace.REF if message_type is None else _name(message_type)
+            yield CarriedSchema(int.from_bytes(number_bytes, "big"), content, 0, message)
+
+
+def _name(message_type: bytes) -> str:
+    return message_type.decode("utf-8", "replace")

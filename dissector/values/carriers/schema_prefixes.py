@@ -3,8 +3,8 @@ Schemas that the first bytes of a key or value name.
 
 Source: https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/
 ("Wire format"); Apicurio Registry, DefaultIdHandler.java (8 bytes) and Default4ByteIdHandler.java;
-awslabs/aws-glue-schema-registry, AWSSchemaRegistryConstants.java; Avro's specification, "Single
-object encoding".
+awslabs/aws-glue-schema-registry, AWSSchemaRegistryConstants.java and MessageIndexFinder.java;
+Avro's specification, "Single object encoding".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from dissector.values.avro.avro_files import FINGERPRINT_END, SINGLE_OBJECT_MAGIC, inflated
-from dissector.values.carriers.carried_schema import CarriedSchema
+from dissector.values.carriers.carried_schema import CarriedSchema, MessagePlace
 
 _ID_END = 5
 _LONG_ID_END = 9
@@ -38,15 +38,15 @@ def schemas_in_prefix(data: bytes) -> Iterator[CarriedSchema]:
             yield CarriedSchema(number, data, _ID_END, is_sure=is_sure)
             if len(data) >= _LONG_ID_END:
                 number = int.from_bytes(data[1:_LONG_ID_END], "big")
-                yield CarriedSchema(number, data, _LONG_ID_END, b"", is_sure=False)
+                yield CarriedSchema(number, data, _LONG_ID_END, MessagePlace.REF, is_sure=False)
         case 1 if len(data) >= _GUID_END:
             yield CarriedSchema(UUID(bytes=data[1:_GUID_END]), data, _GUID_END, is_sure=False)
         case 3 if len(data) >= _GLUE_END and data[1] in (_PLAIN, _ZLIB):
             guid = UUID(bytes=data[2:_GLUE_END])
             is_sure = guid.version is not None
+            at = _GLUE_END
             if data[1] == _ZLIB:
-                yield CarriedSchema(guid, inflated(data[_GLUE_END:]), is_sure=is_sure)
-            else:
-                yield CarriedSchema(guid, data, _GLUE_END, is_sure=is_sure)
+                data, at = inflated(data[_GLUE_END:]), 0
+            yield CarriedSchema(guid, data, at, MessagePlace.SORTED_INDEX, is_sure=is_sure)
         case 0xC3 if data.startswith(SINGLE_OBJECT_MAGIC) and len(data) >= FINGERPRINT_END:
             yield CarriedSchema(data[2:FINGERPRINT_END], data, FINGERPRINT_END)

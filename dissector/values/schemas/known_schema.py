@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from dissector.values.avro.avro_schema import AvroSchema
+from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace
 from dissector.values.json_places import located_json
 from dissector.values.json_values import json_value
 from dissector.values.located_value import LocatedValue
+from dissector.values.protobuf.proto_declarations import ProtoMessage
+from dissector.values.protobuf.proto_schema import ProtoSchema
 from dissector.values.value_limits import SchemaProblem
 
 AVRO, JSON_SCHEMA, PROTOBUF = "avro", "json-schema", "protobuf"
@@ -17,46 +20,108 @@ AVRO, JSON_SCHEMA, PROTOBUF = "avro", "json-schema", "protobuf"
 class Decoder(Protocol):
     """Reads values of one schema."""
 
-    def value(self, data: bytes, at: int, index: bytes | None) -> Any:
+    def value(
+        self,
+        data: bytes,
+        at: int,
+        message: MessageChoice = MessagePlace.FIRST,
+        *,
+        name: str = "",
+        is_exact: bool = False,
+    ) -> Any:
         """
         Return a value in the types of JSON.
 
         Args:
             data: The value, to its end.
             at: Where it begins.
-            index: Protobuf's message index, empty for the first message; None: it is at `at`.
+            message: Which message of a Protobuf schema it is.
+            name: That message, whatever stands where `message` says.
+            is_exact: Whether fields that a Protobuf schema lacks are an error.
 
         Raises:
             ValueProblem: It does not fit.
         """
         ...
 
-    def located(self, data: bytes, at: int, index: bytes | None) -> LocatedValue | None:
+    def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
         """Return a value that decodes with the places of its parts; None if these are unknown."""
         return None
+
+    def check(self, message: MessageChoice) -> None:
+        """
+        Check that a schema has a message.
+
+        Raises:
+            SchemaProblem: It has not.
+        """
+        return
+
+
+Origin: TypeAlias = tuple[Decoder, bytes, int, MessageChoice]
+"""A decoder, the bytes that it read, their begin, and the message."""
 
 
 class _AvroDecoder(Decoder):
     def __init__(self, text: str, references: tuple[str, ...]) -> None:
         self.schema = AvroSchema(text, references)
 
-    def value(self, data: bytes, at: int, index: bytes | None) -> Any:
+    def value(self, data: bytes, at: int, *_: Any, **__: Any) -> Any:
         return self.schema.value(data, at)
 
-    def located(self, data: bytes, at: int, index: bytes | None) -> LocatedValue | None:
+    def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
         return self.schema.located(data, at)
 
 
 class _JsonDecoder(Decoder):
-    def value(self, data: bytes, at: int, index: bytes | None) -> Any:
+    def value(self, data: bytes, at: int, *_: Any, **__: Any) -> Any:
         return json_value(data[at:])
 
-    def located(self, data: bytes, at: int, index: bytes | None) -> LocatedValue | None:
+    def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
         return located_json(data, at)
 
 
 PLAIN_JSON: Decoder = _JsonDecoder()
 """Decodes JSON without a schema."""
+
+
+class _ProtobufDecoder(Decoder):
+    def __init__(self, text: str, references: tuple[str, ...]) -> None:
+        self.schema = ProtoSchema(text, references)
+
+    def value(
+        self,
+        data: bytes,
+        at: int,
+        message: MessageChoice = MessagePlace.FIRST,
+        *,
+        name: str = "",
+        is_exact: bool = False,
+    ) -> Any:
+        chosen, at = self._choose(message, data, at)
+        if name:
+            chosen = self.schema.named(name)
+        return self.schema.value(chosen, data, at, is_exact=is_exact)
+
+    def check(self, message: MessageChoice) -> None:
+        chosen, _ = self._choose(message, b"", 0)
+        self.schema.check(chosen)
+
+    def _choose(self, choice: MessageChoice, data: bytes, at: int) -> tuple[ProtoMessage, int]:
+        """Return a message, and where its value begins."""
+        match choice:
+            case str():
+                return self.schema.named(choice), at
+            case bytes():
+                return self.schema.at_indexes(choice, 0)[0], at
+            case MessagePlace.INDEXES:
+                return self.schema.at_indexes(data, at)
+            case MessagePlace.SORTED_INDEX:
+                return self.schema.at_sorted_index(data, at)
+            case MessagePlace.REF:
+                return self.schema.at_ref(data, at)
+            case MessagePlace.FIRST:
+                return self.schema.first, at
 
 
 @dataclass(eq=False, slots=True)
@@ -66,7 +131,7 @@ class KnownSchema:
 
     Attributes:
         kind: `avro`, `json-schema` or `protobuf`.
-        text: As its source has it.
+        text: As its source has it; a Protobuf descriptor in base64.
         names: Its subjects with their versions, or the name of its file with 0.
         references: Texts of the schemas that it refers to, in the order of their use.
     """
@@ -100,6 +165,8 @@ class KnownSchema:
                 return _AvroDecoder(self.text, self.references)
             case "json-schema":
                 return _JsonDecoder()
+            case "protobuf":
+                return _ProtobufDecoder(self.text, self.references)
         raise SchemaProblem(f"schemas of type {self.kind[:20]!r} are not read")
 
     def label(self, topic: str | None, *, is_key: bool) -> str:

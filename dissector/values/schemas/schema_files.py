@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from dissector.errors import UsageError
-from dissector.small_files import MAX_FILE_BYTES, read_small_file
+from dissector.small_files import MAX_FILE_BYTES, read_small_file, read_small_text
 from dissector.values.carriers.carried_schema import SchemaRef
 from dissector.values.json_values import json_value
-from dissector.values.schemas.known_schema import AVRO, JSON_SCHEMA
+from dissector.values.schemas.known_schema import AVRO, JSON_SCHEMA, PROTOBUF
+from dissector.values.schemas.proto_files import PROTO_SUFFIXES, read_proto_file
 from dissector.values.schemas.registry_entries import add_entry, is_entry
 from dissector.values.schemas.schema_store import SchemaStore, guid_of
 from dissector.values.source_options import SOURCE_FILES
@@ -34,19 +35,41 @@ def add_source(store: SchemaStore, source: str) -> None:
     """
     path, before = Path(source), len(store)
     if not path.is_dir():
-        _add_file(store, path)
+        _add_file(store, path, path.parent)
     else:
         files = sorted({file for pattern in SOURCE_FILES for file in path.rglob(pattern)})
         for file in files[:MAX_FILES]:
             try:
-                _add_file(store, file)
+                _add_file(store, file, path)
             except UsageError as error:
                 store.problems.append(str(error))
         if len(store) == before:
             raise UsageError(f"{source}: no schema in it ({', '.join(SOURCE_FILES)})")
 
 
-def _add_file(store: SchemaStore, file: Path) -> None:
+def read_schema_file(kind: str, file: Path, root: Path) -> tuple[str, tuple[str, ...]]:
+    """
+    Return the text of a schema, and those of the schemas that it imports.
+
+    Args:
+        kind: See `KnownSchema`.
+        file: The file.
+        root: Imports are followed only inside this folder.
+
+    Raises:
+        UsageError: It can't be read, or is no schema.
+    """
+    if kind == PROTOBUF:
+        return read_proto_file(file, root)
+    return read_small_text(file, "the schema "), ()
+
+
+def _add_file(store: SchemaStore, file: Path, root: Path) -> None:
+    refs = _refs(file.stem)
+    if file.suffix in PROTO_SUFFIXES:
+        text, imported = read_proto_file(file, root)
+        store.add(PROTOBUF, text, file.stem, refs=refs, imported=imported)
+        return
     content = read_small_file(file, "the schema ", MAX_FILE_BYTES)
     try:
         value = json_value(content)
@@ -60,7 +83,7 @@ def _add_file(store: SchemaStore, file: Path) -> None:
     kind = kind_of(value, file.suffix)
     if kind is None:
         raise UsageError(f"{file}: neither a schema nor a dump of a registry")
-    store.add(kind, content.decode(), file.stem, refs=_refs(file.stem))
+    store.add(kind, content.decode(), file.stem, refs=refs)
 
 
 def _refs(stem: str) -> tuple[SchemaRef, ...]:

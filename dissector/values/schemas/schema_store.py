@@ -55,6 +55,7 @@ class SchemaStore:
         *,
         refs: tuple[SchemaRef, ...] = (),
         references: tuple[tuple[str, int], ...] = (),
+        imported: tuple[str, ...] = (),
     ) -> None:
         """
         Add a schema, or another name of a known one.
@@ -66,10 +67,11 @@ class SchemaStore:
             version: Its version; 0 for a file.
             refs: Its ids.
             references: Subjects and versions of the schemas that it refers to, which come first.
+            imported: Texts of other schemas that it refers to.
         """
         if len(self) >= MAX_SCHEMAS:
             return
-        texts = self._texts(references)
+        texts = (*self._texts(references), *imported)
         schema = self._by_text.get((kind, text, texts))
         if schema is None:
             schema = KnownSchema(kind, text, references=texts)

@@ -15,11 +15,14 @@ from dissector.values.topic_formats import TopicFormats
 from dissector.values.value_reader import ValueReader
 from tests.corpus import fast_and_long
 from tests.dissector.values.avro.avro_samples import Samples
+from tests.dissector.values.protobuf.proto_samples import ProtoSamples
+from tests.dissector.values.protobuf.test_proto_values import is_same
 
 pytest.importorskip("httpx2", reason="needs confluent-kafka[schemaregistry,avro,json,protobuf]")
 registry = pytest.importorskip("confluent_kafka.schema_registry")
 avro = pytest.importorskip("confluent_kafka.schema_registry.avro")
 json_schema = pytest.importorskip("confluent_kafka.schema_registry.json_schema")
+protobuf = pytest.importorskip("confluent_kafka.schema_registry.protobuf")
 serialization = pytest.importorskip("confluent_kafka.serialization")
 
 WAYS = ("prefix", "header")
@@ -39,10 +42,16 @@ class Registry:
 
     def learn(self) -> None:
         """Take the schemas, as a registry's dump has them."""
-        for subject in set(self.client.get_subjects()) - self.known:
+        new = set(self.client.get_subjects()) - self.known
+        for subject in sorted(new, key=lambda name: name.endswith("-value")):
             self.known.add(subject)
             found = self.client.get_latest_version(subject)
+            references = [
+                {"name": each.name, "subject": each.subject, "version": each.version}
+                for each in found.schema.references or ()
+            ]
             entry = {
+                "references": references,
                 "subject": subject,
                 "version": found.version,
                 "id": found.schema_id,
@@ -75,6 +84,31 @@ def test_avro(seeds: range, way: str) -> None:
         for _ in range(5):
             value, expected = samples.draw()
             assert mock.read(serializer, value, f"orders{seed}") == expected
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_protobuf(seeds: range, way: str) -> None:
+    from google.protobuf import json_format
+
+    mock = Registry()
+    for seed in seeds:
+        samples = ProtoSamples(Random(seed))
+        kinds = [samples.kind, *_inner_kinds(samples.kind)]
+        for chosen in (samples.draw(), *(kind() for kind in kinds)):
+            topic = f"orders{seed}-{chosen.DESCRIPTOR.name}"
+            serializer = protobuf.ProtobufSerializer(type(chosen), mock.client, conf=mock.conf(way))
+            expected = json_format.MessageToDict(
+                chosen, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+            )
+            assert is_same(mock.read(serializer, chosen, topic), expected), seed
+
+
+def _inner_kinds(kind: Any) -> list[Any]:
+    from google.protobuf import message_factory
+
+    nested = [each for each in kind.DESCRIPTOR.nested_types if not each.GetOptions().map_entry]
+    return [message_factory.GetMessageClass(each) for each in nested]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -80,6 +80,25 @@ def test_formats_by_topic(tmp_path: Path) -> None:
     assert reader.read(None, b"5").format == "json"
 
 
+def test_protobuf_by_topic(tmp_path: Path) -> None:
+    schema = tmp_path / "order.proto"
+    schema.write_text('syntax = "proto3"; message A { int32 a = 1; } message B { string b = 1; }')
+    formats = TopicFormats([f"a=protobuf:{schema}", f"b=protobuf:{schema}:B"])
+    reader = ValueReader(SchemaStore(), formats)
+    assert reader.read("a", b"\x08\x05")[:3] == ("protobuf", str(schema), {"a": 5})
+    assert reader.read("b", b"\x0a\x01x").value == {"b": "x"}
+    assert reader.read("b", bytes.fromhex("0000000001 00 0a0178")).value == {"b": "x"}
+    assert reader.read("b", b"\x0a\x05x").problem == "it ends inside a field"
+    assert reader.read("a", b"\x08\x05\x10\x07").value == {"a": 5, "2": 7}
+    for text, reason in (
+        (f"c=protobuf:{schema}:C", "no message 'C' in the schema, which has A, B"),
+        ("c=protobuf", "protobuf needs a schema"),
+        (f"c=protobuf:{tmp_path}/none.proto", "cannot be read"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            TopicFormats([text])
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -113,3 +114,57 @@ def test_more_schemas_are_read_once_when_one_is_unknown(reader: ValueReader) -> 
     assert reader.read("names", b"\x00\x00\x00\x00\x09\x02x").value == "x"
     assert reader.read("none", b"\x00\x00\x00\x00\x0a\x02x").problem is not None
     assert len(calls) == 1
+
+
+PROTO = """
+syntax = "proto3"; package shop;
+message B { message C { bool c = 1; } int32 n = 1; }
+message A { string s = 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("prefix", "headers", "value"),
+    [
+        ("0000000009 00", {}, {"n": 5}),
+        ("0000000009 0202", {}, {"s": ""}),
+        ("0000000009 040000", {}, {"c": True}),
+        (f"01 {GUID.hex} 00", {}, {"n": 5}),
+        (f"0300 {GUID.hex} 01", {}, {"n": 5}),
+        (f"0300 {GUID.hex} 02", {}, {"c": True}),
+        ("00 0000000000000009 08 0a0673686f702e42", {}, {"n": 5}),
+        ("00", {"__value_schema_id": "00 00000009"}, {"n": 5}),
+        ("", {"__value_schema_id": f"01 {GUID.hex} 040000"}, {"c": True}),
+        (
+            "",
+            {
+                "apicurio.value.globalId": "0000000000000009",
+                "apicurio.protobuf.type": b"shop.B.C".hex(),
+            },
+            {"c": True},
+        ),
+        ("03 0a0142", {"apicurio.value.contentId": "0000000000000009"}, {"n": 5}),
+        ("", {"apicurio.value.contentId": "0000000000000009"}, {"n": 5}),
+    ],
+)
+def test_the_message_of_a_protobuf_schema(
+    prefix: str, headers: dict[str, str], value: dict[str, Any]
+) -> None:
+    store = SchemaStore()
+    store.add("protobuf", PROTO, "orders-value", 1, refs=(9, GUID))
+    reader = ValueReader(store, TopicFormats())
+    content = {"n": "0805", "c": "0801", "s": ""}[next(iter(value))]
+    data = bytes.fromhex(prefix + content)
+    given = {name: bytes.fromhex(each) for name, each in headers.items()}
+    found = reader.read("orders", data, given)
+    assert found.problem is None
+    assert found[:3] == ("protobuf", "orders-value v1", value)
+
+
+def test_unknown_ids_of_protobuf_fit_only_without_unknown_fields() -> None:
+    store = SchemaStore()
+    store.add("protobuf", PROTO, "orders-value")
+    reader = ValueReader(store, TopicFormats())
+    assert reader.read("orders", bytes.fromhex("0000000063 00 0805")).value == {"n": 5}
+    found = reader.read("orders", bytes.fromhex("0000000063 00 080510051805"))
+    assert found.problem == "the schema with id 99 is unknown"

@@ -38,6 +38,35 @@ def test_a_folder_of_schemas(tmp_path: Path) -> None:
     assert [text.split(": ", 1)[0] for text in store.problems] == [str(tmp_path / "broken.avsc")]
 
 
+def test_protobuf_files_follow_imports_inside_the_source_only(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "common").mkdir(parents=True)
+    (tmp_path / "secret.proto").write_text("message Secret { optional int32 id = 1; }")
+    (source / "common" / "user.proto").write_text(
+        'syntax = "proto3"; package common; import "kind.proto"; message User { Kind kind = 1; }'
+    )
+    (source / "common" / "kind.proto").write_text(
+        'syntax = "proto3"; package common; enum Kind { NONE = 0; BOT = 1; }'
+    )
+    (source / "orders-value.proto").write_text(
+        'syntax = "proto3"; import "common/user.proto"; message Order { common.User user = 1; }'
+    )
+    (source / "12.proto").write_text(
+        'import "../secret.proto"; message M { optional Secret s = 1; }'
+    )
+    store = SchemaStore()
+    add_source(store, str(source))
+    (order,) = store.of_subject("orders", is_key=False)
+    assert order.decoder.value(bytes.fromhex("0a020801"), 0) == {"user": {"kind": "BOT"}}
+    outside = store.find(12)
+    assert outside is not None
+    with pytest.raises(SchemaProblem, match="unknown type 'Secret'"):
+        outside.decoder.value(b"", 0)
+    alone = SchemaStore()
+    add_source(alone, str(source / "orders-value.proto"))
+    assert len(alone) == 1
+
+
 def test_a_dump_of_a_registry(tmp_path: Path) -> None:
     entries = [
         {"subject": "orders-value", "version": 1, "id": 3, "schema": '"int"'},
@@ -101,10 +130,10 @@ def test_records_of_a_registry() -> None:
         assert not add_record(store, other)
     found = store.find(2)
     assert found is not None
-    assert found.decoder.value(b"\x0a", 0, None) == {"user": {"id": 5}}
+    assert found.decoder.value(b"\x0a", 0) == {"user": {"id": 5}}
     for number, reason in ((3, "not JSON"), (4, "type 'XML'")):
         broken = store.find(number)
         assert broken is not None
         for _ in range(2):
             with pytest.raises(SchemaProblem, match=reason):
-                broken.decoder.value(b"", 0, None)
+                broken.decoder.value(b"", 0)

@@ -1,0 +1,181 @@
+"""Protobuf schemas: a file with those that it imports, and the choice of one of its messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from dissector.values.protobuf.descriptor_sets import parse_file_descriptor
+from dissector.values.protobuf.proto_declarations import ProtoFile, ProtoMessage
+from dissector.values.protobuf.proto_text import parse_proto
+from dissector.values.protobuf.type_pool import TypePool
+from dissector.values.protobuf.wire_format import read_span, read_varint
+from dissector.values.value_limits import (
+    MAX_SCHEMA_BYTES,
+    MAX_SCHEMA_DEPTH,
+    SchemaProblem,
+    ValueProblem,
+)
+
+
+class ProtoSchema:
+    """
+    A file with messages, and the files that it imports.
+
+    Attributes:
+        file: The file of the schema itself.
+    """
+
+    def __init__(self, text: str, imported: Iterable[str] = ()) -> None:
+        """
+        Read the declarations.
+
+        Args:
+            text: A `.proto` text, or a file's descriptor in base64.
+            imported: The same of files that it imports.
+
+        Raises:
+            SchemaProblem: It is neither.
+        """
+        self.file = parse_file(text)
+        self._files = [self.file, *map(parse_file, imported)]
+        self._pool = TypePool(self._files)
+
+    def value(self, message: ProtoMessage, data: bytes, at: int, *, is_exact: bool) -> Any:
+        """
+        Return a value in the types of JSON.
+
+        Args:
+            message: Its type.
+            data: The value, to its end.
+            at: Where it begins.
+            is_exact: Whether fields that the message lacks are an error.
+
+        Raises:
+            ValueProblem: It does not fit.
+        """
+        value, unknown = self._pool.read(message, data, at)
+        if unknown and is_exact:
+            raise ValueProblem(f"{unknown:,} fields that {message.full_name} does not declare")
+        return value
+
+    def check(self, message: ProtoMessage) -> None:
+        """
+        Check the types of a message's fields.
+
+        Raises:
+            SchemaProblem: One is unknown.
+        """
+        self._pool.check(message)
+
+    @property
+    def first(self) -> ProtoMessage:
+        """
+        The first message.
+
+        Raises:
+            SchemaProblem: There is none.
+        """
+        for message in self.file.messages:
+            return message
+        raise SchemaProblem("the schema has no message")
+
+    def at_indexes(self, data: bytes, at: int) -> tuple[ProtoMessage, int]:
+        """
+        Return the message that Confluent's indexes name, and the position behind them.
+
+        Raises:
+            ValueProblem: There is none.
+        """
+        count, at = _zigzag(data, at)
+        if count == 0:
+            return self.first, at
+        if not 0 < count <= MAX_SCHEMA_DEPTH:
+            raise ValueProblem(f"{count:,} message indexes")
+        messages, message = self.file.messages, None
+        for _ in range(count):
+            index, at = _zigzag(data, at)
+            if not 0 <= index < len(messages):
+                raise ValueProblem(f"message index {index:,} of {len(messages):,}")
+            message = messages[index]
+            messages = message.messages
+        assert message is not None
+        return message, at
+
+    def at_sorted_index(self, data: bytes, at: int) -> tuple[ProtoMessage, int]:
+        """Return the message that a number names among all by name, as AWS Glue does."""
+        try:
+            index, at = read_varint(data, at)
+        except IndexError:
+            raise ValueProblem("no message index") from None
+        if index >= len(self._sorted):
+            raise ValueProblem(f"message index {index:,} of {len(self._sorted):,}")
+        return self._sorted[index], at
+
+    def at_ref(self, data: bytes, at: int) -> tuple[ProtoMessage, int]:
+        """Return the message that Apicurio's `Ref` before the value names; else the first."""
+        try:
+            begin, end = read_span(data, at, len(data))
+            if data[begin] == _REF_NAME:
+                begin, stop = read_span(data, begin + 1, end)
+                if stop == end:
+                    return self.named(data[begin:stop].decode()), end
+        except (IndexError, UnicodeDecodeError, ValueProblem):
+            pass
+        return self.first, at
+
+    def named(self, name: str) -> ProtoMessage:
+        """
+        Return a message by its full name, or by the end of it.
+
+        Raises:
+            SchemaProblem: There is none, or several.
+        """
+        found = [
+            each
+            for file in self._files
+            for each in file.all_messages()
+            if each.full_name == name or each.full_name.endswith(f".{name}")
+        ]
+        for each in found:
+            if each.full_name == name:
+                return each
+        if len(found) == 1:
+            return found[0]
+        listed = ", ".join(each.full_name for file in self._files for each in file.messages)
+        reason = "several messages" if found else "no message"
+        raise SchemaProblem(f"{reason} {name[:60]!r} in the schema, which has {listed[:200]}")
+
+    @cached_property
+    def _sorted(self) -> list[ProtoMessage]:
+        return sorted(self.file.all_messages(), key=lambda each: each.full_name)
+
+
+_BASE_64 = re.compile(
+    "(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?|[A-Za-z0-9+/]{2}=="
+)
+
+_REF_NAME = 0x0A
+"""The key of the only field of Apicurio's `Ref`."""
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    try:
+        number, at = read_varint(data, at)
+    except IndexError:
+        raise ValueProblem("it ends in the message indexes") from None
+    return (number >> 1) ^ -(number & 1), at
+
+
+def parse_file(text: str) -> ProtoFile:
+    """
+    Return a file, as a `.proto` text or as a descriptor in base64.
+
+    Raises:
+        SchemaProblem: It is neither.
+    """
+    if len(text) > MAX_SCHEMA_BYTES:
+        raise SchemaProblem(f"the schema has more than {MAX_SCHEMA_BYTES:,} bytes")
+    return parse_file_descriptor(text) if _BASE_64.fullmatch(text) else parse_proto(text)
