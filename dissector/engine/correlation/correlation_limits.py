@@ -25,7 +25,13 @@ wait to become a gap.
 """
 
 MAX_FIRST_REQUEST_OFFSET = 1 << 16
-"""Offset limit for the first request of a connection captured from its beginning."""
+"""Bytes of either side before the first request of a connection captured from its beginning."""
+
+MAX_UNASKED_BYTES = 1 << 10
+"""
+Bytes of a server that are retained before any request: the first ones, which may be those of a
+proxy, and as many of the newest ones, as a response may be captured before its request.
+"""
 
 MIN_RETAINED_BYTES = 1 << 20
 """Bytes of a stream without a plausible frame that are retained at least, for a second search."""

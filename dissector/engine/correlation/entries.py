@@ -96,6 +96,14 @@ def copy_address(state: CorrelatorState, target: int, address: int, length: int)
 
 
 @device_function
+def byte_at(state: CorrelatorState, address: int) -> int:
+    """Return a byte of the window or of the carry-over buffer."""
+    if address < CARRY_OVER_BASE:
+        return state.data[address]
+    return state.carry_over[address - CARRY_OVER_BASE]
+
+
+@device_function
 def bucket_of(state: CorrelatorState, number: int, correlation_id: int) -> int:
     """Return the bucket of a connection and a correlation id."""
     key = (number & 0x7FFFFFFF) << 32 | (correlation_id & 0xFFFFFFFF)

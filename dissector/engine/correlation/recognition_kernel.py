@@ -14,12 +14,12 @@ from dissector.capture.columns import NEVER
 from dissector.engine.correlation.correlation_limits import MAX_FIRST_REQUEST_OFFSET
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import (
-    CARRY_OVER_BASE,
     ConnectionRow,
     Mode,
     Outcome,
     SideRow,
 )
+from dissector.engine.correlation.entries import byte_at
 from dissector.engine.correlation.frame_checks import (
     HEADER_BYTES,
     MIN_RESPONSE_BYTES,
@@ -39,11 +39,13 @@ from dissector.engine.correlation.resync_kernel import (
 )
 from dissector.engine.correlation.unframed_bytes import (
     append_fragment,
+    copy_tail,
     forget_preface,
     hold,
     origin_of,
     skip,
     skip_all,
+    skip_unasked,
     sync_at,
 )
 from dissector.kernel import device_function
@@ -169,9 +171,26 @@ def keep_foreign(
     stream.last_time_ns = piece.time_ns
     if is_searched:
         stream.scanned = max(stream.scanned, end + length - _TAIL)
-    if connection.start_captured and connection.sides[0].scanned > MAX_FIRST_REQUEST_OFFSET:
-        set_foreign(state, connection, Mode.OTHER)
     return True
+
+
+@device_function
+def is_past_first(connection: ConnectionRow) -> bool:
+    """Return whether more bytes came than may precede the first request."""
+    asks, answers = connection.sides[0], connection.sides[1]
+    if asks.scanned > MAX_FIRST_REQUEST_OFFSET:
+        return True
+    answered = answers.base + answers.buffered_bytes
+    return answered > MAX_FIRST_REQUEST_OFFSET and is_unasked(connection)
+
+
+@device_function
+def is_unasked(connection: ConnectionRow) -> bool:
+    """Return whether the client sent bytes, and all of them are searched and hold no request."""
+    asks = connection.sides[0]
+    end = asks.base + asks.buffered_bytes
+    is_complete = connection.start_captured and asks.missing == 0 and asks.barrier == NEVER
+    return bool(is_complete and end >= HEADER_BYTES and asks.scanned >= end - _TAIL)
 
 
 @device_function
@@ -204,26 +223,6 @@ def may_hold_request(
         if next_header(head, 0, behind + more - _TAIL) >= 0:
             return True
     return next_header(source, start, start + length - _TAIL) >= 0
-
-
-@device_function
-def copy_tail(state: CorrelatorState, stream: SideRow, count: int) -> bool:
-    """Copy the last bytes of a stream to one place; return whether they are in one fragment."""
-    last = stream.last_fragment
-    if last < 0 or state.entries[last].length < count:
-        return False
-    first = state.entries[last].start + state.entries[last].length - count
-    for k in range(count):
-        state.frame_head[k] = byte_at(state, first + k)
-    return True
-
-
-@device_function
-def byte_at(state: CorrelatorState, address: int) -> int:
-    """Return a byte of the window or of the carry-over buffer."""
-    if address < CARRY_OVER_BASE:
-        return state.data[address]
-    return state.carry_over[address - CARRY_OVER_BASE]
 
 
 @device_function
@@ -282,7 +281,7 @@ def recognise(state: CorrelatorState, number: int) -> int:
                 return outcome
         if stream.in_sync:
             return set_kafka(state, connection, side)
-    if connection.start_captured and first.scanned > MAX_FIRST_REQUEST_OFFSET:
+    if connection.start_captured and is_past_first(connection):
         set_foreign(state, connection, Mode.OTHER)
         return Outcome.DONE
     for side in range(2):
@@ -311,6 +310,8 @@ def discard_scanned(
     """
     stream, retained = connection.sides[side], state.counts.min_retained_bytes
     discardable = stream.scanned - stream.base if is_searched else stream.buffered_bytes
+    if not is_searched and connection.client < 0 and is_unasked(connection):
+        return Outcome.DONE if skip_unasked(state, stream) else Outcome.TABLE_FULL
     if discardable <= 2 * retained:
         return Outcome.DONE
     may_lack_requests = not connection.start_captured

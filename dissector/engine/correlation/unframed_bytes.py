@@ -7,9 +7,11 @@ so each byte is copied a bounded number of times.
 
 from __future__ import annotations
 
+from dissector.engine.correlation.correlation_limits import MAX_UNASKED_BYTES
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import CARRY_OVER_BASE, PacketEnd, SideRow
 from dissector.engine.correlation.entries import (
+    byte_at,
     copy_address,
     free_entry,
     free_list,
@@ -83,6 +85,18 @@ def read_head(state: CorrelatorState, stream: SideRow, count: int) -> int:
         end += length
         fragment = entry.next
     return end
+
+
+@device_function
+def copy_tail(state: CorrelatorState, stream: SideRow, count: int) -> bool:
+    """Copy the last bytes of a stream to one place; return whether they are in one fragment."""
+    last = stream.last_fragment
+    if last < 0 or state.entries[last].length < count:
+        return False
+    first = state.entries[last].start + state.entries[last].length - count
+    for k in range(count):
+        state.frame_head[k] = byte_at(state, first + k)
+    return True
 
 
 @device_function
@@ -286,6 +300,49 @@ def skip(state: CorrelatorState, stream: SideRow, count: int) -> None:
         keep_preface(state, stream, min(count, MAX_PREFACE_BYTES))
     drop(state, stream, count)
     stream.scanned = max(stream.scanned, stream.base)
+
+
+@device_function
+def skip_fragments(state: CorrelatorState, stream: SideRow, count: int) -> None:
+    """Skip the first bytes of fragments, behind the begin of the stream."""
+    stream.skipped += count
+    stream.base += count
+    stream.buffered_bytes -= count
+    stream.scanned = max(stream.scanned, stream.base)
+    while count > 0:
+        number = stream.first_fragment
+        fragment = state.entries[number]
+        skipped = min(fragment.length, count)
+        fragment.start += skipped
+        fragment.length -= skipped
+        count -= skipped
+        stream.at_packet_start = fragment.length == 0
+        if fragment.length == 0:
+            stream.first_fragment = fragment.next
+            stream.fragment_count -= 1
+            free_entry(state, number)
+    if stream.first_fragment < 0:
+        stream.last_fragment = -1
+
+
+@device_function
+def skip_unasked(state: CorrelatorState, stream: SideRow) -> bool:
+    """Skip bytes of a server that no request can have caused; return whether there was room."""
+    retained = min(MAX_UNASKED_BYTES, state.counts.min_retained_bytes)
+    count = stream.buffered_bytes - retained
+    if count <= retained:
+        return True
+    if stream.base == 0:
+        if not hold(state, stream, 0, 0, 0, 0):
+            return False
+        skip(state, stream, retained)  # and keep as its preface
+        count -= retained
+    if stream.held < 0:
+        skip_fragments(state, stream, count)
+    else:
+        skip(state, stream, count)
+        to_fragments(state, stream)
+    return True
 
 
 @device_function

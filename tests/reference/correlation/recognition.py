@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dissector.capture.columns import NEVER
 from dissector.engine.correlation import correlation_limits as limits
 from tests.reference.correlation import plausible_frames, resync
 from tests.reference.correlation.framer import Framer
@@ -22,6 +23,7 @@ class Unrecognised(Protocol):
         client: The side that sends requests; None while that is open.
         doubtful_side: The side with too few responses to prove a broker.
         start_captured: Whether the beginning of the connection was captured.
+        barriers: As in `Chunks`, of the newest one.
         streams: The two directions.
     """
 
@@ -29,6 +31,7 @@ class Unrecognised(Protocol):
     client: int | None
     doubtful_side: int | None
     start_captured: bool
+    barriers: tuple[int, int]
     streams: tuple[Framer, Framer]
 
     def set_kafka(self, client: int) -> None:
@@ -61,9 +64,10 @@ def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None)
         if resync.sync_at_request(stream, correlator.validate_request, stream_break):
             correlator.set_kafka(stream.side)
             return
-    if (
-        correlator.start_captured
-        and correlator.streams[0].scanned > limits.MAX_FIRST_REQUEST_OFFSET
+    ends = correlator.streams[0].scanned, correlator.streams[1].end_of_buffer
+    if correlator.start_captured and (
+        ends[0] > limits.MAX_FIRST_REQUEST_OFFSET
+        or (ends[1] > limits.MAX_FIRST_REQUEST_OFFSET and is_unasked(correlator))
     ):
         correlator.set_not_kafka("other")
         return
@@ -73,6 +77,15 @@ def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None)
         )
         if correlator.client is not None:
             return
+
+
+def is_unasked(correlator: Unrecognised) -> bool:
+    """Return whether the client sent bytes, and all of them are searched and hold no request."""
+    asks, end = correlator.streams[0], correlator.streams[0].end_of_buffer
+    if not correlator.start_captured or asks.missing or correlator.barriers[0] != NEVER:
+        return False
+    head = plausible_frames.HEADER_BYTES
+    return end >= head and asks.scanned > end - head
 
 
 def recognise_by_responses(correlator: Unrecognised) -> None:
@@ -97,6 +110,13 @@ def discard_scanned(correlator: Unrecognised, stream: Framer, searched: bool) ->
         stream: Out of sync.
         searched: Whether it is searched for frames; else its bytes are counted.
     """
+    if not searched and correlator.client is None and is_unasked(correlator):
+        retained = min(limits.MAX_UNASKED_BYTES, limits.MIN_RETAINED_BYTES)
+        if len(stream.buffer) > 2 * retained:
+            if stream.base == 0:
+                stream.skip(retained)
+            stream.skip(len(stream.buffer) - retained)
+        return
     discardable = stream.scanned - stream.base if searched else len(stream.buffer)
     if discardable <= 2 * limits.MIN_RETAINED_BYTES:
         return

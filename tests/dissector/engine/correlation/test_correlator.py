@@ -261,12 +261,31 @@ def conversations(draw: st.DrawFn) -> list[Chunk]:
     return [*chunks, Chunk(0, 0, END)] if draw(st.booleans()) else chunks
 
 
-@given(conversations(), st.booleans(), WINDOWS)
+@given(conversations(), st.booleans(), WINDOWS, st.sampled_from([40, 1 << 20]))
 @MANY
 def test_rows_of_other_protocols_equal_those_of_objects(
-    said: list[Chunk], whole: bool, windows: list[int]
+    said: list[Chunk], whole: bool, windows: list[int], retained: int
 ) -> None:
-    check(numbered(said), [whole], windows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlation_limits, "MIN_RETAINED_BYTES", retained)
+        check(numbered(said), [whole], windows)
+
+
+def test_open_connections_of_other_protocols_hold_little() -> None:
+    turns, count = 50, 20
+    said = [
+        Chunk(number, side, data=each)
+        for _ in range(turns)
+        for side, each in enumerate((GET, PAGE))
+        for number in range(count)
+    ]
+    fold = Correlator(connections([True] * count))
+    chunks = numbered(said)
+    for at in range(0, len(chunks), 100):
+        fold.feed(columns(chunks[at : at + 100]))
+        held = int(fold.tables.entries["length"].sum())
+        assert held < count * (turns * len(GET) + 2000 + 2 * len(PAGE))
+    assert fold.spoken() == {"": count}
 
 
 @pytest.mark.parametrize("cut", [None, 3, 20])
