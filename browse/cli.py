@@ -70,9 +70,9 @@ def _browse(given: BrowseOptions) -> None:
     from browse.listing.capture_opening import CaptureOpening
 
     if filter_text is not None:
-        from dissector.filter import parse
+        from dissector.filter import parse_with_values
 
-        parse(filter_text)
+        parse_with_values(filter_text)
     live = captures if isinstance(captures, LiveInput) else None
     if "-" in captures and len(captures) > 1:
         raise UsageError("browse cannot combine - with files")
@@ -87,6 +87,9 @@ def _browse(given: BrowseOptions) -> None:
         return
     from dissector.engine.reading.prefetch import cores
 
+    settings = given.value_settings
+    if settings.is_asked:
+        settings.reader()  # an error is reported before the screen begins
     opening = CaptureOpening(
         list(captures),
         {
@@ -96,6 +99,7 @@ def _browse(given: BrowseOptions) -> None:
             "keylogs": given.keylogs,
             "decode_as": given.decode_as,
             "keep_copies": given.keep_copies,
+            "values": settings,
         },
         follows=follow,
         show_secrets=given.show_secrets,
@@ -137,14 +141,16 @@ def _run(opening: CaptureOpening, filter_text: str) -> None:
 def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> str | None:
     """Show the screen; return the error that ended it, if any."""
     from browse.app.browse_app import BrowseApp
+    from browse.app.browse_base import run_in_thread
     from browse.app.browse_settings import settings_path
     from browse.detail import DetailPanes
+    from browse.listing.screen_values import ScreenValues
 
     interrupt.use_raising_handlers()
     app = BrowseApp(
         access,
         loading,
-        DetailPanes(show_secrets=access.show_secrets),
+        DetailPanes(show_secrets=access.show_secrets, values=ScreenValues(access, run_in_thread)),
         filter_text=filter_text,
         settings_file=settings_path(),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -37,8 +37,11 @@ _PATIENCE_S = 0.04
 class DetailWidget(Protocol):
     """The panes beside the list."""
 
-    def show(self, exchange: Exchange | None) -> None:
-        """Show an exchange; None clears the pane."""
+    def show(self, exchange: Exchange | None, record: Mapping[str, Any] | None = None) -> None:
+        """Show an exchange, and one of its records; None clears the pane."""
+
+    def show_record(self, record: Mapping[str, Any]) -> None:
+        """Show another record of the same exchange."""
 
 
 def run_in_thread(work: Callable[[], None]) -> Thread:
@@ -191,13 +194,16 @@ class BrowseBase(App[str]):
         number = None
         if self._wanted is not None and self._wanted < len(self.session.shown.parts):
             number = self.session.exchange_number(self._wanted)
+        details: DetailWidget = self._details  # type: ignore[assignment]
+        record = self._wanted_record()
         if number == self.details_number:
+            if record is not None:
+                details.show_record(record)
             return
         exchange = None if number is None else self.session.loading.finder.exchange(number)
         if number is None or exchange is not None:
             self.details_number = number
-            details: DetailWidget = self._details  # type: ignore[assignment]
-            details.show(exchange)
+            details.show(exchange, record)
             return
         search = self._window_search
         if search is None or search.number != number:
@@ -207,6 +213,13 @@ class BrowseBase(App[str]):
                 self.session.access, self.session.loading.finder, number
             )
             run_in_thread(self._window_search.search)
+
+    def _wanted_record(self) -> Mapping[str, Any] | None:
+        """Return the chosen row, if the list shows records."""
+        shown = self.session.shown.parts
+        if self.session.mode.name != "records" or self._wanted is None:
+            return None
+        return shown.row(self._wanted) if self._wanted < len(shown) else None
 
     @property
     def chosen_exchange(self) -> Exchange | None:

@@ -37,9 +37,9 @@ _CONNECTION_KINDS = {each.name: Integers for each in CONNECTIONS if each.type ==
 
 
 def _parsed(text: str) -> Filter:
-    from dissector.filter import parse  # the first rows need none
+    from dissector.filter import parse_with_values  # the first rows need none
 
-    return parse(text)
+    return parse_with_values(text)
 
 
 class Crumb:

@@ -17,6 +17,7 @@ from dissector.view.text.value_text import json_text, time_text
 
 if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
+    from dissector.view.text.decoded_nodes import ReadValue
 
 _MISSING = {
     "no_response": "no response is due",
@@ -27,7 +28,9 @@ _MISSING = {
 _SLOW_BYTES = 1 << 16
 
 
-def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
+def exchange_nodes(
+    exchange: Exchange, *, show_secrets: bool, read_value: ReadValue | None = None
+) -> list[TreeNode]:
     """Return the nodes of an exchange: its columns and messages."""
     nodes = [
         TreeNode(
@@ -36,7 +39,7 @@ def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
     ]
     if exchange.request is None:
         nodes.append(TreeNode("request", "not in the capture"))
-    nodes += [message_node(exchange, each, show_secrets) for each in exchange.messages]
+    nodes += [message_node(exchange, each, show_secrets, read_value) for each in exchange.messages]
     if exchange.response is None:
         nodes.append(TreeNode("response", _MISSING.get(exchange.status, "none")))
     return nodes
@@ -79,7 +82,12 @@ def _same(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
     return nodes
 
 
-def message_node(exchange: Exchange, message: Message, show_secrets: bool) -> TreeNode:
+def message_node(
+    exchange: Exchange,
+    message: Message,
+    show_secrets: bool,
+    read_value: ReadValue | None = None,
+) -> TreeNode:
     """Return the node of a message."""
     from dissector.view.text.detail_tree import detail_node  # the first rows need none
 
@@ -88,6 +96,7 @@ def message_node(exchange: Exchange, message: Message, show_secrets: bool) -> Tr
         request=exchange.request if message.kind == "response" else None,
         topic_name=exchange.known_topic,
         show_secrets=show_secrets,
+        read_value=read_value,
     )
 
 

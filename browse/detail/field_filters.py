@@ -6,6 +6,7 @@ import math
 from typing import Any
 from uuid import UUID
 
+from browse.detail.value_nodes import is_decoded
 from dissector.errors import FilterError
 from dissector.filter import Row, parse
 from dissector.protocol.error_codes import error_name
@@ -19,13 +20,15 @@ def filter_of(node: TreeNode, exchange: Row) -> str | None:
     """Return a filter for a field that its exchange passes; None if there is no such filter."""
     if not node.path:
         return None
+    if is_decoded(node):
+        return f"{node.path}{_test(node)}"  # of records: tested when it is applied
     candidates = [f"{node.path}{_test(node)}", node.path, f"not {node.path}"]
     return next((text for text in candidates if _passes(text, exchange)), None)
 
 
 def column_of(node: TreeNode) -> str | None:
     """Return the column name of a field; None if filters cannot name it."""
-    if not node.path:
+    if not node.path or is_decoded(node):
         return None
     try:
         parse(node.path)

@@ -16,7 +16,7 @@ from textual.widgets.tree import TreeNode as Line
 
 from browse.detail.detail_events import FieldChosen, FieldColumn, How
 from browse.detail.exchange_nodes import nodes_or_bug, schemas_of
-from browse.detail.value_nodes import inside_of, value_text
+from browse.detail.value_nodes import inside_of, is_decoded, value_text
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.context import using
 from dissector.view.text.tree_node import Block, LazyNodes, TreeNode, index_at
@@ -142,6 +142,25 @@ class FieldTree(Tree[Item]):
                 self._quiet[each] += 1
                 each.collapse()
         self.go_to(line)
+
+    def go_to_path(self, path: Sequence[str]) -> None:
+        """Open the tree down to a record, by the names on the way, and what its value says."""
+        lines = [each for each in self.root.children if each.data and each.data.key == path[0]]
+        for name in path[1:]:
+            if lines:
+                lines = self._lines_named(lines[0], name)
+        if not lines:
+            return
+        line = lines[0]
+        self._open_quietly(line)
+        decoded = [each for each in line.children if each.data and is_decoded(each.data.node)]
+        for each in decoded:
+            self._budget = _MOST_LINES
+            self._open_all_quietly(each)
+        self.go_to(decoded[-1] if decoded else line)
+        # The last line of the pane would show nothing of the value.
+        top = decoded[0].line - 1 if decoded else line.line
+        self.call_after_refresh(self.scroll_to, y=top, animate=False)
 
     def action_open(self) -> None:
         """Open the line at the cursor."""
@@ -273,9 +292,24 @@ class FieldTree(Tree[Item]):
         below = line.data.below
         with using(self._schemas):
             index = index_at(below, block, position)
-        if index is None:
-            return None
-        alone = _shown_alone(below)
+        return None if index is None else self._line_of(line, index)
+
+    def _lines_named(self, line: FieldLine, name: str) -> list[FieldLine]:
+        """Return the child line of a field with a name, if there is one."""
+        if line.data is None or not line.allow_expand:
+            return []
+        self._open_quietly(line)
+        below = line.data.below
+        if isinstance(below, LazyNodes):
+            index: int | None = below.head_count + int(name.strip("[]"))
+        else:
+            index = next((at for at, each in enumerate(below) if each.name == name), None)
+        return [self._line_of(line, index)] if index is not None and index < len(below) else []
+
+    def _line_of(self, line: FieldLine, index: int) -> FieldLine:
+        """Return the child line of a field by its index; in long arrays it is in a group."""
+        assert line.data is not None
+        alone = _shown_alone(line.data.below)
         if index < alone:
             return line.children[index]
         group, at = divmod(index - alone, GROUP)
@@ -283,10 +317,19 @@ class FieldTree(Tree[Item]):
         self._open_quietly(part)
         return part.children[at]
 
+    def _open_all_quietly(self, line: FieldLine) -> None:
+        """Open a line and all below it, up to a limit."""
+        if not line.allow_expand or self._budget <= 0:
+            return
+        self._open_quietly(line)
+        self._budget -= len(line.children)
+        for child in line.children:
+            self._open_all_quietly(child)
+
     def _open_quietly(self, line: FieldLine) -> None:
-        """Open a line for a byte, to be closed again later."""
+        """Open a line for a byte or a record, to be closed again later."""
         self._fill(line)
-        if not line.is_expanded:
+        if line.allow_expand and not line.is_expanded:
             self._revealed.append(line)
             self._quiet[line] += 1
             line.expand()

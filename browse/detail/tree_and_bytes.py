@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,9 +17,13 @@ from browse.detail.block_bar import BlockBar
 from browse.detail.byte_view import ByteView
 from browse.detail.exchange_nodes import exchange_nodes, is_slow, loaded, nodes_or_bug
 from browse.detail.field_tree import FieldTree, Item
+from browse.listing.screen_values import ScreenValues
+from browse.rows.record_paths import record_path
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.view.text.tree_node import Block, TreeNode
 
+_SCHEMAS_S = 0.2
+"""Interval at which the panes collect the schemas that a thread has read."""
 _MOST_SHARE = 9
 """Maximum size of the larger pane, in tenths."""
 
@@ -60,10 +64,18 @@ class DetailPanes(Container):
     DetailPanes ByteView { height: 1fr; }
     """
 
-    def __init__(self, *, show_secrets: bool = False, id: str | None = None) -> None:
-        """Create the panes; `show_secrets` disables masks."""
+    def __init__(
+        self,
+        *,
+        show_secrets: bool = False,
+        values: ScreenValues | None = None,
+        id: str | None = None,
+    ) -> None:
+        """Create the panes; `show_secrets` disables masks, `values` decodes keys and values."""
         super().__init__(id=id)
         self._show_secrets = show_secrets
+        self._values = values
+        self._record: Mapping[str, Any] | None = None
         self._shares = {False: 6, True: 5}
         self._wanted: Exchange | None = None
         self._one_at_a_time = Lock()
@@ -77,9 +89,44 @@ class DetailPanes(Container):
         yield self.fields
         yield self._lower
 
-    def show(self, exchange: Exchange | None) -> None:
-        """Show another exchange, or none; a thread decodes long messages first."""
-        self._wanted = exchange
+    def on_mount(self) -> None:
+        """Look for schemas that a thread has read."""
+        if self._values is not None:
+            self.set_interval(_SCHEMAS_S, self._take_schemas)
+
+    def on_unmount(self) -> None:
+        """End the reading of schemas."""
+        if self._values is not None:
+            self._values.close()
+
+    def _take_schemas(self) -> None:
+        if self._values is not None and self._values.poll() and self._wanted is not None:
+            self._show_wanted()
+
+    def show(self, exchange: Exchange | None, record: Mapping[str, Any] | None = None) -> None:
+        """
+        Show another exchange, or none; a thread decodes long messages first.
+
+        `record` is the row of the list of records whose value is to be opened.
+        """
+        if self._values is not None:
+            self._values.look_again()
+        self._wanted, self._record = exchange, record
+        self._show_wanted()
+
+    def show_record(self, record: Mapping[str, Any]) -> None:
+        """Open the value of another record of the same exchange."""
+        self._record = record
+        if self._wanted is not None and not self.fields.loading:
+            self._go_to_record(self._wanted)
+
+    def _go_to_record(self, exchange: Exchange) -> None:
+        path = None if self._record is None else record_path(exchange, self._record)
+        if path is not None:
+            self.fields.go_to_path(path)
+
+    def _show_wanted(self) -> None:
+        exchange = self._wanted
         if exchange is not None and is_slow(exchange):
             self._show_nodes(None, ())
             self.fields.loading = True
@@ -97,7 +144,8 @@ class DetailPanes(Container):
             self.post_message(NodesRead(exchange, nodes))
 
     def _top_nodes(self, exchange: Exchange) -> Sequence[TreeNode]:
-        return exchange_nodes(exchange, show_secrets=self._show_secrets)
+        read_value = None if self._values is None else self._values.read
+        return exchange_nodes(exchange, show_secrets=self._show_secrets, read_value=read_value)
 
     def on_nodes_read(self, event: NodesRead) -> None:
         """Show the exchange decoded by the thread, unless another one was chosen since."""
@@ -111,6 +159,8 @@ class DetailPanes(Container):
         blocks = self.fields.blocks
         self._show_block(blocks[0] if blocks else Block("", b""))
         self._mark(self.fields.chosen)
+        if exchange is not None:
+            self._go_to_record(exchange)
 
     def put(self, *, beside: bool) -> None:
         """Arrange the panes side by side, or one above the other."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from dissector.view.text.escape import escaped, quoted
+from dissector.view.text.escape import escaped, quoted, safe_json
 from dissector.view.text.tree_node import Load, Place, TreeNode
 from dissector.view.text.value_text import json_text
 
@@ -32,8 +32,17 @@ def inside_of(node: TreeNode) -> Load | None:
     return None
 
 
+def is_decoded(node: TreeNode) -> bool:
+    """Return whether a node is a decoded key or value, or a field of one."""
+    return node.path.startswith(("key.", "value.")) or node.name.startswith(
+        ("key as ", "value as ")
+    )
+
+
 def value_text(node: TreeNode) -> str:
-    """Return the value of a field: text unchanged, bytes as hex."""
+    """Return the value of a field: text unchanged, bytes as hex, decoded ones as indented JSON."""
+    if is_decoded(node) and isinstance(node.value, list | dict):
+        return safe_json(json.dumps(node.value, indent=2, ensure_ascii=False))
     if node.is_masked or node.value is None or isinstance(node.value, list | dict | tuple):
         return node.text
     if isinstance(node.value, bytes):

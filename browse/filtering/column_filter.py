@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def is_column_filter(chosen: Filter) -> bool:
     """Return whether a filter needs only columns of the list."""
-    return not chosen.needs_bodies and not chosen.uses_packet_lengths
+    needs_more = chosen.needs_bodies or chosen.uses_packet_lengths or chosen.uses_values
+    return not needs_more
 
 
 def column_mask(chosen: Filter, begin_ns: int) -> Mask:

@@ -33,10 +33,10 @@ def check(text: str, *, records: bool = False) -> Check:
     """Validate the text of a filter; with `records` it may name columns of records."""
     if not text.strip():
         return Check("empty")
-    from dissector.filter import parse
+    from dissector.filter import parse, parse_with_values
 
     try:
-        return Check("valid", parse(text, records=records))
+        return Check("valid", parse(text, records=True) if records else parse_with_values(text))
     except FilterError as error:
         last_word = len(text.rstrip()) - len(text.split()[-1])
         state: State = "unfinished" if error.position >= last_word else "invalid"

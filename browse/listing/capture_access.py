@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from browse.rows.freed_memory import trim_memory
 from dissector.cli.capture_source import Source
 from dissector.engine.reading.capture import Window
 from dissector.errors import DissectorError, Problem, bug_location, innermost_error
+from dissector.values.value_settings import ValueSettings
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class CaptureAccess:
         total_bytes: Size of all files; 0 if unknown.
         show_secrets: Show secrets instead of masks.
         is_live: Whether the capture may grow.
+        values: How keys and values are decoded.
     """
 
     title: str
@@ -32,6 +34,7 @@ class CaptureAccess:
     total_bytes: int = 0
     show_secrets: bool = False
     is_live: bool = False
+    values: ValueSettings = field(default_factory=ValueSettings)
 
 
 class Pass:

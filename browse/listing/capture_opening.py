@@ -18,6 +18,7 @@ from dissector.cli.capture_source import Source
 from dissector.engine.reading.capture import Capture, Options
 from dissector.errors import CaptureError
 from dissector.query.selection import Selection
+from dissector.values.value_settings import ValueSettings
 from dissector.view.text.escape import escaped
 
 FIRST_WINDOW_BYTES = 1 << 20
@@ -116,6 +117,7 @@ class CaptureOpening:
             total_bytes=0 if is_live else _total_bytes(self.names),
             show_secrets=self.show_secrets,
             is_live=is_live,
+            values=self.options.get("values") or ValueSettings(),
         )
 
     def _source(self, text: str | None, records: bool, **more: Any) -> Source:
@@ -123,7 +125,9 @@ class CaptureOpening:
         more.setdefault("stop", StopSignal())
         capture = Capture(self.names, Options(**self.options, **more))
         chosen = Selection.of(capture, text, records=records)
-        return Source(capture, chosen.filter, record_filter=chosen.record_filter)
+        return Source(
+            capture, chosen.filter, record_filter=chosen.record_filter, values=chosen.values
+        )
 
 
 def _title(names: list[str]) -> str:

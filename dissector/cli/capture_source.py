@@ -123,7 +123,7 @@ class Source:
             from dissector.query.decoded_values import RecordValues
 
             self.values = RecordValues(self.capture, self.capture.options.values)
-        self.observers.append(self.values.learn)
+            self.observers.append(self.values.learn)
         return self.values
 
     def passes(self, exchange: Exchange) -> bool:
@@ -249,7 +249,10 @@ def source(
     tunnel_ports(options.decode_as)
     capture = Capture(list(captures), options)
     chosen = Selection.of(capture, filter_text, records=records)
-    return Source(capture, chosen.filter, record_filter=chosen.record_filter, values=chosen.values)
+    made = Source(capture, chosen.filter, record_filter=chosen.record_filter, values=chosen.values)
+    if made.values is not None:
+        made.observers.append(made.values.learn)
+    return made
 
 
 def _are_small(captures: Sequence[str]) -> bool:

@@ -22,6 +22,7 @@ from dissector.engine.export.selected_packets import SelectedPackets, write_pack
 from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.errors import UsageError
 from dissector.protocol.context import using
+from dissector.query.captured_schemas import registry_exchanges
 from dissector.redaction.packet_pass import write_redacted
 from dissector.redaction.redaction import Redaction
 from dissector.view.text.escape import escaped
@@ -202,6 +203,8 @@ def _select(source: capture_source.Source, *, by_numbers: bool) -> _Selection:
         with using(source.capture.options.schemas):
             definitions.look_up(table)
             naming.add(definitions.find(window.exchanges))
+        if source.values is not None:
+            ranges.add(registry_exchanges(source.capture, window))
     if definitions.are_needed:
         ranges.extend(naming)
     assert source.capture.reading is not None

@@ -15,6 +15,7 @@ from dissector.engine.exchanges.exchange_columns import row_batches
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.tables.column_types import Columns, JsonTexts, Row
 from dissector.errors import UsageError
+from dissector.query.selection import Selection
 from dissector.view.text.value_text import json_text
 
 SHOWN = (
@@ -59,7 +60,6 @@ def pairs(given: PairOptions) -> None:
         raise UsageError("--pending can't be combined with --bodies or columns of body fields")
     check_parquet(form, output)
     filter_text = given.filter_text
-    passes = _filter(filter_text)
     if given.pending:
         filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
     source = capture_source.source(given, filter_text)
@@ -80,6 +80,7 @@ def pairs(given: PairOptions) -> None:
         operands = parse_operands(source, more)
         parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
     if given.pending:
+        passes = Selection.of(source.capture, given.filter_text).passes
         parts = _pending_parts(source, passes)
     parts = sorted_parts(source.without_secrets(parts, show_secrets))
     if chosen:
@@ -102,15 +103,6 @@ def pairs(given: PairOptions) -> None:
             live=source.is_live,
             layout=view.layout,
         )
-
-
-def _filter(filter_text: str | None) -> Callable[[Exchange], bool]:
-    """Return the filter of the command; raise its errors."""
-    if filter_text is None:
-        return lambda exchange: True
-    from dissector.filter import parse
-
-    return parse(filter_text).matches
 
 
 def _pending_parts(

@@ -11,7 +11,7 @@ anywhere, without regard to case unless it begins with `(?-i)`. `!` binds tighte
 `and` tighter than `or`.
 """
 
-from dissector.filter.display import Filter, parse
+from dissector.filter.display import Filter, parse, parse_with_values
 from dissector.filter.evaluate import Row, values_of
 from dissector.filter.grammar import parse_operand
 from dissector.filter.masks import Table
@@ -29,6 +29,7 @@ __all__ = [
     "field_list",
     "parse",
     "parse_operand",
+    "parse_with_values",
     "resolve",
     "values_of",
 ]

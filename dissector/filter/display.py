@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dissector.column_catalogue import RECORDS, VALUES
+from dissector.errors import FilterError
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
@@ -25,12 +29,14 @@ class Filter:
         text: The filter as written.
         node: Its tree.
         paths: The body fields that it tests.
+        refinement: A test of the exchanges that pass the tree; None without one.
     """
 
     text: str
     node: Node
     paths: tuple[BodyPath, ...]
     _predicate: Predicate = field(repr=False, compare=False)
+    refinement: Predicate | None = field(default=None, repr=False, compare=False)
 
     @property
     def uses_record_columns(self) -> bool:
@@ -78,11 +84,15 @@ class Filter:
 
     def matches(self, row: Row) -> bool:
         """Return whether a row passes."""
-        return self._predicate(row)
+        return self._predicate(row) and (self.refinement is None or self.refinement(row))
 
     def passing(self, table: Table) -> Rows:
         """Return the numbers of the rows of a table that pass, the same as by `matches`."""
-        return rows_passing(self.node, table)
+        rows = rows_passing(self.node, table)
+        if self.refinement is None:
+            return rows
+        refined = (self.refinement(table.exchange(row)) for row in rows.tolist())
+        return rows[np.fromiter(refined, np.bool_, len(rows))]
 
 
 def parse(text: str, *, records: bool = False) -> Filter:
@@ -99,6 +109,25 @@ def parse(text: str, *, records: bool = False) -> Filter:
             the position in the text.
     """
     return _make_filter(text, parse_node(text, records=records))
+
+
+def parse_with_values(text: str) -> Filter:
+    """
+    Parse a filter of exchanges, which may test decoded keys and values of their records.
+
+    If it does, it is a filter of records: an exchange is to pass if one of its records does.
+
+    Raises:
+        FilterError: See `parse`.
+    """
+    try:
+        return parse(text)
+    except FilterError:
+        with suppress(FilterError):
+            found = parse(text, records=True)
+            if found.uses_values:
+                return found
+        raise
 
 
 def _make_filter(text: str, node: Node) -> Filter:

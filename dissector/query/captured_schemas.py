@@ -10,6 +10,7 @@ from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.fields.window_query import WindowQuery
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import row_count
+from dissector.engine.tables.exchange_table import Exchanges
 from dissector.values.schemas.registry_entries import SCHEMAS_TOPIC, add_record
 from dissector.values.schemas.schema_store import SchemaStore
 
@@ -29,16 +30,22 @@ def learn_schemas(capture: Capture, window: Window, store: SchemaStore) -> None:
         add_record(store, value)
 
 
-def _registry_values(capture: Capture, window: Window) -> Iterator[bytes | None]:
-    """Yield the values of the records of the registry's topic, in order."""
+def registry_exchanges(capture: Capture, window: Window) -> Exchanges:
+    """Return the exchanges of a window with records of the registry's topic."""
     from dissector.filter import parse
 
     if not len(window.exchanges):
-        return
+        return window.exchanges
     chosen = parse(f"topic == {SCHEMAS_TOPIC}").passing(WindowQuery(capture, window))
-    if not len(chosen):
+    return window.exchanges.rows(chosen)
+
+
+def _registry_values(capture: Capture, window: Window) -> Iterator[bytes | None]:
+    """Yield the values of the records of the registry's topic, in order."""
+    found = registry_exchanges(capture, window)
+    if not len(found):
         return
-    window = replace(window, exchanges=window.exchanges.rows(chosen))
+    window = replace(window, exchanges=found)
     parts = capture.record_parts(window, lambda _: False, record_rows)
     for columns in parts:
         for row in range(row_count(columns)):

@@ -52,9 +52,9 @@ class Selection:
         """
         if text is None:
             return cls(capture)
-        from dissector.filter import parse
+        from dissector.filter import parse, parse_with_values
 
-        parsed = parse(text, records=records)
+        parsed = parse(text, records=True) if records else parse_with_values(text)
         capture.options.packet_lengths |= parsed.uses_packet_lengths
         if parsed.uses_record_columns:
             values = None
@@ -62,7 +62,11 @@ class Selection:
                 from dissector.query.decoded_values import RecordValues
 
                 values = RecordValues(capture, capture.options.values)
-            return cls(capture, parsed.exchange_filter(), parsed, values)
+            weaker = parsed.exchange_filter()
+            if records or values is None:
+                return cls(capture, weaker, parsed, values)
+            any_passes = partial(_any_passes, parsed, values)
+            return cls(capture, replace(weaker, refinement=any_passes), None, values)
         return cls(capture, parsed)
 
     def passes(self, exchange: Exchange) -> bool:
@@ -160,12 +164,23 @@ class Selection:
 
     def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
         """Return the rows of a window that pass; None without a filter, or for a small window."""
+        if self.values is not None and self.record_filter is None:
+            self.values.learn(window)
         if self.filter is None or not is_bulk_worthwhile(window.exchanges):
             return None
         from dissector.engine.fields.window_query import WindowQuery
 
         query = WindowQuery(self.capture, window)
         return query, self.filter.passing(query)
+
+
+def _any_passes(record_filter: Filter, values: RecordValues, exchange: Exchange) -> bool:
+    """Return whether any record of an exchange passes a filter of records."""
+    from dissector.engine.exchanges.exchange_records import record_rows
+
+    return any(
+        record_filter.matches(_Record(exchange, row, values)) for row in record_rows(exchange)
+    )
 
 
 class _Record:

@@ -36,10 +36,8 @@ class ValueColumns:
         paths = [each for each in wanted if each.startswith(("key.", "value."))]
         self.fields = parse_operands(source, paths, records=True)
         self._source = source
-        if self and source.values is None:
-            from dissector.query.decoded_values import RecordValues
-
-            source.values = RecordValues(source.capture, source.capture.options.values)
+        if self:
+            source.record_values()
 
     def __bool__(self) -> bool:
         return bool(self.chosen or self.fields)

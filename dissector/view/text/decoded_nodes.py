@@ -61,7 +61,7 @@ def _decoded_node(side: str, data: bytes, found: DecodedValue, place: Place) -> 
     value = found.value
     if not isinstance(value, dict | list):
         text = _scalar_text(value) + (f" ({schema})" if schema else "")
-        return TreeNode(name, text, place, None, side, value, has_range=False)
+        return TreeNode(name, text, place, value=value, has_range=False)
     text = ", ".join(filter(None, (schema, count_text(value))))
 
     def load() -> Sequence[TreeNode]:
@@ -70,7 +70,8 @@ def _decoded_node(side: str, data: bytes, found: DecodedValue, place: Place) -> 
             return _plain_nodes(value, place, side)
         return _located_nodes(located, place, side)
 
-    return TreeNode(name, text, place, load if value else None, side, value, has_range=False)
+    below = load if value else None
+    return TreeNode(name, text, place, below, value=value, has_range=False)
 
 
 def _plain_nodes(value: Any, place: Place, path: str) -> list[TreeNode]:

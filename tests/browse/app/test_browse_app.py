@@ -21,7 +21,7 @@ class Details(Static, can_focus=True):
         super().__init__("details", id="details")
         self.shown: list[Exchange | None] = []
 
-    def show(self, exchange: Exchange | None) -> None:
+    def show(self, exchange: Exchange | None, record: object = None) -> None:
         self.shown.append(exchange)
 
 

@@ -139,6 +139,28 @@ def test_formats_by_topic(good: Run, capture: Path) -> None:
     assert [row["value_decoded"] for row in rows][3:] == ["61ff", None]
 
 
+def test_filters_of_exchanges_pass_those_with_such_a_record(
+    good: Run, run: Run, capture: Path, tmp_path: Path
+) -> None:
+    def count(chosen: str, path: Path = capture) -> int:
+        return len(good("pairs", path, "-T", "ndjson", "-Y", chosen).rows)
+
+    chosen = "topic == orders and value.id == 5 and api == Produce and acks == -1"
+    assert count(chosen) == 2
+    assert count("value.id == 5 and value.user.id == 5") == 0
+    assert count("value.problem") == count("value.user.id == 5") == 1
+    part = tmp_path / "part.pcapng"
+    said = good("export", capture, "-Y", chosen, "-o", part)
+    assert said.out.startswith("2 exchanges")
+    assert count(chosen, part) == 2
+    assert len(good("pairs", part, "-T", "ndjson").rows) == 3  # with that of the schemas
+    assert "Per API" in good("stats", capture, "-Y", chosen).out
+    done = run("pairs", capture, "--columns", "value.id")
+    assert "it is a column of `kafkashark records`" in done.err
+    with open_capture(capture, filter=chosen) as opened:
+        assert len(list(opened)) == len(opened.exchanges()) == 2
+
+
 def test_trees_of_decoded_records(good: Run, capture: Path) -> None:
     words = ("dissect", capture, "-V", "-Y", "request.topic_data.partition_data.index >= 0")
     lines = [line.strip() for line in good(*words).lines]
