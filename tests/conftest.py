@@ -89,10 +89,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def mark_thinned(items: list[pytest.Item]) -> None:
-    """Mark the cases of `thinned` tests as long, but for one of several, the same in each run."""
+    """
+    Mark the cases of `thinned` tests as long, but for one of several, the same in each run.
+
+    Cases that are long anyway do not count.
+    """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("thinned"):
+        if item.get_closest_marker("thinned") and not item.get_closest_marker("long"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, mine in cases.items():
         marker = mine[0].get_closest_marker("thinned")

@@ -27,6 +27,7 @@ print(subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ignored", [(), (signal.SIGINT,), NUMBERS])
 def test_children_do_not_inherit_ignored_signals(ignored: tuple[signal.Signals, ...]) -> None:
     """As where `make test` runs in the background of a shell."""
@@ -81,11 +82,15 @@ def test_one_of_several_cases_is_fast() -> None:
     some = [Case(f"test_some[{number}]", 3) for number in range(7)]
     few = [Case(f"test_few[{number}]", 9) for number in range(2)]
     other = Case("test_other", None)
-    mark_thinned(cast("list[pytest.Item]", [*some, *few, other]))
+    partly_long = [Case(f"test_partly_long[{number}]", 3) for number in range(9)]
+    for case in partly_long[1:]:
+        case.add_marker("long")
+    mark_thinned(cast("list[pytest.Item]", [*some, *few, other, *partly_long]))
     fast = [number for number, each in enumerate(some) if "long" not in each.marks]
     assert fast in ([0, 3, 6], [1, 4], [2, 5])
     assert sum("long" in each.marks for each in few) == 1
     assert "long" not in other.marks
+    assert "long" not in partly_long[0].marks
 
 
 @pytest.mark.long

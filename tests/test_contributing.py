@@ -38,6 +38,7 @@ def test_every_make_target_exists() -> None:
         assert re.search(rf"^{target}:", rules, re.MULTILINE), target
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", words_of(".venv/bin/python -m "), ids=" ".join)
 def test_every_module_runs_and_knows_the_options(words: list[str]) -> None:
     module, *rest = words

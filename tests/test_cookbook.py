@@ -13,6 +13,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = list(examples(TEXT))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("example", EXAMPLES, ids=[each.command[:60] for each in EXAMPLES])
 def test_a_command_prints_the_output_in_the_cookbook(
     example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -207,6 +207,7 @@ PROGRAMS = [each for each in BLOCKS if "def test_" not in each[1]]
 TESTS = [each for each in BLOCKS if "def test_" in each[1]]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("page", "block"), PROGRAMS)
 def test_a_python_example_runs(
     page: str,

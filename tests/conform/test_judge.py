@@ -103,6 +103,7 @@ def _tallies(verdict: Verdict) -> list[str]:
     return [f"{name} {tally.judged} {tally.broken}" for name, tally in verdict.tallies.items()]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["demo.pcap", "librdkafka-acks.pcap", "kafka4-throttled.pcap"])
 def test_the_verdict_does_not_depend_on_windows(name: str) -> None:
     assert _findings(CAPTURES / name, 4096) == _findings(CAPTURES / name, 1 << 28)

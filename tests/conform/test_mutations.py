@@ -32,6 +32,7 @@ def _whole(path: Path) -> frozenset[str]:
     return frozenset(findings_of(judged(path.read_bytes())))
 
 
+@pytest.mark.long
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(
     path=st.sampled_from(CAPTURES),

@@ -25,6 +25,7 @@ def test_the_study_has_many_distinct_faults() -> None:
     assert MISSED.keys() <= set(names)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "fault",
     fast_and_long(TRIED[::6], [each for each in TRIED if each not in TRIED[::6]]),

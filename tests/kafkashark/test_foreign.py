@@ -45,6 +45,7 @@ def _python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("package", HIDDEN)
 def test_only_users_of_the_package_raise(package: str, tmp_path: Path) -> None:
     file = tmp_path / f"{package}.py"

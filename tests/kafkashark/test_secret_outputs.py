@@ -301,6 +301,7 @@ def test_no_report_of_a_replay_shows_a_secret(run: Any, tmp_path: Path) -> None:
         assert bool(found) is bool(more), found
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("play", SCENES)
 def test_every_secret_is_shown_on_request(
     run: Any, tmp_path: Path, play: Callable[[WireConnection], None]

@@ -86,6 +86,7 @@ def rows(text: str) -> list[dict[str, Any]]:
 NDJSON = ("pairs", "records", "dissect", "streams", "timeline", "conform")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("command", [*NDJSON, "stats", "groups"])
 def test_rotated_files_give_the_rows_of_the_whole(
     command: str, rotated: list[str], run: Run
@@ -152,6 +153,7 @@ def test_an_export_of_concurrent_files(
     assert found.sort(columns).equals(expected.sort(columns))
 
 
+@pytest.mark.long
 def test_python_reads_files_in_any_order(rotated: list[str], taps: list[str]) -> None:
     whole = open_capture(DEMO)
     for files in (rotated, taps, [Path(each).read_bytes() for each in rotated]):

@@ -50,6 +50,7 @@ def is_in(content: bytes, secret: str) -> bool:
     return secret.lower().encode() in content.lower() or bytes.fromhex(secret) in content
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("range_bytes", [3_000, 20_000])
 def test_ranges_give_the_rows_of_the_commands(
     capture: str, tmp_path: Path, range_bytes: int
@@ -88,6 +89,7 @@ def test_the_state_of_events_has_no_secrets_and_continues(capture: str, tmp_path
     assert_same({"events": table}, {"events": expected["events"]})
 
 
+@pytest.mark.long
 def test_a_state_has_no_uninitialised_memory(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such memory may have contained the key log."""
     marker, allocate = b"secret!!", np.empty
@@ -108,6 +110,7 @@ def test_a_state_has_no_uninitialised_memory(capture: str, monkeypatch: pytest.M
         assert marker not in fold.save()
 
 
+@pytest.mark.long
 def test_forgotten_connections(capture: str, tmp_path: Path) -> None:
     plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
     fold, out = IncrementalDissection(plan.files, ALL), []

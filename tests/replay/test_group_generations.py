@@ -85,6 +85,7 @@ def test_a_sync_is_repeated_after_another_join(tmp_path: Path) -> None:
     assert is_as_captured(played, group)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("seed", range(24))
 def test_members_form_one_generation_in_any_order_of_requests(tmp_path: Path, seed: int) -> None:
     chance, group = Random(seed), Coordinator()

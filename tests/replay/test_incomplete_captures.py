@@ -18,6 +18,7 @@ CAPTURES = (
 )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CAPTURES)
 @pytest.mark.parametrize("damage", [Damage(cut=30), Damage(lost=3, seed=1), Damage(lost=3, seed=2)])
 def test_damage_to_a_capture_causes_no_difference(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dissector.protocol.apis import KEYS
 from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script, beat
@@ -26,6 +28,7 @@ def _capture(folder: Path) -> str:
     return saved(folder, wire)
 
 
+@pytest.mark.long
 def test_a_thousand_connections_are_replayed_concurrently(tmp_path: Path) -> None:
     played = at_script(_capture(tmp_path), {"Heartbeat": lambda _: beat(0)})
     assert not played.failures

@@ -73,6 +73,7 @@ OTHERS = [each for each in SCENARIOS if each not in GROUPS]
 
 
 # Clients of others, played in threads, may leave a connection to the garbage collector.
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:unclosed (transport )?<:ResourceWarning")
 @pytest.mark.parametrize(
     "scenarios",

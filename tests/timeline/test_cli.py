@@ -92,6 +92,7 @@ def test_wrong_usage_is_a_one_line_error(
     assert message in err
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["kafka4-librdkafka-group.pcap", "demo.pcap"])
 def test_events_do_not_depend_on_windows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     from dissector import Options

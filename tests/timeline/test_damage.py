@@ -65,6 +65,7 @@ def unfounded(name: str, damaged: Iterable[Event]) -> list[tuple[Claim, str]]:
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("name", "mutation", "seed"),
     fast_and_long(
@@ -92,6 +93,7 @@ def test_events_come_in_time_order(name: str) -> None:
     assert times == sorted(times)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CAPTURES)
 def test_corrupted_bytes_raise_no_error(name: str) -> None:
     head, packets = packets_of(FOLDER / name)

@@ -42,6 +42,7 @@ def test_the_source_distribution_is_complete(metadata: Path) -> None:
     assert not [name for name in sources if name.endswith((".so", ".pyc")) or ".venv" in name]
 
 
+@pytest.mark.long
 def test_the_description_has_no_relative_links(metadata: Path) -> None:
     text = (metadata / "PKG-INFO").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)]*)\)", text)

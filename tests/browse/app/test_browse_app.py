@@ -124,6 +124,7 @@ def test_a_filter_on_fields_reads_the_capture_again() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_modes_show_other_rows() -> None:
     async def scene() -> None:
         async with screen() as each:

@@ -137,6 +137,7 @@ def test_each_key_has_an_expected_effect() -> None:
     assert declared == {*EFFECTS, *ENDS}
 
 
+@pytest.mark.long
 def test_each_key() -> None:
     async def scene() -> None:
         async with screen(details=DetailPanes(), size=(120, 32)) as each:

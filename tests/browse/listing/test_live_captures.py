@@ -6,10 +6,13 @@ import io
 import os
 from pathlib import Path
 
+import pytest
+
 from browse.listing.capture_opening import CaptureOpening
 from tests.browse.screens import DEMO, play, screen
 
 
+@pytest.mark.long
 def test_a_pipe_is_followed_and_its_bodies_are_read_again() -> None:
     data = DEMO.read_bytes()
     out, into = os.pipe()

@@ -23,6 +23,7 @@ def rows(each: Screen) -> list[dict[str, object]]:
     return [json.loads(json_text(record_json(parts.row(row)))) for row in range(len(parts))]
 
 
+@pytest.mark.long
 def test_the_list_of_records_has_the_rows_of_the_command() -> None:
     command = [sys.executable, "-m", "dissector", "records", str(DEMO), "-T", "ndjson"]
     lines = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()

@@ -271,6 +271,7 @@ def test_a_failed_start_leaves_no_threads(monkeypatch: pytest.MonkeyPatch) -> No
     assert threading.active_count() == before
 
 
+@pytest.mark.long
 def test_the_end_closes_connections_being_opened() -> None:
     """A ResourceWarning of a transport, an error here, would show one that was left open."""
     for _ in range(20):

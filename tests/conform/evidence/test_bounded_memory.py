@@ -30,6 +30,7 @@ def test_states_are_created_once_per_connection() -> None:
     assert CaptureState().state(Count).number == 0
 
 
+@pytest.mark.long
 def test_the_size_of_a_state_grows_with_its_entries() -> None:
     class Names(BoundedDict[str, list[UUID]]):
         pass

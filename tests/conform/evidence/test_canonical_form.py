@@ -50,6 +50,7 @@ def test_walk_and_quick_check_agree(data: st.DataObject) -> None:
             assert 0 <= fault.start < fault.end <= message.body_end
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("api", "kind"), DECLARED, ids=lambda value: str(value)[:40])
 def test_our_encoding_is_canonical_at_every_version(api: object, kind: Kind) -> None:
     draw = random.Random(7)

@@ -26,6 +26,7 @@ def value(each: Field, version: int) -> object:
     return [item, item] if each.type.startswith("[]") else item
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_every_declaration_can_be_searched(schema: Schema) -> None:
     for version in schema.versions:

@@ -69,6 +69,7 @@ def theirs(path: Path) -> Iterator[tuple[bytes, Segment | None]]:
             )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.name)
 def test_packets_and_segments_equal_those_of_dpkt(path: Path) -> None:
     packets, segments = ours(path)

@@ -243,6 +243,7 @@ def test_only_the_given_command_is_loaded(shop: Path) -> None:
     assert heavy == "[]"
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("words", "shell"),
     [

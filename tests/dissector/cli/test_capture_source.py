@@ -80,6 +80,7 @@ def watched(read: Callable[..., Iterator[Window]], held: list[bool]) -> Any:
     return windows
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "text",
     [

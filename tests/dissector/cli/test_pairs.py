@@ -312,6 +312,7 @@ def test_filter(good: Run, shop: Path) -> None:
     assert [row["correlation_id"] for row in rows] == [2, 3]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_column_can_be_sorted_by(good: Run, shop: Path, column: str) -> None:
     values = [r[column] for r in good("pairs", shop, "-T", "ndjson", "--sort", column).rows]

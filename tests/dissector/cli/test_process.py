@@ -102,6 +102,7 @@ def test_closed_streams(shop: Path) -> None:
     assert ended("pairs", "nowhere", preexec_fn=close(2))[:2] == (2, b"")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("form", ["text", "ndjson"])
 def test_a_signal_while_waiting_for_input(shop: Path, form: str, number: int) -> None:

@@ -131,6 +131,7 @@ def test_table(good: Run, shop: Path) -> None:
     assert "grüße" in lines[5]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_column_can_be_sorted_by(good: Run, shop: Path, column: str) -> None:
     rows = good("records", shop, "-T", "ndjson", "--sort", column).rows
@@ -148,6 +149,7 @@ def test_records_of_matching_exchanges(good: Run, shop: Path) -> None:
     assert good("records", shop, "-T", "ndjson", "-Y", "api == Metadata").out == ""
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-quorum.pcap", "kafka4-reassignment.pcap"])
 def test_columns_and_rows_print_the_same(good: Run, name: str, form: str, tmp_path: Path) -> None:
@@ -211,6 +213,7 @@ def test_produced_records_have_log_offsets_or_an_error(good: Run, mixed: Path) -
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [

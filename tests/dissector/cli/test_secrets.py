@@ -426,6 +426,7 @@ def test_records_of_internal_topics_are_shown_on_request(
     assert seen(Done(0, "", ""), file)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("play", SCENES)
 def test_written_streams_are_blanked(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]

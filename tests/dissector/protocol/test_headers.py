@@ -83,6 +83,7 @@ def _kio(key: int, version: int) -> tuple[Any, Any] | None:
         return None
 
 
+@pytest.mark.long
 def test_kio_agrees() -> None:
     compared = 0
     for found, version in EVERY:

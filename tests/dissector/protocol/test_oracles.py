@@ -175,6 +175,7 @@ def _kio(message: Version, source: Source) -> None:
     assert schema.codec(version).parse(out.getvalue()) == body
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_kio_each_version(found: Api) -> None:
     go_through(_known_to_kio(versions(found)), _kio, times=3)

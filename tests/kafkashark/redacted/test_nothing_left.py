@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from dissector import Exchange, Message, open_capture
 from dissector.protocol.records.field import parse_records
 from dissector.protocol.spans import Span, spans
@@ -96,6 +98,7 @@ def _place(exchange: Exchange) -> tuple[object, ...]:
     return *ports, *times, exchange.correlation_id, exchange.api_key
 
 
+@pytest.mark.thinned(3)
 @each_capture("soundness")
 def test_no_name_and_no_content_is_left(path: Path, tmp_path: Path) -> None:
     copy = redact(path, tmp_path)

@@ -16,6 +16,7 @@ from tests.oracle.rows.plain_rows import Rows, rows_of
 from tools.record.manifest import keylogs
 
 
+@pytest.mark.thinned(3)
 @each_capture("oracle")
 def test_rows_equal_those_of_the_second_reader(path: Path) -> None:
     if keylogs(path) and which("tshark") is None:

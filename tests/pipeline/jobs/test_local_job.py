@@ -35,6 +35,7 @@ def divided(path: str, *cuts: int) -> list[Range]:
     ]
 
 
+@pytest.mark.long
 def test_a_file_may_be_divided_at_any_byte(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     name = write(path, crossing())
@@ -50,6 +51,7 @@ def test_a_file_may_be_divided_at_any_byte(tmp_path: Path) -> None:
         assert_same(dissect_ranges(divided(name, cut), FEW, parts=2), expected)
 
 
+@pytest.mark.long
 def test_every_packet_may_be_its_own_range(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     name = write(path, crossing())
@@ -75,6 +77,7 @@ REAL = (
 )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("capture", "range_bytes"),
     fast_and_long(
@@ -93,6 +96,7 @@ def test_captures_of_real_clients(capture: str, range_bytes: int, tmp_path: Path
 
 
 # Seeds 2, 3, 4, 6 and 8 have some 400 ranges of 150 bytes each.
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", fast_and_long([0, 1, 7], [2, 3, 4, 5, 6, 8, 9, 10, 11]))
 def test_lost_repeated_and_late_packets(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
@@ -167,6 +171,7 @@ def test_a_truncated_file(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.long
 def test_concurrent_processes(tmp_path: Path) -> None:
     files = [
         write(tmp_path / "a.pcap", imperfect_packets(1)),
@@ -188,6 +193,7 @@ def test_connections_within_a_range_are_not_shuffled(tmp_path: Path) -> None:
     assert len(plan_ranges(ranges_of(Collection.of(files[:2]))).crossing) == 0
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("size", fast_and_long([700, 1 << 20], [100]))
 def test_a_closed_connection_waiting_for_missing_packets(size: int, tmp_path: Path) -> None:
     """Time advances only by packets of other connections."""

@@ -28,6 +28,7 @@ def slice_count(files: list[str], range_bytes: int) -> int:
     return len(slices_among(plan_ranges(ranges_of(Collection.of(files), range_bytes)).ranges))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("range_bytes", "slices"), fast_and_long([(1 << 20, 1)], [(12_000, 5)]))
 def test_directions_in_two_files(range_bytes: int, slices: int, tmp_path: Path) -> None:
     files = parts_of_demo(tmp_path, lambda port, to_port: int(port < to_port))
@@ -79,6 +80,7 @@ def scattered(seed: int, folder: Path) -> list[str]:
 
 
 # Of seed 18 events depend on the windows, also in one file of the same packets.
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("seed", fast_and_long(range(2), [*range(2, 18), *range(19, 24)]))
 def test_any_files_at_once(seed: int, tmp_path: Path) -> None:
     files = scattered(seed, tmp_path)

@@ -31,6 +31,7 @@ def after_a_task() -> None:
     gc.collect()
 
 
+@pytest.mark.long
 def test_loaded_modules_are_frozen_for_the_garbage_collector(process: None) -> None:
     loaded = []
     for _ in range(2):
@@ -41,6 +42,7 @@ def test_loaded_modules_are_frozen_for_the_garbage_collector(process: None) -> N
     assert gc.get_freeze_count() > len(loaded)
 
 
+@pytest.mark.long
 def test_garbage_of_later_tasks_is_collected(process: None) -> None:
     after_a_task()
     freeze_garbage()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +74,7 @@ def many(count: int) -> Segments:
     )
 
 
+@pytest.mark.long
 def test_compiled_counts_equal_those_of_python() -> None:
     some, tally = many(5000), ConnectionCounts()
     tally.add(some)

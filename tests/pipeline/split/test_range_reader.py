@@ -159,6 +159,7 @@ def test_no_bytes_behind_a_range_are_read(
     assert (found.packets, found.problem) == (len(starts) // 2, "")
 
 
+@pytest.mark.long
 def test_other_formats_are_read_up_to_the_error(
     capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,6 +163,7 @@ def test_any_times_give_the_packets_in_order(wrong_ns: int, tmp_path: Path) -> N
     assert got == packet_rows(list(read_packets(files)), files)
 
 
+@pytest.mark.long
 def test_damage_is_reported_once(tmp_path: Path) -> None:
     files = two_files(tmp_path)
     path = Path(files[0])

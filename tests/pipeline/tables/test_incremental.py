@@ -84,6 +84,7 @@ def test_a_state_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path
     assert_same(finished(out), expected_of(path, tmp_path))
 
 
+@pytest.mark.long
 def test_one_connection_with_most_bytes_is_streamed(tmp_path: Path) -> None:
     """Its parcels are read one by one, with rows in between."""
     wire = Wire()
@@ -133,6 +134,7 @@ def test_expired_state_gives_the_final_rows(seed: int, tmp_path: Path) -> None:
     assert max(known) <= 2 * len(expected["connections"]) // 3
 
 
+@pytest.mark.long
 def test_the_state_does_not_grow_with_processed_parcels(tmp_path: Path) -> None:
     path = str(CAPTURES / "demo.pcap")
     plan = plan_ranges(ranges_of(Collection.of([path]), 9000))

@@ -71,6 +71,7 @@ def _files(tmp_path: Path) -> list[str]:
     return [write(tmp_path / f"{n:02}.pcap", part) for n, part in enumerate([*parts, [late]])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tries", fast_and_long([2], [1]))
 def test_rows_are_those_of_one_process(tries: int, tmp_path: Path) -> None:
     """Also if a batch is retried after all of it was written."""

@@ -19,6 +19,7 @@ from tests.reference.correlation.plausible_frames import (
 ALL = [(a.key, v) for a in all_apis() for v in a.request.versions]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("key", "version"), ALL)
 def test_every_request_is_recognised_and_found(key: int, version: int) -> None:
     data = request(key, version, 77, "client")

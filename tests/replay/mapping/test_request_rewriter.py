@@ -58,6 +58,7 @@ def _requests(found: Api) -> list[Version]:
     return [each for each in versions(found) if each.kind == "request"]
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_requests_are_unchanged_without_a_target(found: Api) -> None:
     go_through(_requests(found), _unchanged, times=4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import created, made
 
@@ -29,6 +31,7 @@ def test_one_field_with_several_errors_has_a_row_for_each() -> None:
     assert made(*wrong).fields["Heartbeat.error_code"].count == 2
 
 
+@pytest.mark.long
 def test_names_of_settings_are_bounded() -> None:
     """They come from the capture, of any length."""
     report = made(*(_with(f"setting-{number}") for number in range(3000)))

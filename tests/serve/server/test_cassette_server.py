@@ -193,6 +193,7 @@ def test_latencies_are_parsed() -> None:
             parse_latency(wrong)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("is_tls", [False, True])
 def test_the_end_closes_connections_being_accepted(is_tls: bool) -> None:
     """A ResourceWarning of a transport, an error here, would reveal an open one."""

@@ -100,6 +100,7 @@ def test_the_hour_of_a_silent_client_ends_with_that_of_others() -> None:
     assert [each.certain for each in events if each.event == "produces"] == [*[True] * 4, False]
 
 
+@pytest.mark.long
 def test_sums_do_not_depend_on_windows(tmp_path: Path) -> None:
     path = tcp_captures.write(tmp_path / "a.pcap", pipelined(5, 40).wire.packets)
     small = Capture([path], Options(window_bytes=500))

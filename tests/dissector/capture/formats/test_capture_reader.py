@@ -320,6 +320,7 @@ def test_compressed_large_and_truncated(name: str) -> None:
     assert any(f"{name} data is cut off" in each for each in problems(windows))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("place", range(0, 70_000, 3_000))
 @pytest.mark.parametrize("name", COMPRESS)
 def test_compressed_and_damaged(name: str, place: int) -> None:

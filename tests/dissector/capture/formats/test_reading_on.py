@@ -74,6 +74,7 @@ FILES = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("first", "second"), [*itertools.product(FILES, FILES)])
 def test_joined_files_are_read_one_after_the_other(first: str, second: str) -> None:
     a, b = FILES[first], FILES[second]
@@ -188,6 +189,7 @@ def test_damage_gives_the_same_rows_in_any_windows(data: st.DataObject) -> None:
     assert reads[0] == reads[1] == reads[2]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("first", "second"), [*itertools.product(FILES, FILES)])
 def test_exports_of_joined_and_damaged_files(tmp_path: Path, first: str, second: str) -> None:
     file = FILES[first] + b"\xff" * 99 + FILES[second]

@@ -329,6 +329,7 @@ def test_a_hole_in_a_capture_of_one_direction_is_a_gap_after_10_s() -> None:
     assert releases([*start, Sent(0, b"ab", ms=10_099)])[0] == (2, 0, b"ab")
 
 
+@pytest.mark.long
 def test_a_hole_becomes_a_gap_at_the_limit_of_bytes_behind_it() -> None:
     packets = [*HELLO, *(Sent(0, bytes(60_000), 3 + 60_000 * i) for i in range(281))]
     first = releases(packets)[0]

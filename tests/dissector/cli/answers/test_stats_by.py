@@ -63,6 +63,7 @@ COLUMNS = {"client": ("client_id", "client"), "software": ("software_name", "sof
 COLUMNS["version"] = ("api_version",)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-errors.pcap"])
 @pytest.mark.parametrize(
     "keys",

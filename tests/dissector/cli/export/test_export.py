@@ -64,6 +64,7 @@ def assert_same(run: Run, capture: Path, folder: Path, display_filter: str) -> N
     assert rows(run, out, display_filter, keys) == rows(run, capture, display_filter, keys)
 
 
+@pytest.mark.thinned(3)
 @each_capture("export", display_filter=FILTERS)
 def test_export_has_the_same_rows(
     path: Path, display_filter: str, run: Run, tmp_path: Path
@@ -83,6 +84,7 @@ DAMAGES = (
 SMALL = [path for path in CAPTURES if path.suffix == ".pcap" and path.stat().st_size < 150_000]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", fast_and_long(range(14), range(14, 210)))
 def test_export_of_damaged_captures_has_the_same_rows(seed: int, run: Run, tmp_path: Path) -> None:
     chance = Random(seed)

@@ -95,6 +95,7 @@ DAMAGES = (
 SMALL = [path for path in CAPTURES if path.suffix == ".pcap" and path.stat().st_size < 150_000]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", fast_and_long(range(10), range(10, 150)))
 def test_redacted_damaged_captures_keep_whole_messages(
     seed: int, run: Run, key: Path, tmp_path: Path

@@ -70,6 +70,7 @@ class Live:
         return self.process.returncode, out.decode(), err.decode()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("command", ["pairs", "records"])
 @pytest.mark.parametrize("form", ["table", "csv", "ndjson"])
 def test_rows_of_a_pipe_appear_immediately(command: str, form: str) -> None:
@@ -91,6 +92,7 @@ def test_rows_of_a_pipe_appear_immediately(command: str, form: str) -> None:
     assert live.end() == (0, "", "")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("form", ["text", "ndjson", "fields"])
 def test_a_request_is_shown_before_its_response(form: str) -> None:
     fields = ["-e", "correlation_id", "-e", "status"] if form == "fields" else []
@@ -172,6 +174,7 @@ def reached(pid: int) -> None:
             waiting.wait(0.01)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.skipif(not Path("/proc/self/fd/0").exists(), reason="looks into the pipe by /proc")
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_leaves_a_complete_parquet_file(tmp_path: Path, number: int) -> None:
@@ -187,6 +190,7 @@ def test_a_signal_leaves_a_complete_parquet_file(tmp_path: Path, number: int) ->
     assert [each.name for each in tmp_path.iterdir()] == ["a.parquet"]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("command", ["pairs", "dissect"])
 def test_ctrl_c_completes_a_parquet_file_in_progress(tmp_path: Path, command: str) -> None:
     """The writer has the first rows, and waits for more."""

@@ -114,6 +114,7 @@ def test_pending_requests_of_a_file_are_the_unanswered(good: Run, shop: Path) ->
     assert good("pairs", shop, "--pending", "-T", "ndjson", *where).rows == unanswered
 
 
+@pytest.mark.thinned(2)
 def test_packets_are_written_to_a_file(
     program: str, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def test_packets_are_written_while_reading_lags(
     assert (status, json.loads(out)["status"], err) == (0, "unanswered", "")
 
 
+@pytest.mark.thinned(2)
 def test_a_ring_keeps_the_newest_files(
     program: str, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:
@@ -173,6 +175,7 @@ def _newest(folder: Path) -> int:
     return max(of_dumpcap or of_tcpdump, default=0)
 
 
+@pytest.mark.thinned(2)
 def test_several_interfaces(program: str, traffic: LoopbackTraffic, tmp_path: Path) -> None:
     others = sorted(each.name for each in Path("/sys/class/net").iterdir() if each.name != "lo")
     if not others:
@@ -186,6 +189,7 @@ def test_several_interfaces(program: str, traffic: LoopbackTraffic, tmp_path: Pa
     assert sniffer.end() == (0, "", "")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("limit", ["packets:12", "filesize:1", "duration:1"])
 def test_the_capture_ends_at_its_limit(
     program: str, limit: str, sniff: Sniff, traffic: LoopbackTraffic
@@ -202,6 +206,7 @@ def test_the_capture_ends_at_its_limit(
         assert row["packets_a"] + row["packets_b"] == 12
 
 
+@pytest.mark.thinned(3)
 @with_dumpcap
 @pytest.mark.parametrize(
     ("command", "number"),
@@ -228,6 +233,7 @@ def test_a_signal_ends_the_input_but_not_the_output(
         assert polars.read_parquet(file)["correlation_id"].to_list() == [1]
 
 
+@pytest.mark.thinned(2)
 @with_dumpcap
 @pytest.mark.parametrize("command", ["conform", "pairs -T parquet -o"])
 def test_ctrl_c_right_after_the_start(command: str, sniff: Sniff, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def offered(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     return complete  # type: ignore[return-value]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -34,6 +34,7 @@ def test_each_help_has_examples(good: Run, command: str) -> None:
     assert all(f"  kafkashark {each}\n" in shown for each in EXAMPLES[command])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "example",
     [

@@ -36,6 +36,7 @@ TESTS = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("text", TESTS)
 def test_rows_are_the_matching_records(
     good: Run, text: str, monkeypatch: pytest.MonkeyPatch

@@ -473,6 +473,7 @@ def test_memory_does_not_grow_with_the_capture() -> None:
     assert [fold.low_watermark(), len(fold.finish())] == [0, 1]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("first", [b"", heartbeat_request(1)[:20]])
@@ -550,6 +551,7 @@ def correlate_file(
     return rows, list(made)
 
 
+@pytest.mark.thinned(4)
 @each_capture("conversations")
 def test_captures_give_the_rows_of_objects(path: Path) -> None:
     truth = correlate_file(path, ReferenceCorrelator, 1 << 25)

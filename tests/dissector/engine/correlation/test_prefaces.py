@@ -111,6 +111,7 @@ def capture(path: Path, header: bytes, answer: bytes, places: list[int]) -> str:
     return write(path, wire.packets)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("places", [[], [3], [16], [5, 20], list(range(1, 50, 7))])
 @pytest.mark.parametrize(
     ("header", "answer", "origin"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dissector.engine.exchanges.exchange import COLUMNS
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import read_summaries
@@ -27,6 +29,7 @@ def windows(*paths: Path) -> Any:
         yield with_names(columns, capture.names), rows
 
 
+@pytest.mark.thinned(3)
 @each_capture("pairs")
 def test_columns_of_captures(path: Path) -> None:
     for columns, rows in windows(path):

@@ -107,6 +107,7 @@ def _any_window_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 1)
 
 
+@pytest.mark.thinned(3)
 @each_capture("knowledge")
 def test_facts_equal_those_of_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_tape = [exchange.row() for exchange in open_capture(path)]
@@ -312,6 +313,7 @@ def test_extraction_of_names_only() -> None:
     assert read_topic_names(to_exchange_table([])) == {}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_capacity_grows(mode: str) -> None:
     """More texts, lists, topics, names and records than the initial capacity."""

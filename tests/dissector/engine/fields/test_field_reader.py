@@ -110,6 +110,7 @@ def differing(left: polars.DataFrame, right: polars.DataFrame, name: str) -> Any
     return len(left), len(right)
 
 
+@pytest.mark.thinned(4)
 @each_capture("fields", show_secrets=[False, True])
 def test_rows_equal_those_of_the_codecs(path: Path, show_secrets: bool) -> None:
     for ours, theirs in zip(
@@ -307,6 +308,7 @@ def test_orphans_and_tokens() -> None:
     assert values(frame_of([token], show_secrets=True), "text") == [("7879",), ("",)]
 
 
+@pytest.mark.thinned(4)
 @each_capture("fields")
 def test_a_file_has_the_rows_of_the_table(path: Path) -> None:
     capture = open_capture(path)

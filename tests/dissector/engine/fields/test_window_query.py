@@ -50,6 +50,7 @@ FILTERS = [
 ]
 
 
+@pytest.mark.thinned(4)
 @each_capture("selection")
 def test_columns_and_objects_pass_the_same_rows(
     path: Path, monkeypatch: pytest.MonkeyPatch

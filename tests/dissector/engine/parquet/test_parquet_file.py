@@ -129,6 +129,7 @@ def spread(values: list[Any], repeats: list[int]) -> list[Any]:
     return [each for each, count in zip(values, repeats, strict=True) for _ in range(count)]
 
 
+@pytest.mark.thinned(2)
 @given(st.lists(tables(), max_size=3))
 @settings(max_examples=examples(60))
 def test_readers_find_the_written_rows(drawn: list[tuple[RowGroup, dict[str, list[Any]]]]) -> None:

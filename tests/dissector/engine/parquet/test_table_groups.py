@@ -130,6 +130,7 @@ def header(**values: bytes) -> list[dict[str, Any]]:
     return [{"key": key, "value": value} for key, value in values.items()]
 
 
+@pytest.mark.thinned(3)
 @each_capture("pairs")
 def test_files_have_the_rows_of_tables(path: Path) -> None:
     capture = open_capture(path)

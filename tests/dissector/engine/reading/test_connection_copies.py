@@ -72,6 +72,7 @@ SEEN_TWICE = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", SEEN_TWICE)
 @pytest.mark.parametrize("window_bytes", [1, 1 << 20])
 def test_copies_count_once(name: str, window_bytes: int, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def order(window_bytes: int, jobs: int = 1) -> list[tuple[int, str, int]]:
     return [(each.packet, each.message.kind, each.message.correlation_id) for each in ordered]
 
 
+@pytest.mark.long
 @given(st.integers(1, 300))
 def test_order_does_not_depend_on_windows(window_bytes: int) -> None:
     ordered = order(window_bytes)

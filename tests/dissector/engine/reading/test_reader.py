@@ -12,6 +12,7 @@ from tests.dissector.engine.reading.test_capture import CAPTURES, crossing
 from tests.tcp_captures import write
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("window_bytes", [1, 2, 17, 100, 1000, 10_000])
 def test_windows_of_any_size_give_the_same_rows(window_bytes: int, tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
@@ -44,6 +45,7 @@ def test_windows_read_concurrently_give_the_same_table(jobs: int) -> None:
     assert more.equals(one)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_a_small_first_window_is_ready_before_threads_start(jobs: int, tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())

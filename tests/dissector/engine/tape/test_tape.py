@@ -175,6 +175,7 @@ def test_every_message(mode: str, chosen: list[Version], source: Source) -> None
     check(frames, mode)
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_each_version(found: Api) -> None:
     """In one batch, as starting the loop costs more than reading a message."""

@@ -64,6 +64,7 @@ def test_definitions_of_the_declared_release_change_nothing(version: str) -> Non
         ]
 
 
+@pytest.mark.long
 def test_an_older_and_a_newer_release_decode_like_the_declarations(tmp_path: Path) -> None:
     files = [
         capture(tmp_path / "changed.pcap", NEWER),

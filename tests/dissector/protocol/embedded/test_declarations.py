@@ -201,6 +201,7 @@ def _round_trip(declared: tuple[str, int], source: Source) -> None:
     assert (root.value, root.end, root.problem) == (parsed, len(written), "")
 
 
+@pytest.mark.thinned(3)
 @every_version
 def test_round_trip_of_each_version(name: str, version: int) -> None:
     go_through([(name, version)], _round_trip, times=10)

@@ -103,6 +103,7 @@ def contents(draw: st.DrawFn) -> bytes | None:
     return draw(st.sampled_from([bytes(data)] * 5 + [None]))
 
 
+@pytest.mark.thinned(2)
 @given(
     st.lists(
         st.builds(
@@ -195,6 +196,7 @@ def test_no_exchanges() -> None:
     assert check([]) == []
 
 
+@pytest.mark.thinned(3)
 @each_capture("body texts")
 def test_bodies_of_captures(path: Path) -> None:
     for window in open_capture(path).windows():

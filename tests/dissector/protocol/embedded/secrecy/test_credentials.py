@@ -114,6 +114,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_searched_in_linear_time(text: str) -> None:
     """A quadratic search would take an hour, and the test's limit is minutes."""
