@@ -227,7 +227,7 @@ def test_a_python_example_runs(
     capsys.readouterr()
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(("page", "block"), TESTS)
 def test_an_example_of_a_test_passes(page: str, block: str, folder: Path) -> None:
     file = folder / "test_example.py"

@@ -24,6 +24,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("seed", fast_and_long(range(2), range(2, 48)))
 def test_commands_accept_any_value_of_a_field(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -151,6 +151,7 @@ def test_modes_show_other_rows() -> None:
     play(scene)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("key", ["3", "5"])
 def test_rows_no_longer_shown_are_dropped(key: str) -> None:
     async def scene() -> None:

@@ -173,6 +173,7 @@ def test_keys_that_quit(key: str) -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_a_theme_is_chosen() -> None:
     async def scene() -> None:
         async with screen() as each:

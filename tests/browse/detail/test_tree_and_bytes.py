@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.public import Exchange
 from dissector.view.text.tree_node import TreeNode
@@ -123,6 +125,7 @@ def test_decompressed_records_have_their_own_bytes() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_many_records_are_opened_in_parts() -> None:
     async def scene() -> None:
         exchange = produced(batch(100_000))
@@ -165,6 +168,7 @@ def test_nodes_opened_for_a_byte_are_closed_afterwards() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_long_messages_are_read_by_a_thread() -> None:
     async def scene() -> None:
         partitions = [{"error_code": 0, "partition_index": n, "leader_id": 1, "replica_nodes": [],

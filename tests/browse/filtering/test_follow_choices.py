@@ -30,6 +30,7 @@ def test_choices(capture: str, api: str, titles: tuple[str, ...]) -> None:
         ]
 
 
+@pytest.mark.long
 def test_each_choice_matches_its_exchange() -> None:
     for exchange in open_capture(FOLDER / "demo.pcap", filter="request_packet < 300"):
         for choice in follow_choices(exchange):

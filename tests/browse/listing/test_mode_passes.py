@@ -72,6 +72,7 @@ def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_a_full_list_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mode_passes, "MAX_RECORDS", 10)
 

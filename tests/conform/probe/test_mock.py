@@ -37,6 +37,7 @@ def test_the_mock_refuses_offsets_out_of_range() -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("rule", sorted(KILLED))
 def test_rules_that_crash_the_mock_are_known(rule: str) -> None:
     assert _probed(rule).returncode == -signal.SIGABRT

@@ -58,6 +58,7 @@ def test_rows_with_bodies(good: Run, pings: str, vendor: str) -> None:
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "words",
     [

@@ -107,6 +107,7 @@ KNOWN_PROBLEMS = (
 )
 
 
+@pytest.mark.thinned(3)
 @each_capture("soundness")
 def test_own_captures(path: Path) -> None:
     """All rows are consistent, all problems known, and all valid bodies re-encode byte for byte."""

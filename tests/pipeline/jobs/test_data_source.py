@@ -69,6 +69,7 @@ def test_files_at_once_are_merged(table: str, tmp_path: Path) -> None:
     assert _unnumbered(_rows(reader)) == _unnumbered(expected)
 
 
+@pytest.mark.long
 def test_connections_are_numbered_by_their_first_packets() -> None:
     firsts = {row["connection"] for row in _rows(_reader("connections"))}
     assert {row["connection"] for row in _rows(_reader("exchanges"))} <= firsts

@@ -50,6 +50,7 @@ def fragmented(order: random.Random, packets: list[Packet]) -> list[Packet]:
     return retimed(out)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", fast_and_long([2], [0, 1, 3, 4, 5]))
 def test_each_packet_may_be_its_own_range(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)

@@ -103,6 +103,7 @@ def test_credentials_are_masked(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.long
 def test_many_long_names_do_not_enlarge_the_page(tmp_path: Path) -> None:
     names = [f"{number:03}" + "<&'\"" * 500 for number in range(150)]
     page = page_of(tmp_path, hostile_capture(tmp_path, names))

@@ -139,6 +139,7 @@ def test_a_command_reaches_a_secured_cluster(tmp_path: Path) -> None:
         assert _metadata(client, f"{OTHER}.orders") == {f"{OTHER}.orders": 0}
 
 
+@pytest.mark.long
 def test_a_command_shows_its_certificate(tmp_path: Path) -> None:
     whole = CERTIFICATE.read_text()
     at = whole.index("-----BEGIN CERTIFICATE")

@@ -254,6 +254,7 @@ def test_a_table_fits_its_terminal(command: str, width: int) -> None:
         assert "--columns chooses columns" in report
 
 
+@pytest.mark.long
 def test_tls_columns_fit_the_terminal() -> None:
     capture = DEMO.with_name("kafka4-java-tls13.pcap.gz")
     keylog = capture.with_name("kafka4-java-tls13.keylog")

@@ -248,6 +248,7 @@ KIO = [
 ]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("name", "version"), KIO)
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))

@@ -38,6 +38,7 @@ def limited(size: int) -> Budget:
     return Budget(Limits(max_decompressed_bytes=size))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("number", CODECS)
 @pytest.mark.parametrize("size", SIZES)
 def test_round_trip(number: int, size: int) -> None:
