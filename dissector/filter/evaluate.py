@@ -140,17 +140,19 @@ def _port(endpoint: object) -> int | None:
 
 def values_at(value: Any, path: Sequence[str]) -> Iterable[object]:
     """
-    Yield the values at a path of a decoded body; of arrays, the values of all elements.
+    Return the values at a path of a decoded body; of arrays, the values of all elements.
 
-    A null field yields None; an absent field, or one inside a null, yields nothing.
+    A null field gives None; an absent field, or one inside a null, gives nothing.
     """
+    for depth, name in enumerate(path):
+        if isinstance(value, list):
+            return [each for element in value for each in values_at(element, path[depth:])]
+        if not isinstance(value, dict | Mapping) or name not in value:
+            return ()
+        value = value[name]
     if isinstance(value, list):
-        for element in value:
-            yield from values_at(element, path)
-    elif not path:
-        yield value
-    elif isinstance(value, Mapping) and path[0] in value:
-        yield from values_at(value[path[0]], path[1:])
+        return [each for element in value for each in values_at(element, ())]
+    return (value,)
 
 
 def value_test(test: Test, kinds: Iterable[Kind], steps: tuple[Step, ...] = ()) -> _ValueTest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -115,7 +116,7 @@ class RecordValues:
             if part == "decoded":
                 texts[name] = [_json_bytes(each) for each in found[side]]
             else:
-                coded[name] = _coded([getattr(each, part) for each in found[side]])
+                coded[name] = _coded(list(map(attrgetter(part), found[side])))
         if fields is not None:
             cells = [
                 fields(DecodedRecord({"key": key, "value": value}.__getitem__))
@@ -126,7 +127,9 @@ class RecordValues:
         wider = with_json_texts({**columns, **coded}, texts) if texts else {**columns, **coded}
         return {name: wider[name] for name in dict.fromkeys((*columns, *chosen, *wider))}
 
-    def decoded_column(self, columns: Columns, side: str, rows: Ints) -> list[DecodedValue]:
+    def decoded_column(
+        self, columns: Columns, side: str, rows: Ints, *, with_text: bool = True
+    ) -> list[DecodedValue]:
         """Return the decoded keys or values of some rows of columns."""
         if self.settings.is_off:
             return [NOTHING] * len(rows)
@@ -137,7 +140,9 @@ class RecordValues:
         read, is_key = self.reader.read, _SIDES[side]
         codes = topics.codes[rows]
         return [
-            read(names_of[code], content, *headers_of, is_key=is_key)
+            NOTHING
+            if content is None
+            else read(names_of[code], content, headers_of, is_key=is_key, with_text=with_text)
             for code, content, headers_of in zip(
                 np.where(codes == NONE, len(topics.values), codes).tolist(),
                 contents,
@@ -147,14 +152,18 @@ class RecordValues:
         ]
 
 
-def _headers(column: Column, rows: Ints) -> Iterator[tuple[Mapping[str, bytes], ...]]:
-    """Yield the headers of each row by key; nothing for a row without any."""
-    for row in rows.tolist():
-        if isinstance(column, Headers) and not column.count[row]:
-            yield ()
-        else:
+_NO_HEADERS: Mapping[str, bytes] = {}
+
+
+def _headers(column: Column, rows: Ints) -> Iterator[Mapping[str, bytes]]:
+    """Yield the headers of each row by key."""
+    counts = column.count[rows] if isinstance(column, Headers) else np.ones(len(rows))
+    for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+        if count:
             found: Any = column.value(row)
-            yield ({each["key"]: each["value"] or b"" for each in found or ()},)
+            yield {each["key"]: each["value"] or b"" for each in found or ()}
+        else:
+            yield _NO_HEADERS
 
 
 def _contents(column: Column, rows: Ints) -> Iterator[bytes | None]:
@@ -207,14 +216,10 @@ def _json_bytes(found: DecodedValue) -> bytes | None:
 
 
 def _coded(values: list[str | None]) -> Coded:
+    distinct = [each for each in dict.fromkeys(values) if each is not None]
     codes: dict[str | None, int] = {None: NONE}
-    distinct: list[str] = []
-    for each in values:
-        if each not in codes:
-            codes[each] = len(distinct)
-            assert each is not None
-            distinct.append(each)
-    return Coded(np.array([codes[each] for each in values], np.int64), distinct)
+    codes.update(zip(distinct, range(len(distinct)), strict=True))
+    return Coded(np.fromiter(map(codes.__getitem__, values), np.int64, len(values)), distinct)
 
 
 class ValueQuery(ColumnQuery):
@@ -252,7 +257,7 @@ class ValueQuery(ColumnQuery):
         missing = rows[~is_found[rows]]
         for row, each in zip(
             missing.tolist(),
-            self._values.decoded_column(self.columns, side, missing),
+            self._values.decoded_column(self.columns, side, missing, with_text=False),
             strict=True,
         ):
             found[row] = each

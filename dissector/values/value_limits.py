@@ -7,6 +7,8 @@ OUTPUT_PER_BYTE = 64
 
 MIN_OUTPUT = 1 << 16
 
+_SHORT = MIN_OUTPUT // OUTPUT_PER_BYTE
+
 MAX_OUTPUT = 16 << 20
 
 MAX_DEPTH = 100
@@ -39,7 +41,7 @@ class Room:
 
     def __init__(self, size: int) -> None:
         """Start for a value of some bytes."""
-        self.left = output_limit(size)
+        self.left = MIN_OUTPUT if size <= _SHORT else output_limit(size)
         self.depth = 0
 
     def take(self, size: int) -> None:
@@ -71,4 +73,6 @@ class Room:
 
 def output_limit(size: int) -> int:
     """Return the most bytes of output for a value of some bytes."""
-    return min(MAX_OUTPUT, max(MIN_OUTPUT, OUTPUT_PER_BYTE * size))
+    if size <= _SHORT:
+        return MIN_OUTPUT
+    return min(MAX_OUTPUT, OUTPUT_PER_BYTE * size)

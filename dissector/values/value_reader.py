@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 from dissector.values.avro.avro_files import CONTAINER_MAGIC, container_values
-from dissector.values.carriers.carried_schema import CarriedSchema, MessagePlace, ref_text
+from dissector.values.carriers.carried_schema import (
+    CarriedSchema,
+    MessageChoice,
+    MessagePlace,
+    SchemaRef,
+    ref_text,
+)
 from dissector.values.carriers.envelopes import connect_payload, is_change_event, is_cloud_event
-from dissector.values.carriers.schema_headers import schemas_in_headers
-from dissector.values.carriers.schema_prefixes import schemas_in_prefix
+from dissector.values.carriers.schema_headers import schemas_in_headers, sole_schema_header
+from dissector.values.carriers.schema_prefixes import PREFIX_END, schemas_in_prefix
 from dissector.values.json_values import compact_json, json_or_text
 from dissector.values.located_value import LocatedValue
-from dissector.values.schemas.known_schema import PLAIN_JSON, KnownSchema, Origin
+from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema, Origin
 from dissector.values.schemas.schema_store import SchemaStore
 from dissector.values.topic_formats import GivenFormat, TopicFormats
 from dissector.values.value_limits import ValueProblem, output_limit
@@ -57,6 +64,22 @@ NOTHING = DecodedValue()
 _NO_HEADERS: Mapping[str, bytes] = {}
 
 
+class _Plan(NamedTuple):
+    """How a value was decoded: its schema, and where it begins."""
+
+    format: str
+    schema: str
+    decoder: Decoder
+    at: int
+    message: MessageChoice
+
+
+_Place: TypeAlias = tuple[str | None, bool, bytes, bool]
+"""A topic, whether it is a key, and what names the schema, in a header or before the value."""
+
+_MAX_PLANS = 10_000
+
+
 @dataclass(eq=False)
 class ValueReader:
     """
@@ -71,6 +94,7 @@ class ValueReader:
     store: SchemaStore
     formats: TopicFormats
     read_more: Callable[[], None] | None = None
+    _plans: dict[_Place, _Plan] = field(default_factory=dict, repr=False)
 
     def read(
         self,
@@ -79,6 +103,7 @@ class ValueReader:
         headers: Mapping[str, bytes] = _NO_HEADERS,
         *,
         is_key: bool = False,
+        with_text: bool = True,
     ) -> DecodedValue:
         """
         Decode a key or a value; whatever the bytes are, it raises nothing.
@@ -88,6 +113,7 @@ class ValueReader:
             data: The key or the value.
             headers: The headers of the record.
             is_key: Whether it is the key.
+            with_text: Whether `text` is needed; without it, it may be None.
         """
         if data is None:
             return NOTHING
@@ -95,8 +121,27 @@ class ValueReader:
         if given is not None:
             found = _by_topic(given, data)
         else:
+            named = sole_schema_header(headers, is_key=is_key)
+            place = topic, is_key, named or data[:PREFIX_END], bool(named)
+            plan = None if named is None else self._plans.get(place)
+            if plan is not None and (planned := _planned(plan, data)) is not None:
+                return _finished(planned, len(data), headers, with_text)
             found = self._with_schema(topic, data, headers, is_key) or _without_schema(data)
+            self._keep_plan(place, found, data)
         return found if found.problem else _finished(found, len(data), headers)
+
+    def _keep_plan(self, place: _Place, found: DecodedValue, data: bytes) -> None:
+        """Keep how a value was decoded, for those in the same place that name the same schema."""
+        if found.problem or found.origin is None or not found.format or not found.schema:
+            return
+        if len(place[2]) < PREFIX_END:
+            return
+        decoder, content, at, message = found.origin
+        is_known = self.store.find(_ref_of(place[2])) is not None
+        if is_known and content is data and at == (0 if place[3] else PREFIX_END):
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            self._plans[place] = _Plan(found.format, found.schema, decoder, at, message)
 
     def _with_schema(
         self, topic: str | None, data: bytes, headers: Mapping[str, bytes], is_key: bool
@@ -161,6 +206,21 @@ def _decoded(
     return DecodedValue(schema.kind, label, value, None, None, (decoder, content, at, message))
 
 
+def _ref_of(named: bytes) -> SchemaRef:
+    """Return the schema that Confluent's header or prefix names."""
+    return int.from_bytes(named[1:], "big") if len(named) == PREFIX_END else UUID(bytes=named[1:])
+
+
+def _planned(plan: _Plan, data: bytes) -> DecodedValue | None:
+    """Return a value by a plan; None where it does not decode."""
+    name, schema, decoder, at, message = plan
+    try:
+        value = decoder.value(data, at, message)
+    except ValueProblem:
+        return None
+    return DecodedValue(name, schema, value, None, None, (decoder, data, at, message))
+
+
 def _by_topic(given: GivenFormat, data: bytes) -> DecodedValue:
     try:
         value, origin = given.read(data)
@@ -188,9 +248,11 @@ def _without_schema(data: bytes) -> DecodedValue:
     return DecodedValue(name, None, value, origin=origin)
 
 
-def _finished(found: DecodedValue, size: int, headers: Mapping[str, bytes]) -> DecodedValue:
+def _finished(
+    found: DecodedValue, size: int, headers: Mapping[str, bytes], with_text: bool = True
+) -> DecodedValue:
     """Return a value with its envelopes named, and its text."""
-    name, schema, value = found.format, found.schema, found.value
+    name, schema, value, _, _, origin = found
     if name is None:
         return found
     if name == "json" and (connect := connect_payload(value)) is not None:
@@ -200,6 +262,8 @@ def _finished(found: DecodedValue, size: int, headers: Mapping[str, bytes]) -> D
         name = f"debezium+{name}"
     if is_cloud_event(value, headers):
         name = f"cloudevents+{name}"
+    if not with_text:
+        return DecodedValue(name, schema, value, None, None, origin)
     try:
         text = compact_json(value)
     except (ValueError, RecursionError):
@@ -208,4 +272,4 @@ def _finished(found: DecodedValue, size: int, headers: Mapping[str, bytes]) -> D
     if len(text) > output_limit(size):
         problem = f"more output than its size allows ({len(text):,} bytes)"
         return DecodedValue(name, schema, problem=problem)
-    return DecodedValue(name, schema, value, text, None, found.origin)
+    return DecodedValue(name, schema, value, text, None, origin)

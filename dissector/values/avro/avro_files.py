@@ -64,6 +64,8 @@ def _add_block(values: list[Any], block: bytes, count: int, schema: AvroSchema, 
     for _ in range(count):
         value, at = schema.value_at(block, at, room)
         values.append(value)
+    if at > len(block):
+        raise ValueProblem(types.ENDS_EARLY)
     if at != len(block):
         raise ValueProblem(f"{len(block) - at:,} bytes behind the objects of a block")
 

@@ -15,6 +15,7 @@ from typing import Any
 from dissector.values.avro import avro_types as types
 from dissector.values.avro.avro_places import PlaceRecorder
 from dissector.values.avro.avro_types import Read
+from dissector.values.avro.record_code import MAX_FIELDS, compiled_record
 from dissector.values.located_value import LocatedValue
 from dissector.values.value_limits import (
     MAX_SCHEMA_BYTES,
@@ -63,10 +64,15 @@ class AvroSchema:
         Raises:
             ValueProblem: It does not fit.
         """
-        value, end = self.value_at(data, at, Room(len(data)))
-        if end != len(data):
-            raise ValueProblem(f"{len(data) - end:,} bytes behind its end at byte {end:,}")
-        return value
+        try:
+            value, end = self._read(data, at, Room(len(data)))
+        except _READING_ERRORS as error:
+            raise _problem_of(error) from None
+        if end == len(data):
+            return value
+        if end > len(data):
+            raise ValueProblem(types.ENDS_EARLY)
+        raise ValueProblem(f"{len(data) - end:,} bytes behind its end at byte {end:,}")
 
     def located(self, data: bytes, at: int) -> LocatedValue | None:
         """Return a value that decodes with the places of its parts; None if they are too many."""
@@ -97,12 +103,20 @@ class AvroSchema:
         """
         try:
             return self._read(data, at, room)
-        except (IndexError, struct.error):
-            raise ValueProblem(types.ENDS_EARLY) from None
-        except UnicodeDecodeError:
-            raise ValueProblem("a text in it is not UTF-8") from None
-        except RecursionError:
-            raise ValueProblem("nested too deep") from None
+        except _READING_ERRORS as error:
+            raise _problem_of(error) from None
+
+
+_READING_ERRORS = (IndexError, struct.error, UnicodeDecodeError, RecursionError)
+
+
+def _problem_of(error: Exception) -> ValueProblem:
+    """Return what an error of a reader means."""
+    if isinstance(error, UnicodeDecodeError):
+        return ValueProblem("a text in it is not UTF-8")
+    if isinstance(error, RecursionError):
+        return ValueProblem("nested too deep")
+    return ValueProblem(types.ENDS_EARLY)
 
 
 def schema_json(text: str) -> Any:
@@ -127,7 +141,8 @@ def schema_json(text: str) -> Any:
 class _Builder:
     """Builds readers; knows the named types so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, to_compile: int = MAX_FIELDS) -> None:
+        self._to_compile = to_compile
         self._named: dict[str, Read] = {}
         self._open: set[str] = set()
 
@@ -173,12 +188,16 @@ class _Builder:
                 read = types.logical_reader(types.fixed_reader(size), kind, schema)
             case (("record" | "error"), {"fields": [*fields]}):
                 self._open.add(name)
-                read = types.record_reader([self._field(each, space, depth + 1) for each in fields])
+                read = self._record([self._field(each, space, depth + 1) for each in fields])
                 self._open.remove(name)
             case _:
                 raise SchemaProblem(f"the {kind} {name[:60]!r} is not declared as one")
         self._named[name] = read
         return read
+
+    def _record(self, fields: list[tuple[str, Read]]) -> Read:
+        self._to_compile -= len(fields)
+        return types.record_reader(fields) if self._to_compile < 0 else compiled_record(fields)
 
     def _field(self, field: Any, space: str, depth: int) -> tuple[str, Read]:
         match field:
@@ -191,7 +210,7 @@ class _ObservedBuilder(_Builder):
     """Builds readers that are observed."""
 
     def __init__(self, recorder: PlaceRecorder) -> None:
-        super().__init__()
+        super().__init__(to_compile=0)
         self._recorder = recorder
 
     def read(self, schema: Any, space: str, depth: int) -> Read:

@@ -26,8 +26,8 @@ _MAX_DECIMAL_BYTES = 64
 _EXACT_DIGITS = 15
 """Digits of a decimal that a number of JSON keeps."""
 
-_float = struct.Struct("<f").unpack_from
-_double = struct.Struct("<d").unpack_from
+unpack_float = struct.Struct("<f").unpack_from
+unpack_double = struct.Struct("<d").unpack_from
 _duration = struct.Struct("<III").unpack
 
 _EPOCH = datetime(1970, 1, 1)
@@ -78,12 +78,12 @@ def _number(value: float) -> float | str:
 
 def read_float(data: bytes, at: int, room: Room) -> tuple[float | str, int]:
     """Read a float of 4 bytes."""
-    return _number(_float(data, at)[0]), at + 4
+    return _number(unpack_float(data, at)[0]), at + 4
 
 
 def read_double(data: bytes, at: int, room: Room) -> tuple[float | str, int]:
     """Read a float of 8 bytes."""
-    return _number(_double(data, at)[0]), at + 8
+    return _number(unpack_double(data, at)[0]), at + 8
 
 
 def _content(data: bytes, at: int, room: Room) -> tuple[bytes, int]:
@@ -147,8 +147,12 @@ def enum_reader(symbols: Sequence[str]) -> Read:
 def union_reader(branches: Sequence[Read]) -> Read:
     """Return a reader of one of several types."""
     count = len(branches)
+    by_byte = dict(zip(range(0, 0x80, 2), branches, strict=False))
 
     def read(data: bytes, at: int, room: Room) -> tuple[Any, int]:
+        branch = by_byte.get(data[at])
+        if branch is not None:
+            return branch(data, at + 1, room)
         index, at = read_long(data, at, room)
         if not 0 <= index < count:
             raise ValueProblem(f"branch {index} of {count} before byte {at:,}")
@@ -161,9 +165,14 @@ _PER_ITEM = 4
 """Output of an item, at least; a null takes none of the input."""
 
 
+def record_output(fields: Sequence[tuple[str, Read]]) -> int:
+    """Return what a record takes of the output at least; its names are a part of it."""
+    return 2 + sum(len(name) + 4 + _PER_ITEM for name, _ in fields)
+
+
 def record_reader(fields: Sequence[tuple[str, Read]]) -> Read:
-    """Return a reader of a record; its names are a part of the output."""
-    output = 2 + sum(len(name) + 4 + _PER_ITEM for name, _ in fields)
+    """Return a reader of a record."""
+    output = record_output(fields)
 
     def read(data: bytes, at: int, room: Room) -> tuple[dict[str, Any], int]:
         room.left -= output

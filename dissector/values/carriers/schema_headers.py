@@ -19,8 +19,23 @@ _APICURIO = {
     for is_key, side in ((True, "key"), (False, "value"))
 }
 _APICURIO_MESSAGE = {True: "apicurio.protobuf.type.key", False: "apicurio.protobuf.type"}
+SCHEMA_HEADERS = {is_key: {_CONFLUENT[is_key], *_APICURIO[is_key]} for is_key in (True, False)}
+"""Headers that name the schema of a key, or of a value."""
+
 _ID, _GUID = 0, 1
 _ID_END, _GUID_END = 5, 17
+
+
+def sole_schema_header(headers: Mapping[str, bytes], *, is_key: bool) -> bytes | None:
+    """
+    Return what names the schema wherever it stands alone: the content of Confluent's header.
+
+    It is empty if no header names a schema; None if more than this header counts.
+    """
+    if not headers or SCHEMA_HEADERS[is_key].isdisjoint(headers):
+        return b""
+    named = headers.get(_CONFLUENT[is_key], b"")
+    return named if len(named) in (_ID_END, _GUID_END) else None
 
 
 def schemas_in_headers(

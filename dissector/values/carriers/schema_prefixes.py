@@ -15,7 +15,7 @@ from uuid import UUID
 from dissector.values.avro.avro_files import FINGERPRINT_END, SINGLE_OBJECT_MAGIC, inflated
 from dissector.values.carriers.carried_schema import CarriedSchema, MessagePlace
 
-_ID_END = 5
+PREFIX_END = _ID_END = 5
 _LONG_ID_END = 9
 _GUID_END = 17
 _GLUE_END = 18
