@@ -255,8 +255,11 @@ GROUPS: Catalogue = (
     ColumnInfo("partition", "int", "number of the partition"),
     ColumnInfo("committed", "int", "last committed offset"),
     ColumnInfo("high_watermark", "int", "last high watermark in a Fetch response"),
+    ColumnInfo("time", "str", "end of the interval in UTC (--interval)"),
+    ColumnInfo("change_per_s", "float", "change of the lag since the row before (--interval)"),
+    ColumnInfo("note", "str", "what holds it up: no member, stuck, grows (--interval)"),
 )
-"""The columns of `groups`, of its three tables."""
+"""The columns of `groups`, of its tables."""
 
 UPGRADES: Catalogue = (
     _CLIENT_ID,

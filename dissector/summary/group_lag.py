@@ -45,6 +45,8 @@ class LagPoints(NamedTuple):
         time_ns: Time of the response that shows the change.
         row: Row of that exchange in the window.
         lag: Lag of the partition; NONE if it is no longer known.
+        committed: Its committed offset; NONE if it is unknown.
+        end: Its high watermark; NONE if it is unknown.
         total: Lag of the group: the sum of its partitions.
     """
 
@@ -52,6 +54,8 @@ class LagPoints(NamedTuple):
     time_ns: Ints
     row: Ints
     lag: Ints
+    committed: Ints
+    end: Ints
     total: Ints
 
 
@@ -68,11 +72,15 @@ class GroupLags:
     """
     The lag of all groups, window by window.
 
+    Args:
+        all_changes: Also return points at which the offsets change, and the lag does not.
+
     Attributes:
         places: The partitions of groups, in the order of their first committed offsets.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, all_changes: bool = False) -> None:
+        self._all_changes = all_changes
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
         self._places_at: dict[tuple[str, int], list[int]] = {}
@@ -223,12 +231,17 @@ class GroupLags:
             np.flatnonzero(is_last).tolist(), place[is_last].tolist(), strict=True
         ):
             self._end[number], self._committed[number] = int(end[at]), int(offset[at])
-        former = np.concatenate((lag[:1], lag[:-1]))
-        changed = np.flatnonzero((time_ns != _BEFORE) & (lag != former))
+        former = _former(lag)
+        differs = lag != former
+        if self._all_changes:
+            differs |= (end != _former(end)) | (offset != _former(offset))
+        changed = np.flatnonzero((time_ns != _BEFORE) & differs)
         changed = changed[np.lexsort((row[changed], time_ns[changed]))]
         step = _known(lag[changed]) - _known(former[changed])
-        columns = (place[changed], time_ns[changed], row[changed], lag[changed])
-        return LagPoints(*columns, self._add_totals(place[changed], step))
+        place, time_ns, row, lag, offset, end = (
+            each[changed] for each in (place, time_ns, row, lag, offset, end)
+        )
+        return LagPoints(place, time_ns, row, lag, offset, end, self._add_totals(place, step))
 
     def _add_totals(self, place: Ints, step: Ints) -> Ints:
         """Return the lag of the group after each change, in time order."""
@@ -253,6 +266,11 @@ def _last(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
     """Return, for each position, the last one at or before it that is set."""
     found: Ints = np.maximum.accumulate(np.where(mask, np.arange(len(mask)), 0))
     return found
+
+
+def _former(values: Ints) -> Ints:
+    """Return, for each row, the value of the row before."""
+    return np.concatenate((values[:1], values[:-1]))
 
 
 def _known(lag: Ints) -> Ints:

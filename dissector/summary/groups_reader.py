@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,14 @@ from dissector.engine.fields.window_query import WindowQuery
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
-from dissector.summary.group_events import CLASSIC, CONSUMER, Assignment
+from dissector.summary.group_events import (
+    CLASSIC,
+    CONSUMER,
+    Assignment,
+    Committed,
+    GroupEvent,
+    TransactionEnded,
+)
 from dissector.summary.group_messages import GROUP_APIS, HEARTBEATS, group_events
 from dissector.summary.group_states import GroupState, GroupStates
 from dissector.summary.high_watermarks import HighWatermarks, read_marks
@@ -56,7 +63,12 @@ class GroupsReader:
         high_watermarks: The ends of partitions so far.
     """
 
-    def __init__(self, capture: Capture, chosen: Filter | None = None) -> None:
+    def __init__(
+        self,
+        capture: Capture,
+        chosen: Filter | None = None,
+        count_members: Callable[[str, int, int], None] | None = None,
+    ) -> None:
         """
         Begin.
 
@@ -64,12 +76,14 @@ class GroupsReader:
             capture: The capture.
             chosen: Passes the messages of groups that count. Its tests of time choose the Fetch
                 responses too, so that offsets are compared with high watermarks of the same time.
+            count_members: Gets group, number of members and time after each event of a group.
         """
         self.states = GroupStates()
         self.high_watermarks = HighWatermarks()
         self._capture = capture
         self._chosen = chosen
         self._in_time = None if chosen is None else chosen.time_filter()
+        self._count_members = count_members
         self._heartbeats: set[tuple[bytes, bytes]] = set()
 
     def add(self, window: Window) -> None:
@@ -87,6 +101,7 @@ class GroupsReader:
             if self._chosen is None or self._chosen.matches(exchange):
                 for event in group_events(exchange):
                     self.states.apply(event, exchange.broker)
+                    self._count(event, table, row)
         rows = None
         if self._in_time is not None:
             rows = self._in_time.passing(WindowQuery(self._capture, window))
@@ -109,6 +124,13 @@ class GroupsReader:
             found["members"] += _member_rows(group)
             found["partitions"] += partitions
         return {name: [_escaped(row) for row in rows] for name, rows in found.items()}
+
+    def _count(self, event: GroupEvent, table: Exchanges, row: int) -> None:
+        if self._count_members is None or isinstance(event, Committed | TransactionEnded):
+            return
+        group = self.states.groups[event.group_id]
+        time_ns = max(int(table.request.time_ns[row]), int(table.response.time_ns[row]))
+        self._count_members(group.group_id, len(group.members), time_ns)
 
     def _is_repeated_heartbeat(self, table: Exchanges, row: int) -> bool:
         """Return whether an equal heartbeat was read, with an equal response."""

@@ -10,15 +10,16 @@ from dissector.cli.output import terminal_width, write_lines
 from dissector.cli.presentation.section_view import Sections, SectionView
 from dissector.errors import UsageError
 from dissector.summary.groups_reader import SECTIONS, GroupsReader
+from dissector.summary.lag_intervals import LAG_SECTIONS, LagIntervals
 from dissector.view.tables.statistics_report import section_lines
 from dissector.view.text.value_text import json_text
 
-ROW_NAMES = ("group", "topic", "partition", "member_id")
+ROW_NAMES = ("time", "group", "topic", "partition", "member_id")
 """The columns that name a row."""
 
 PRIORITY = (
     *(*ROW_NAMES, "state", "generation", "members", "lag", "client_id", "assignment"),
-    *("committed", "high_watermark", "client", "left", "coordinator"),
+    *("change_per_s", "note", "committed", "high_watermark", "client", "left", "coordinator"),
 )
 """The columns that a narrow terminal shows first."""
 
@@ -26,16 +27,23 @@ _MAX_LISTED = 10
 
 
 def groups(given: GroupOptions) -> None:
-    """Print each group at the end of the capture: members, partitions, offsets, lag."""
-    view = SectionView.of(SECTIONS, given, names=ROW_NAMES, priority=PRIORITY)
+    """Print each group at the end of the capture, or the lag of groups over time."""
+    tables = SECTIONS if given.interval is None else LAG_SECTIONS
+    view = SectionView.of(tables, given, names=ROW_NAMES, priority=PRIORITY)
     source = capture_source.source(given, given.filter_text)
     source.explains_no_kafka = True
-    reader = GroupsReader(source.capture, source.filter)
+    lags = None
+    if given.interval is not None:
+        lags = LagIntervals(source.capture, given.interval, source.filter)
+    reader = GroupsReader(source.capture, source.filter, lags.count_members if lags else None)
     for window in source.each_window(gleaning=True):
         reader.add(window)
-    sections: Sections = reader.sections()
+        if lags is not None:
+            lags.add(window)
+    known = reader.sections()
+    sections: Sections = known if lags is None else lags.sections()
     if given.names:
-        sections = _only(sections, given.names)
+        sections = _only(sections, given.names, [row["group"] for row in known["groups"]])
     sections = view.arranged(sections, source.capture.logins.all)
     if given.form == "table":
         width = terminal_width(given.output)
@@ -46,9 +54,8 @@ def groups(given: GroupOptions) -> None:
     view.report_left_out()
 
 
-def _only(sections: Sections, names: Sequence[str]) -> Sections:
-    """Return the rows of some groups."""
-    known = [row["group"] for row in sections["groups"]]
+def _only(sections: Sections, names: Sequence[str], known: Sequence[str]) -> Sections:
+    """Return the rows of some of the known groups."""
     for name in names:
         if name not in known:
             listed = ", ".join(known[:_MAX_LISTED]) + (", ..." if len(known) > _MAX_LISTED else "")

@@ -58,6 +58,13 @@ class GroupOptions(SectionOptions):
     names: tuple[str, ...] = option(
         "--group", default=(), metavar="NAME", help="Only this group; may be repeated."
     )
+    interval: float | None = option(
+        "--interval",
+        default=None,
+        metavar="S",
+        least=0.001,
+        help="Print the lag at the end of each S seconds instead: where it grows, or is stuck.",
+    )
 
 
 class UpgradeOptions(SectionOptions):

@@ -25,6 +25,18 @@ def test_demo(good: Run) -> None:
     assert lags == {0: 50, 1: 4, 2: 2}
 
 
+def test_lag_over_time_ends_with_that_of_the_group(good: Run, run: Run) -> None:
+    path = CAPTURES / "demo.pcap"
+    words = ("groups", path, "--interval", "0.5", "-T", "ndjson")
+    rows = good(*words, "--group", "billing").rows
+    assert {row["section"] for row in rows} == {"lags", "partition_lags"}
+    last = [row for row in rows if row["section"] == "lags"][-1]
+    assert (last["lag"], last["members"]) == (56, 0)
+    assert last["note"].startswith("no member")
+    assert run(*words, "--group", "other").status == 2
+    assert run("groups", path, "--interval", "0").status == 2
+
+
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
