@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from construct import Container
@@ -12,6 +12,8 @@ from cluster.client.cluster import Cluster
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code, error_name
+
+_EXISTS = frozenset({error_code("TOPIC_ALREADY_EXISTS")})
 
 _TopicPartition = tuple[str, int]
 """Topic of the target, and partition."""
@@ -27,17 +29,25 @@ LATEST, EARLIEST = -1, -2
 
 _FETCH_BYTES = 1 << 20
 
+Replicas = Sequence[Sequence[int]]
+"""For each partition of a topic the node ids of its replicas, the preferred leader first."""
+
+_ANYWHERE: Mapping[str, Replicas] = {}
+
 _MAX_CREATED = 100_000
 """Partitions of a created topic; a damaged capture may name any partition."""
 
 
-async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
+async def create_topics(
+    cluster: Cluster, topics: Mapping[str, int], replicas: Mapping[str, Replicas] = _ANYWHERE
+) -> list[str]:
     """
     Create the topics that do not exist, and wait until all their partitions have leaders.
 
     Args:
         cluster: The target.
         topics: Topic -> number of partitions.
+        replicas: Topic -> where its replicas are to be, as far as the target lets clients choose.
 
     Returns:
         The names of the created topics.
@@ -52,7 +62,8 @@ async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str
         if count > _MAX_CREATED:
             reason = f"topic {name!r} is not created: the capture names its partition {count - 1}"
             raise ReplayError(cluster.addresses, reason, "create the topic, or leave it out")
-    await _create(cluster, missing)
+    placed = {name: replicas[name] for name in missing if name in replicas}
+    await _create(cluster, missing, placed)
     async for _ in cluster.attempts(
         f"created {', '.join(missing)} but their partitions have no leaders"
     ):
@@ -62,7 +73,9 @@ async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str
     return list(missing)
 
 
-async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
+async def _create(
+    cluster: Cluster, wanted: Mapping[str, int], placed: Mapping[str, Replicas]
+) -> None:
     async for _ in cluster.attempts("found no controller to create topics"):
         # Before v4 the replication factor is mandatory (KIP-464).
         high = cluster.versions.get(KEYS["CreateTopics"], (0, 0))[1]
@@ -70,9 +83,12 @@ async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
             "topics": [
                 {
                     "name": name,
-                    "num_partitions": count,
-                    "replication_factor": -1 if high >= 4 else 1,
-                    "assignments": [],
+                    "num_partitions": -1 if name in placed else count,
+                    "replication_factor": -1 if high >= 4 or name in placed else 1,
+                    "assignments": [
+                        {"partition_index": partition, "broker_ids": list(nodes)}
+                        for partition, nodes in enumerate(placed.get(name, ()))
+                    ],
                     "configs": [],
                 }
                 for name, count in wanted.items()
@@ -85,8 +101,11 @@ async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
         if any(topic.error_code == error_code("NOT_CONTROLLER") for topic in errors.values()):
             await cluster.refresh(())
             continue
+        if placed and not _EXISTS.issuperset(topic.error_code for topic in errors.values()):
+            placed = {}  # the target places replicas itself
+            continue
         for name, topic in errors.items():
-            if topic.error_code != error_code("TOPIC_ALREADY_EXISTS"):
+            if topic.error_code not in _EXISTS:
                 reason = topic.get("error_message") or error_name(topic.error_code)
                 raise ReplayError(cluster.addresses, f"topic {name!r} cannot be created: {reason}")
         return

@@ -28,6 +28,8 @@ class BrokerMap:
     def set_captured_ids(self, nodes: Iterable[int]) -> None:
         """Set the broker ids of the capture; without any, every id may be a broker's."""
         self._captured_ids = frozenset(nodes)
+        for node in sorted(self._captured_ids):
+            self.live(node)
 
     def live(self, node: int) -> int:
         """Return the id on the target; negative ids mean no broker and stay."""
@@ -45,6 +47,17 @@ class BrokerMap:
             live_node = self._live[node] = self._choose(node)
             self._captured.setdefault(live_node, node)
         return live_node
+
+    def distinct(self, nodes: Iterable[int]) -> list[int]:
+        """Return the ids of as many brokers of the target, as far as it has them, in order."""
+        assert self._target is not None
+        wanted = list(nodes)
+        found = dict.fromkeys(
+            each for each in map(self.live, wanted) if each in self._target.brokers
+        )
+        return [*found, *(each for each in sorted(self._target.brokers) if each not in found)][
+            : len(wanted)
+        ]
 
     def captured(self, node: int) -> int:
         """Return the captured id for an id of the target."""

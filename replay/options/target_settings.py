@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from cluster.client.auth import Security
 from cluster.conversion.resource_names import NameMap
@@ -17,6 +17,9 @@ from replay.options.play_options import PlayOptions
 
 MOCK = "mock"
 """The address of the embedded broker."""
+
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +100,16 @@ class TargetSettings:
         """Return the name mapping of a pass."""
         return NameMap(self.topic_map, self.prefix, self.play_options.first_pass + copy)
 
-    def live_topics(self, captured: Mapping[str, int]) -> dict[str, int]:
+    def live_topics(self, captured: Mapping[str, _Value]) -> dict[str, _Value]:
         """
-        Return the partition counts of topics by their live names, for all passes.
+        Return what is given by the captured names of topics, by their live names, for all passes.
 
         Raises:
             UsageError: Two topics would get the same name.
         """
-        topics: dict[str, int] = {}
+        topics: dict[str, _Value] = {}
         for names in map(self.names, range(self.play_options.passes)):
-            live = {names.topic(topic): count for topic, count in captured.items()}
+            live = {names.topic(topic): value for topic, value in captured.items()}
             if len(live) < len(captured):
                 raise UsageError("two captured topics would have the same name on the target")
             topics |= live

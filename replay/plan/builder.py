@@ -19,8 +19,8 @@ from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.reading.tls_report import unreadable_tls
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.filter import Filter
-from dissector.protocol.apis import KEYS
 from dissector.protocol.broker_requests import is_between_brokers
+from dissector.protocol.context import using
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
@@ -28,7 +28,7 @@ from dissector.protocol.undeclared_nulls import has_undeclared_null
 from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import completeness
 from replay.plan.concurrent_changes import overlaps
-from replay.plan.dependencies import Dependencies, ShapeReadWriteSets
+from replay.plan.dependencies import Dependencies
 from replay.plan.exclusion_policy import (
     SENT_BY_BROKERS,
     UNDECLARED_NULL,
@@ -40,23 +40,27 @@ from replay.plan.exclusion_policy import (
 )
 from replay.plan.missing_prerequisites import find_missing_prerequisites
 from replay.plan.part_split import Accesses, dependent_connections, split_connections
+from replay.plan.plain_fetches import FetchReader, PlainFetch
 from replay.plan.planned_steps import PlannedSteps
-from replay.plan.read_write_sets import Log, ReadWriteSets, read_write_sets_of
+from replay.plan.read_write_sets import (
+    Log,
+    ReadWriteSets,
+    ShapeReadWriteSets,
+    read_write_sets_of,
+)
 from replay.plan.request_shapes import ShapeIndex, producer_at
 from replay.plan.sequence_gaps import SequenceFinder, produced_batches
 from replay.plan.service_order import service_order
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
+from replay.plan.shown_cluster import ShownCluster, software_of
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
 _ShapeSets = tuple[str | None, ShapeReadWriteSets, list[tuple[Log, bool]]]
 """Client id, read and write sets; the logs of the batches, and whether they were accepted."""
 
-_LONGEST_SOFTWARE = 100
-"""Maximum length of a client's software name and version, in characters."""
-
-_VOTE = KEYS["Vote"]
-"""The key of Vote, which only controllers offer (KIP-595)."""
+_CLIENT_ID_AT = 10
+"""Position of the client id in a request, behind its length."""
 
 
 class PlanBuilder:
@@ -80,11 +84,13 @@ class PlanBuilder:
         self._refused_as_new: dict[int, tuple[str, list[Log]]] = {}
         self._prerequisites: dict[int, frozenset[str]] = {}
         self._sent_by_brokers: dict[int, set[bool]] = {}
-        self._controllers: set[str] = set()
+        self._cluster = ShownCluster(plan)
         self._shape_sets: dict[int, _ShapeSets] = {}
         self._sequences = SequenceFinder()
         self._sessions = CapturedSessions()
         self._shapes = ShapeIndex()
+        self._fetches = FetchReader()
+        self._fetch_sets: dict[bytes, ShapeReadWriteSets] = {}
         self._assignments: dict[tuple[str, int], int] = {}
         self._counts: Counter[tuple[int, str]] = Counter()
 
@@ -126,7 +132,11 @@ class PlanBuilder:
         if self._filter is not None:
             yield from capture.exchanges_of(window)
             return
+        with using(capture.options.schemas):
+            fetches = self._fetches.read(table)
         for row, may_be_alike in enumerate(_may_take_fast_path(table)):
+            if row in fetches and self._record_fetch(table, row, fetches[row]):
+                continue
             if not may_be_alike or not self._record_by_shape(table, row):
                 yield reading.exchange(table, row, capture.names)
 
@@ -148,8 +158,8 @@ class PlanBuilder:
             self._shapes.begin_anew()
         is_readable = not any(map(has_undeclared_null, exchange.messages))
         if is_readable:
-            self._record_brokers(exchange)
-        if software := _software(request):
+            self._cluster.record(exchange, self._topic_name)
+        if software := software_of(request):
             self._plan.clients[connection] = software
         if not is_handshake(request):
             self._sent_by_brokers.setdefault(connection, set()).add(is_between_brokers(request))
@@ -195,28 +205,60 @@ class PlanBuilder:
             return False
         shape, batches, offsets = match
         client_id, model, logs = self._shape_sets[shape]
+        captured = self._answered(table, row, client_id, (request, response))
+        producers = [producer_at(request, begin) for begin in batches]
+        batches_of = ((*log, each) for log, each in zip(logs, producers, strict=True))
+        self._sequences.record(self._plan.spill.add(captured, shape), batches_of)
+        self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in producers})
+        return True
+
+    def _record_fetch(self, table: Exchanges, row: int, fetch: PlainFetch) -> bool:
+        """Record a plain Fetch without decoding; False if it needs the slow path."""
+        request, response = (table.frame(each, row) for each in (table.request, table.response))
+        assert request is not None
+        assert response is not None
+        size = int.from_bytes(request[_CLIENT_ID_AT - 2 : _CLIENT_ID_AT], "big", signed=True)
+        client_id = request[_CLIENT_ID_AT : _CLIENT_ID_AT + max(size, 0)]
+        if not client_id.isascii():
+            return False
+        name = client_id.decode() if size >= 0 else None
+        captured = self._answered(table, row, name, (request, response))
+        number = self._plan.spill.add(captured)
+        if fetch.session is not None:
+            session = fetch.session, fetch.given_session
+            self._sessions.record_fetch(number, captured.broker, *session)
+        model = self._fetch_sets.get(fetch.places)
+        if model is None:
+            sets = self._fetches.read_write_sets(fetch)
+            model = self._fetch_sets[fetch.places] = self._dependencies.shape_sets(sets)
+        self._dependencies.add_by_shape(model, reads=self._fetches.reads(fetch))
+        return True
+
+    def _answered(
+        self, table: Exchanges, row: int, client_id: str | None, frames: tuple[bytes, bytes]
+    ) -> CapturedExchange:
+        """Count the answered request of a client, and return the exchange."""
+        connection = int(table.connection[row])
         self._counts[connection, "request"] += 1
         self._sent_by_brokers.setdefault(connection, set()).add(False)
-        spool = self._plan.spill
-        captured = CapturedExchange(
+        known = self._plan.spill.endpoints.get(connection)
+        if known is None:
+            assert self._capture.reading is not None
+            known = self._capture.reading.client_and_broker(connection, int(table.client[row]))
+        return CapturedExchange(
             connection,
-            *spool.endpoints[connection],
-            PRODUCE,
+            *known,
+            int(table.api_key[row]),
             int(table.api_version[row]),
             int(table.correlation_id[row]),
             client_id,
-            request,
-            response,
+            *frames,
             True,
             int(table.request.time_ns[row]),
             int(table.response.time_ns[row]),
             int(table.request.packet[row]) + 1,
+            table.known_secrets(row),
         )
-        producers = [producer_at(request, begin) for begin in batches]
-        batches_of = ((*log, each) for log, each in zip(logs, producers, strict=True))
-        self._sequences.record(spool.add(captured, shape), batches_of)
-        self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in producers})
-        return True
 
     def _record_refused_as_new(self, number: int, exchange: Exchange, sets: ReadWriteSets) -> None:
         """Record a Produce request that was refused because its partition was new."""
@@ -239,25 +281,6 @@ class PlanBuilder:
             if topics:
                 self._plan.group_topics.setdefault(group, set()).update(topics)
 
-    def _record_brokers(self, exchange: Exchange) -> None:
-        """Record the addresses of brokers, and which addresses belong to controllers."""
-        response, plan = exchange.response.body if exchange.response else None, self._plan
-        if response is None:
-            return
-        if exchange.api == "ApiVersions":
-            if any(each.api_key == _VOTE for each in response.api_keys or ()):
-                self._controllers.add(exchange.broker)
-            request = exchange.request.body if exchange.request else None
-            if request is not None and not response.error_code and request.get("cluster_id"):
-                plan.cluster_id = plan.cluster_id or request.cluster_id
-                if request.node_id >= 0:
-                    plan.connected[exchange.broker] = request.node_id
-        elif exchange.api == "Metadata":
-            plan.cluster_id = response.get("cluster_id") or plan.cluster_id
-            for each in response.brokers:
-                host = f"[{each.host}]" if ":" in each.host else each.host
-                plan.brokers[f"{host}:{each.port}"] = each.node_id
-
     def _exclude_by_capture(self) -> None:
         """Leave out requests for reasons that only the whole capture shows."""
         spool = self._plan.spill
@@ -265,7 +288,7 @@ class PlanBuilder:
             connection = spool.connection(number)
             if self._sent_by_brokers.get(connection) == {True}:
                 self._exclusions.setdefault(number, SENT_BY_BROKERS)
-            elif spool.endpoints[connection][1] in self._controllers:
+            elif spool.endpoints[connection][1] in self._cluster.controllers:
                 self._exclusions.setdefault(number, TO_CONTROLLER)
         for number, (why, logs) in self._refused_as_new.items():
             if all(self._is_written_later(number, log) for log in logs):
@@ -365,15 +388,6 @@ class PlanBuilder:
 
     def _topic_name(self, topic_id: UUID) -> str | None:
         return self._plan.topic_ids.get(topic_id) if topic_id != NO_ID else None
-
-
-def _software(request: Message) -> str:
-    """Return a client's software name and version, in ApiVersions v3 or later (KIP-511)."""
-    body = request.body if request.api == "ApiVersions" else None
-    if body is None or not body.get("client_software_name"):
-        return ""
-    software = f"{body.client_software_name} {body.client_software_version}".strip()
-    return software[:_LONGEST_SOFTWARE]
 
 
 def _may_take_fast_path(table: Exchanges) -> list[bool]:

@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from uuid import UUID
 
 import numpy as np
@@ -26,8 +26,10 @@ from replay.plan.read_write_sets import (
     COMMUTING,
     TOPICS,
     UNKNOWN_OFFSET,
+    Log,
     ReadWriteSets,
     Resource,
+    ShapeReadWriteSets,
 )
 from replay.plan.topic_lives import TopicLives, log_topic
 
@@ -77,21 +79,6 @@ class _Accesses:
         if not writes:
             return (self.writers,)
         return (self.readers,) if self.commutes else (self.readers, self.writers)
-
-
-class ShapeReadWriteSets(NamedTuple):
-    """
-    The common read and write sets of exchanges of one shape.
-
-    Attributes:
-        accesses: Numbers of resources, doubled, plus one for a write.
-        logs: Numbers of the logs that they append to.
-        partitions: The part of `accesses` that takes effect at the end of a transaction.
-    """
-
-    accesses: array[int]
-    logs: list[int]
-    partitions: frozenset[int]
 
 
 class Dependencies:
@@ -167,6 +154,9 @@ class Dependencies:
         for name in sets.created_topics:
             self.creations.setdefault(name, []).append(number)
         self.failed_creations += [(number, name) for name in sets.already_created_topics]
+        self._record_partitions(sets)
+
+    def _record_partitions(self, sets: ReadWriteSets) -> None:
         for topic, count in sets.partitions.items():
             self.partitions[topic] = max(self.partitions.get(topic, 0), count)
 
@@ -189,6 +179,7 @@ class Dependencies:
         reads = {resource for resource in sets.reads if resource[0] != "producer"}
         logs = [self.logs.number(log) for log in sets.appended_offsets]
         accesses = array("i", self._encode_accesses(ReadWriteSets(reads, sets.writes)))
+        self._record_partitions(sets)
         return ShapeReadWriteSets(accesses, logs, frozenset(self._in_transaction(sets)))
 
     def _in_transaction(self, sets: ReadWriteSets) -> Iterator[int]:
@@ -207,7 +198,11 @@ class Dependencies:
             self._open_transactions.setdefault(each, {}).setdefault(log, offset)
 
     def add_by_shape(
-        self, sets: ShapeReadWriteSets, offsets: Iterable[int], producers: Iterable[int]
+        self,
+        sets: ShapeReadWriteSets,
+        offsets: Iterable[int] = (),
+        producers: Iterable[int] = (),
+        reads: Iterable[tuple[Log, int]] = (),
     ) -> None:
         """
         Add the next exchange, by a model.
@@ -216,6 +211,7 @@ class Dependencies:
             sets: The model of its read and write sets.
             offsets: The first offsets that it appended, in the order of the model's logs.
             producers: The ids of the producers.
+            reads: Logs, and the last offset that must be in each.
         """
         number = len(self._ends) - 1
         self._accesses.extend(sets.accesses)
@@ -227,6 +223,8 @@ class Dependencies:
         self._ends.append(len(self._accesses))
         for log, offset in zip(sets.logs, offsets, strict=True):
             self._record_append(log, offset, number, producer_ids)
+        for place, offset in reads:
+            self.logs.record_read(self.logs.number(self.lives.log(place)), offset, number)
 
     def access_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return for each exchange the number of its accesses, and the accesses of all."""

@@ -19,11 +19,10 @@ from dissector.capture.columns import Int64s
 from dissector.engine.exchanges.stored_exchanges import ExchangeSpill
 from replay.model.plan_source import Source
 from replay.model.step import Step
-from replay.plan.capture_part import CapturePart
+from replay.plan.capture_part import CapturePart, order_within
 from replay.plan.completeness import Completeness
 from replay.plan.group_order import GroupHistory
 from replay.plan.missing_prerequisites import MissingPrerequisites
-from replay.plan.part_order import order_within
 from replay.plan.read_write_sets import Resource
 from replay.plan.request_shapes import Shape
 from replay.plan.sequence_gaps import ProducerPartition, SequenceGaps
@@ -46,6 +45,8 @@ class PlannedSteps:
         filtered: Number of exchanges that the filter rejected.
         connections: The completeness of each captured connection of the part.
         topics: Topic -> number of partitions seen in the capture, at least 1.
+        replicas: Topic -> partition -> the node ids of its replicas when it was first seen, the
+            leader first.
         topic_ids: Captured topic ids and their names.
         assignments: Group and generation -> the step with the leader's assignment.
         created: Topics created automatically, because a request named them.
@@ -81,6 +82,7 @@ class PlannedSteps:
         self.filtered = 0
         self.connections: dict[int, Completeness] = {}
         self.topics: dict[str, int] = {}
+        self.replicas: dict[str, dict[int, list[int]]] = {}
         self.topic_ids: dict[UUID, str] = {}
         self.assignments: dict[tuple[str, int], int] = {}
         self.created: frozenset[str] = frozenset()
@@ -125,6 +127,11 @@ class PlannedSteps:
         if self.part is None:
             return iter(range(self.size))
         return (number for number in range(self.size) if not self._is_elsewhere[number])
+
+    @property
+    def node_ids(self) -> set[int]:
+        """The node ids of captured brokers."""
+        return {*self.brokers.values(), *self.connected.values()}
 
     @property
     def is_empty_part(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from construct import Container
@@ -177,6 +178,21 @@ class ReadWriteSets:
     def record_partitions(self, topic: str | UUID, partitions: int) -> None:
         """Record the least number of partitions of a topic."""
         self.partitions[topic] = max(self.partitions.get(topic, 0), partitions)
+
+
+class ShapeReadWriteSets(NamedTuple):
+    """
+    The common read and write sets of exchanges of one shape.
+
+    Attributes:
+        accesses: Numbers of resources, doubled, plus one for a write.
+        logs: Numbers of the logs that they append to.
+        partitions: The part of `accesses` that takes effect at the end of a transaction.
+    """
+
+    accesses: array[int]
+    logs: list[int]
+    partitions: frozenset[int]
 
 
 def read_write_sets_of(request: Message, response: Message | None) -> ReadWriteSets:

@@ -25,16 +25,33 @@ class CapturedSessions:
             return
         response = exchange.response.body if exchange.response else None
         if request.api == "Fetch" and "session_id" in body:
-            if response is not None and body.session_epoch == 0:
-                self._started.add((exchange.broker, response.session_id))
-            if body.session_id:
-                self._used[number] = exchange.broker, body.session_id
+            given = None if response is None else response.session_id
+            used = body.session_id, body.session_epoch
+            self.record_fetch(number, exchange.broker, used, given)
         elif request.api in ("ShareFetch", "ShareAcknowledge"):
             session = exchange.broker, body.group_id, body.member_id
             if body.share_session_epoch == 0:
                 self._started.add(session)
             elif body.share_session_epoch > 0:
                 self._used[number] = session
+
+    def record_fetch(
+        self, number: int, broker: str, session: tuple[int, int], given: int | None
+    ) -> None:
+        """
+        Record the session that a Fetch begins or uses.
+
+        Args:
+            number: The number of the request.
+            broker: The address of the broker.
+            session: Session id and epoch of the request.
+            given: The session id of the response; None without one.
+        """
+        session_id, epoch = session
+        if given is not None and epoch == 0:
+            self._started.add((broker, given))
+        if session_id:
+            self._used[number] = broker, session_id
 
     def started_before_capture(self) -> Iterator[int]:
         """Yield the numbers of requests in sessions without a captured beginning."""

@@ -7,7 +7,7 @@ import contextlib
 import gc
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from cluster.client.cluster import Cluster
@@ -18,6 +18,7 @@ from dissector.errors import ReplayError
 from replay.compare.client_readings import ClientReadings
 from replay.compare.ignore_rules import NO_RESPONSE, Noise
 from replay.compare.step_verdict import compare_outcome
+from replay.mapping.broker_map import BrokerMap
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference, Outcome, Verdict
 from replay.options.pass_criteria import Criteria
@@ -294,7 +295,8 @@ async def _id_map_factory(plan: Plan, settings: TargetSettings, cluster: Cluster
     made = set(topics) if settings.to == MOCK else set[str]()
     if settings.create_topics:
         wanted = {name: n for name, n in plan.topics.items() if name not in plan.absent_topics}
-        made.update(await create_topics(cluster, settings.live_topics(wanted)))
+        replicas = settings.live_topics(_as_captured(plan, wanted, cluster))
+        made.update(await create_topics(cluster, settings.live_topics(wanted), replicas))
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
     if settings.offsets != "kept":
         # Counts come from the capture: only partitions that the target has are asked for.
@@ -309,3 +311,24 @@ async def _id_map_factory(plan: Plan, settings: TargetSettings, cluster: Cluster
         bounds = {place: (first[place], following[place]) for place in first if place in following}
     captured = {each for each in plan.topics if settings.names(0).topic(each) in made}
     return IdMapFactory(settings, cluster, bounds, frozenset(captured))
+
+
+def _as_captured(
+    plan: Plan, wanted: Mapping[str, int], cluster: Cluster
+) -> dict[str, list[list[int]]]:
+    """
+    Return where the replicas of topics are to be: led by the counterparts of captured leaders.
+
+    Led otherwise, a captured Fetch becomes several, without a fetch session.
+    """
+    brokers = sorted(cluster.brokers)
+    if len(brokers) < 2:
+        return {}
+    counterparts = BrokerMap(cluster)
+    counterparts.set_captured_ids(plan.node_ids)
+    found: dict[str, list[list[int]]] = {}
+    for topic, count in wanted.items():
+        known = plan.replicas.get(topic, {})
+        if all(each in known for each in range(count)):
+            found[topic] = [counterparts.distinct(known[each]) for each in range(count)]
+    return found

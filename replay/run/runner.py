@@ -134,9 +134,7 @@ class ReplayRun:
         ids = self.ids = self._make_ids(number)
         ids.captured_topics.learn(self._plan.topic_ids)
         if self._plan.brokers:
-            ids.brokers.set_captured_ids(
-                {*self._plan.brokers.values(), *self._plan.connected.values()}
-            )
+            ids.brokers.set_captured_ids(self._plan.node_ids)
         if self._plan.cluster_id and self._cluster.cluster_id:
             ids.learn_opaque(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
         ids.is_partial = self._plan.is_partial

@@ -33,6 +33,7 @@ class ScriptedTarget:
         self.advertised: list[int] | None = None
         self.leaders: dict[str, list[int]] = {"orders": [1, 2]}
         self.controller = 1
+        self.places_itself = False
         self.created: dict[str, int] = {}
         self.coordinators: list[tuple[int, int]] = [(0, 1)]
 
@@ -94,10 +95,13 @@ class ScriptedTarget:
         answers = []
         for topic in message.body.topics:
             error = 41 if self.controller == 2 else 17 if topic.name == "bad" else 0
+            if topic.assignments and self.places_itself:
+                error = 39
             answers.append({"name": topic.name, "error_code": error, "error_message": "said why"})
             if not error:
                 self.created[topic.name] = topic.replication_factor
-                self.leaders[topic.name] = [1] * topic.num_partitions
+                placed = [each.broker_ids[0] for each in topic.assignments]
+                self.leaders[topic.name] = placed or [1] * topic.num_partitions
         self.controller = 1
         return {"topics": [{"topic_id": NO_ID, "configs": None, **each} for each in answers]}
 

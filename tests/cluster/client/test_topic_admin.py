@@ -25,6 +25,20 @@ def test_missing_topics_are_created() -> None:
     with_cluster(target, do)
 
 
+@pytest.mark.parametrize(("places_itself", "leaders"), [(False, [2, 1, 2]), (True, [1, 1, 1])])
+def test_topics_are_led_as_wanted_where_the_target_allows(
+    places_itself: bool, leaders: list[int]
+) -> None:
+    async def do(cluster: Cluster) -> None:
+        replicas = {"new": [[2, 1], [1, 2], [2, 1]], "elsewhere": [[9]]}
+        assert await create_topics(cluster, {"new": 3}, replicas) == ["new"]
+        assert target.leaders["new"] == leaders
+
+    target = ScriptedTarget()
+    target.places_itself = places_itself
+    with_cluster(target, do)
+
+
 def test_no_topic_is_created_for_a_partition_number_of_a_damaged_message() -> None:
     async def do(cluster: Cluster) -> None:
         with pytest.raises(ReplayError, match=r"'new' is not created: .* partition 2147483647"):

@@ -156,6 +156,15 @@ def test_unknown_captured_brokers_map_to_no_target_broker() -> None:
     assert [brokers.live(node) for node in (1, 7, 0, 99)] == [1, 0, 1000, 99]
 
 
+def test_replicas_are_at_different_brokers_of_the_target() -> None:
+    brokers = BrokerMap(topology({}, nodes=3))
+    brokers.set_captured_ids([101, 102, 103, 104])
+    assert [brokers.live(node) for node in (103, 102, 101)] == [2, 1, 0]
+    assert brokers.distinct([103, 101]) == [2, 0]
+    assert brokers.distinct([104, 101, 102]) == [0, 1, 2]
+    assert brokers.distinct([101, 102, 103, 104]) == [0, 1, 2]
+
+
 def test_only_transaction_markers_may_separate_equivalent_offsets() -> None:
     ids = IdMap(topology({}))
     scope = Scope(topic="t", partition=0)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import UsageError
-from replay.plan.part_order import order_within
+from replay.plan.capture_part import order_within
 from replay.plan.part_split import dependent_connections, split_connections
 from replay.plan.plan import Plan
 from replay.plan.read_write_sets import read_write_sets_of
