@@ -100,6 +100,7 @@ def open_capture(
     keep_copies: bool = False,
     values: Iterable[str | Path] | None = None,
     value_formats: Iterable[str] = (),
+    values_user: str = "",
     jobs: int = 1,
 ) -> Capture:
     """
@@ -127,11 +128,12 @@ def open_capture(
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Count connections twice that the capture holds twice: before and behind a NAT,
             in two VLANs or tunnels, at two taps.
-        values: Files and folders with schemas of keys and values, besides those in the capture;
-            `records` then has the columns of decoded keys and values. Empty: only those in the
-            capture; None: none of these columns.
+        values: Files, folders and URLs of registries with schemas of keys and values, besides
+            those in the capture; `records` then has the columns of decoded keys and values.
+            Empty: only those in the capture; None: none of these columns.
         value_formats: Formats of topics, such as `orders=avro:order.avsc` or `orders.key=json`;
             they add these columns too.
+        values_user: `NAME:PASSWORD` for the registries.
         jobs: Stages of reading that may run in parallel.
 
     Raises:
@@ -165,7 +167,7 @@ def open_capture(
             keylogs=tuple(map(str, keylogs)),
             decode_as=rules,
             keep_copies=keep_copies,
-            values=_value_settings(values, tuple(value_formats)),
+            values=_value_settings(values, tuple(value_formats), values_user),
             jobs=jobs,
             inputs=inputs,
         ),
@@ -174,13 +176,13 @@ def open_capture(
 
 
 def _value_settings(
-    values: Iterable[str | Path] | None, formats: tuple[str, ...]
+    values: Iterable[str | Path] | None, formats: tuple[str, ...], user: str
 ) -> ValueSettings | None:
     if values is None and not formats:
         return None
     from dissector.values.value_settings import ValueSettings
 
-    return ValueSettings(tuple(map(str, values or ())), formats)
+    return ValueSettings(tuple(map(str, values or ())), formats, user=user)
 
 
 def _check_filter(text: str) -> None:

@@ -201,7 +201,7 @@ class Source:
         reading = self.capture.reading
         if reading is None or self.capture.options.stop.is_requested:
             return
-        for notice in reading_notices(reading):
+        for notice in (*reading_notices(reading), *self.capture.notices):
             print("kafkashark:", escaped(notice), file=sys.stderr)
         has_kafka = reading.correlator.spoken()["kafka"] > 0
         if not has_kafka and (len(reading.decryption) or self.explains_no_kafka):

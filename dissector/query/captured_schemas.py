@@ -1,4 +1,4 @@
-"""The schemas that a capture itself has: records of a registry's topic."""
+"""The schemas that a capture itself has: of a registry's topic, and of exchanges with one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dissector.engine.fields.window_query import WindowQuery
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import row_count
 from dissector.engine.tables.exchange_table import Exchanges
+from dissector.values.registry.http_exchanges import HttpExchanges
+from dissector.values.registry.registry_answers import RegistryAnswers
 from dissector.values.schemas.registry_entries import SCHEMAS_TOPIC, add_record
 from dissector.values.schemas.schema_store import SchemaStore
 
@@ -19,6 +21,7 @@ def read_schemas(capture: Capture, store: SchemaStore) -> None:
     """Read a whole capture for its schemas; its current pass goes on."""
     again = Capture(capture.paths, replace(capture.options, live=False))
     again.make_source = capture.make_source
+    again.tap = HttpExchanges(RegistryAnswers(store).see).feed
     for window in again.windows(gleaning=True):
         learn_schemas(again, window, store)
         del window  # frees its memory before the next window is read

@@ -56,6 +56,8 @@ class RecordValues:
             UsageError: A source of schemas can't be used.
         """
         reader = self.settings.reader()
+        self._capture.notices += reader.store.problems
+        reader.store.problems = self._capture.notices
         if self._capture.names.is_rereadable:
             reader.read_more = lambda: read_schemas(self._capture, reader.store)
         return reader

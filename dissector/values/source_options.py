@@ -7,6 +7,9 @@ from dissector.file_roles import Reads
 VALUES_VARIABLE = "KAFKASHARK_VALUES"
 """Environment variable with sources, separated as in PATH."""
 
+PASSWORD_VARIABLE = "KAFKASHARK_VALUES_PASSWORD"
+"""Environment variable with the password of a user whom `--values-user` names without one."""
+
 SOURCE_FILES = ("*.avsc", "*.json", "*.proto", "*.desc", "*.protoset")
 """The files of a folder that are read."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from dissector.values.avro.avro_files import CONTAINER_MAGIC, container_values
@@ -64,6 +64,14 @@ NOTHING = DecodedValue()
 _NO_HEADERS: Mapping[str, bytes] = {}
 
 
+class Registry(Protocol):
+    """Knows schemas that the store lacks."""
+
+    def add(self, store: SchemaStore, ref: SchemaRef) -> None:
+        """Add a schema to a store, if it is known; each is asked for once."""
+        ...
+
+
 class _Plan(NamedTuple):
     """How a value was decoded: its schema, and where it begins."""
 
@@ -89,11 +97,13 @@ class ValueReader:
         store: The known schemas.
         formats: Formats that the user gave for topics.
         read_more: Adds schemas to the store; called once, when one is unknown.
+        registries: Are asked for a schema that is still unknown.
     """
 
     store: SchemaStore
     formats: TopicFormats
     read_more: Callable[[], None] | None = None
+    registries: Sequence[Registry] = ()
     _plans: dict[_Place, _Plan] = field(default_factory=dict, repr=False)
 
     def read(
@@ -169,6 +179,10 @@ class ValueReader:
         if schema is None and self.read_more is not None:
             read_more, self.read_more = self.read_more, None
             read_more()
+            schema = self.store.find(carried.ref)
+        if schema is None and self.registries and carried.is_sure:
+            for registry in self.registries:
+                registry.add(self.store, carried.ref)
             schema = self.store.find(carried.ref)
         return schema
 

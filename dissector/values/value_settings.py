@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dissector.errors import UsageError
 from dissector.values.source_options import VALUES_VARIABLE
 
 if TYPE_CHECKING:
     from dissector.values.value_reader import ValueReader
+
+
+_URL = re.compile("https?://")
+_LISTED = re.compile(rf"https?://[^{os.pathsep}]*(?::[0-9][^{os.pathsep}]*)?|[^{os.pathsep}]+")
+"""A source in a list of sources; a URL has the sign that separates them in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +25,16 @@ class ValueSettings:
     How keys and values are decoded.
 
     Attributes:
-        sources: Files and folders with schemas, besides those in the capture.
+        sources: Files, folders and URLs of registries with schemas, besides those in the capture.
         formats: Formats of topics, as `orders=avro:order.avsc`.
         is_off: Whether nothing is decoded.
+        user: `NAME:PASSWORD` for the registries.
     """
 
     sources: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     is_off: bool = False
+    user: str = ""
 
     @property
     def is_asked(self) -> bool:
@@ -34,9 +43,8 @@ class ValueSettings:
 
     def with_variable(self) -> ValueSettings:
         """Return the settings; without sources, with those of the environment variable."""
-        listed = os.environ.get(VALUES_VARIABLE, "").split(os.pathsep)
-        sources = self.sources or tuple(name for name in listed if name)
-        return ValueSettings(sources, self.formats, self.is_off)
+        listed = _LISTED.findall(os.environ.get(VALUES_VARIABLE, ""))
+        return replace(self, sources=self.sources or tuple(listed))
 
     def reader(self) -> ValueReader:
         """
@@ -45,12 +53,17 @@ class ValueSettings:
         Raises:
             UsageError: A source can't be read or has no schema, or a format is wrong.
         """
+        from dissector.values.registry.registry_client import RegistryClient
         from dissector.values.schemas.schema_files import add_source
         from dissector.values.schemas.schema_store import SchemaStore
         from dissector.values.topic_formats import TopicFormats
         from dissector.values.value_reader import ValueReader
 
         store = SchemaStore()
+        registries = [RegistryClient(url, self.user) for url in self.sources if _URL.match(url)]
         for source in self.sources:
-            add_source(store, source)
-        return ValueReader(store, TopicFormats(self.formats))
+            if not _URL.match(source):
+                add_source(store, source)
+        if self.user and not registries:
+            raise UsageError("--values-user: no --values names a registry, https://HOST[:PORT]")
+        return ValueReader(store, TopicFormats(self.formats), registries=registries)

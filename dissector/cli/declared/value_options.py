@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from dissector.cli.parsing.declarations import Options, option
-from dissector.values.source_options import READS_FORMAT, READS_VALUES, VALUES_VARIABLE
+from dissector.values.source_options import (
+    PASSWORD_VARIABLE,
+    READS_FORMAT,
+    READS_VALUES,
+    VALUES_VARIABLE,
+)
 
 if TYPE_CHECKING:
     from dissector.values.value_settings import ValueSettings
@@ -21,8 +26,8 @@ class ValueOptions(Options):
         default=(),
         metavar="SOURCE",
         help="Schemas of keys and values, besides those in the capture: a folder of .avsc, "
-        ".proto, .desc and .json files, a file, or a dump of a registry. May be given more than "
-        f"once; by default those of ${VALUES_VARIABLE}.",
+        ".proto, .desc and .json files, a file, a dump of a registry, or https://HOST[:PORT] of "
+        f"one. May be given more than once; by default those of ${VALUES_VARIABLE}.",
         role=READS_VALUES,
     )
     value_formats: tuple[str, ...] = option(
@@ -34,6 +39,13 @@ class ValueOptions(Options):
         "more than once.",
         role=READS_FORMAT,
     )
+    values_user: str = option(
+        "--values-user",
+        default="",
+        metavar="NAME[:PASSWORD]",
+        help="Login at the registries of --values; without a password that of "
+        f"${PASSWORD_VARIABLE}.",
+    )
     no_values: bool = option(
         "--no-values", default=False, help="Decode no keys and values, whatever the variable says."
     )
@@ -43,4 +55,5 @@ class ValueOptions(Options):
         """The options, and the environment variable."""
         from dissector.values.value_settings import ValueSettings
 
-        return ValueSettings(self.values, self.value_formats, self.no_values).with_variable()
+        given = ValueSettings(self.values, self.value_formats, self.no_values, self.values_user)
+        return given.with_variable()

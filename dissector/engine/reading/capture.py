@@ -54,6 +54,7 @@ class Capture:
         make_source: Makes the source of segments of each pass, instead of the files themselves.
         tap: Receives all stream bytes during the pass.
         reading: The current pass, or the last one; None before the first.
+        notices: Lines that stages behind the pass have to say to its user.
     """
 
     def __init__(self, paths: Sequence[str | Path], options: Options | None = None) -> None:
@@ -63,6 +64,7 @@ class Capture:
         self.make_source: Callable[[], SegmentSource] | None = None
         self.tap: Tap | None = None
         self.reading: Reading | None = None
+        self.notices: list[str] = []
 
     def __repr__(self) -> str:
         return f"<Capture {', '.join(self.paths)}>"

@@ -7,6 +7,7 @@ GUID is the schema with that id.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,15 @@ def kind_of(value: Any, suffix: str) -> str | None:
         return AVRO
     words = {"$schema", "properties", "$ref", "oneOf", "anyOf", "allOf", "type"}
     return JSON_SCHEMA if words & value.keys() else None
+
+
+def kind_of_text(text: str) -> str | None:
+    """Return the kind of a schema whose registry names none; None if it is not one."""
+    try:
+        value = json_value(text.encode())
+    except ValueProblem:
+        return PROTOBUF if _PROTO_WORDS.search(text) else None
+    return AVRO if isinstance(value, str) else kind_of(value, "")
+
+
+_PROTO_WORDS = re.compile(r"\b(syntax|message|enum|package)\b")

@@ -73,6 +73,11 @@ def produced(
     wire.broker(response_frame(PRODUCE, 9, number, responses=answer))
 
 
+def produce_values(wire: Wire, topic: str, values: list[bytes]) -> None:
+    """Produce values to a topic, on a connection of its own."""
+    produced(topic, [Record(value=each) for each in values], 1, wire.connect().syn())
+
+
 def write_values(path: Path) -> Path:
     """Write a capture with orders, the registry's topic behind them, and other values."""
     wire = Wire()

@@ -19,7 +19,17 @@ from tests.dissector.cli.test_process import ended
 
 NO_PATHS = {
     *("FILTER", "FORMAT", "N", "N|all", "S", "P", "API", "RULE", "RULES", "KIND", "KIND,..."),
-    *("KEY[,KEY]", "NAME", "NAME,NAME", "[-]COLUMN", "SEVERITY", "MECHANISM", "RELEASE", "PATTERN"),
+    *(
+        "KEY[,KEY]",
+        "NAME",
+        "NAME[:PASSWORD]",
+        "NAME,NAME",
+        "[-]COLUMN",
+        "SEVERITY",
+        "MECHANISM",
+        "RELEASE",
+        "PATTERN",
+    ),
     *("IFACE", "BPF", "duration:S|packets:N|filesize:KB", "files:N,filesize:KB", "OLD=NEW", "K=V"),
     *(
         "HOST:PORT",
