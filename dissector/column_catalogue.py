@@ -120,6 +120,24 @@ VALUES: Catalogue = tuple(
 )
 """Columns that `records` has on request."""
 
+VALUE_USES: Catalogue = (
+    ColumnInfo("topic", "str", "name of the topic"),
+    ColumnInfo("part", "str", "key or value"),
+    ColumnInfo("format", "str", "format of the keys or values; null where it is unknown"),
+    ColumnInfo("schema", "str", "subject and version of their schema, or the id"),
+    ColumnInfo("before", "str", "schema, or else format, whose use began before, if any"),
+    ColumnInfo("records", "int", "records in Produce requests and Fetch responses"),
+    ColumnInfo("undecoded", "int", "those of them that do not decode"),
+    ColumnInfo("problem", "str", "why the first of them does not"),
+    ColumnInfo("writers", "strs", "client ids that produced such records"),
+    ColumnInfo("readers", "strs", "client ids that fetched such records"),
+    ColumnInfo("first_packet", "int", "packet with the first of them, from 1"),
+    ColumnInfo("last_packet", "int", "packet with the last of them, from 1"),
+    ColumnInfo("first_time_ns", "int", "time of the first of these packets, ns since the epoch"),
+    ColumnInfo("last_time_ns", "int", "time of the last of these packets, ns since the epoch"),
+)
+"""The columns of `schemas`."""
+
 MESSAGES: Catalogue = (
     _CAPTURE,
     ColumnInfo("packet", "int", "packet that completed the message, from 1"),
@@ -219,6 +237,8 @@ STATISTICS: Catalogue = (
     ColumnInfo("second", "str", "second of the exchanges in UTC (--by second)"),
     ColumnInfo("api_version", "int", "version of the requests (--by version, --topics)"),
     ColumnInfo("error", "str", "an error of the responses (--by error)"),
+    ColumnInfo("key_schema", "str", "a schema of keys of records (--by key_schema)"),
+    ColumnInfo("value_schema", "str", "a schema of values of records (--by value_schema)"),
     ColumnInfo("software_name", "str", "the client's library, of its ApiVersions request"),
     ColumnInfo("software_version", "str", "version of the library"),
     ColumnInfo("errors_by_name", "strs", "errors of the responses with their numbers (--by)"),

@@ -44,6 +44,13 @@ class ReportOptions(FilterOptions, OutputOptions, ReadingOptions, CopyOptions, S
         help="Number of exchanges, from the first, checked for conformance; default: 1,000. "
         "0 omits the check.",
     )
+    records: str | None = option(
+        "--records",
+        default=None,
+        metavar="N|all",
+        help="Number of exchanges, from the first, whose records are decoded; default: 20,000. "
+        "0 leaves out formats and schemas.",
+    )
 
 
 def report(given: ReportOptions) -> None:
@@ -51,15 +58,21 @@ def report(given: ReportOptions) -> None:
 
     Contents: gaps of the capture; throughput, latencies and errors over time by API, client, topic
         and broker; the slowest and largest exchanges; events of groups, transactions and producers;
-        topics and their clients; conformance; incompatibilities with a Kafka release. Events and
-        conformance cover the first exchanges only, see --events and --conform; everything else
-        covers all exchanges.
+        topics and their clients; formats and schemas of records; conformance; incompatibilities
+        with a Kafka release. Events, schemas and conformance cover the first exchanges only, see
+        --events, --records and --conform; everything else covers all exchanges.
     """
     from dissector.cli import capture_source
     from dissector.cli.output import is_terminal, open_atomic
     from dissector.view.document.html_form import html_lines
     from dissector.view.document.text_form import text_lines
-    from report.gather.figures import EVENT_EXCHANGES, JUDGED_EXCHANGES, Figures, Wishes
+    from report.gather.figures import (
+        DECODED_EXCHANGES,
+        EVENT_EXCHANGES,
+        JUDGED_EXCHANGES,
+        Figures,
+        Wishes,
+    )
     from report.page.capture_document import capture_document
 
     output = given.output
@@ -68,6 +81,9 @@ def report(given: ReportOptions) -> None:
     wishes = Wishes(
         event_exchanges=_limit("--events", given.events, EVENT_EXCHANGES),
         judged_exchanges=_limit("--conform", given.conform, JUDGED_EXCHANGES),
+        decoded_exchanges=0
+        if given.no_values
+        else _limit("--records", given.records, DECODED_EXCHANGES),
         show_secrets=given.show_secrets,
         **({} if given.to is None else {"release": _release(given.to)}),
     )

@@ -8,6 +8,7 @@ from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import StatsOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import terminal_width
+from dissector.cli.presentation.schema_columns import SCHEMA_KEYS, parts_with_schemas
 from dissector.cli.presentation.section_view import SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
 from dissector.summary.key_columns import KEYS
@@ -58,7 +59,9 @@ def stats(given: StatsOptions) -> None:
         return [json_text(row) for row in [*view.rows(sections), {"section": "capture", **state}]]
 
     source.after_window = lambda: screen.refresh(lines)
-    for part in source.without_secrets(source.parts(), show_secrets=False):
+    keys = {key for _, rows in chosen.values() for key in rows.keys}
+    parts = parts_with_schemas(source) if keys & {*SCHEMA_KEYS} else source.parts()
+    for part in source.without_secrets(parts, show_secrets=False):
         report.add(part)
     screen.write_last(lines())
     view.report_left_out()

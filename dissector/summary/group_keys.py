@@ -59,7 +59,12 @@ def group_rows(columns: Columns, keys: Sequence[str], software_of: SoftwareOf) -
     return found
 
 
-_LISTS = {"topic": "topics", "error": "errors"}
+_LISTS = {
+    "topic": "topics",
+    "error": "errors",
+    "key_schema": "key_schema",
+    "value_schema": "value_schema",
+}
 """Keys with several values per row, and their columns."""
 
 

@@ -13,6 +13,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "topic": ("topic",),
     "broker": ("broker",),
     "error": ("error",),
+    "key_schema": ("key_schema",),
+    "value_schema": ("value_schema",),
     "software": ("software_name", "software_version"),
 }
 """Each key, and the columns that it fills."""

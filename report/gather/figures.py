@@ -14,12 +14,17 @@ from conform.judge import Judge
 from conform.public import select_rules_by_name
 from conform.registry.verdict import Verdict
 from dissector.cli.capture_source import Source
+from dissector.cli.records import decoded_rows
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.exchanges.topic_resolution import LateNames
 from dissector.engine.reading.capture import Capture, Reading, Window
-from dissector.engine.tables.column_types import Columns, Integers, row_count
+from dissector.engine.tables.column_types import Columns, Integers, Row, row_count
 from dissector.engine.tables.exchange_table import NONE
 from dissector.errors import DissectorError
 from dissector.protocol.context import using
+from dissector.protocol.embedded.masking import is_secret_topic
+from dissector.query.value_uses import DECODED, ValueUses
 from dissector.summary.sections import NAMED
 from dissector.summary.statistics import GROUPS, Grouping, Statistics
 from dissector.summary.upgrade_check import (
@@ -43,6 +48,9 @@ EVENT_EXCHANGES = 20_000
 JUDGED_EXCHANGES = 1_000
 """Default number of exchanges for conformance: about 1 s, more with many APIs."""
 
+DECODED_EXCHANGES = 20_000
+"""Default number of exchanges whose records are decoded: some seconds with 30 records each."""
+
 MOST_EXTREME = 25
 
 _SECTIONS: Mapping[str, Grouping] = {
@@ -62,13 +70,19 @@ class Wishes:
         release: Kafka release for the upgrade check.
         event_exchanges: Number of exchanges for events; None for all, 0 for no events.
         judged_exchanges: Number of exchanges for conformance.
+        decoded_exchanges: Number of exchanges whose records are decoded.
         show_secrets: Show credentials instead of masks.
     """
 
     release: str = NEWEST
     event_exchanges: int | None = EVENT_EXCHANGES
     judged_exchanges: int | None = JUDGED_EXCHANGES
+    decoded_exchanges: int | None = DECODED_EXCHANGES
     show_secrets: bool = False
+
+
+def _masked_records(exchange: Exchange) -> Iterator[Row]:
+    return decoded_rows(record_rows(exchange), show_secrets=False)
 
 
 @dataclass
@@ -86,6 +100,8 @@ class Figures:
         sections: Sections that are incomplete, and why.
         followed: Part of the capture covered by events.
         judged: Part of the capture covered by conformance.
+        decoded: Part of the capture whose records are decoded.
+        value_uses: Formats and schemas of records.
         exchanges: Number of exchanges.
         begin_ns: Begin of the first exchange; 0 without any.
         end_ns: End of the last exchange.
@@ -110,6 +126,8 @@ class Figures:
         self.followed = Part(self.wishes.event_exchanges)
         # Rules need messages that the filter would drop.
         self.judged = Part(0 if self.source.filter else self.wishes.judged_exchanges)
+        self.decoded = Part(self.wishes.decoded_exchanges)
+        self.value_uses = ValueUses()
         self._offers = VersionOffers(self.capture)
         self._statistics = Statistics(_SECTIONS, self._offers.software_of)
         self._late = LateNames(self.capture.names)
@@ -198,6 +216,9 @@ class Figures:
         for window in self.source.each_window(gleaning=True):
             self.sections.read_bytes += len(window.exchanges.data)
             self._add_columns(window)
+            decoded = self.decoded.take(window, whole=False)
+            if decoded is not None and len(decoded.exchanges):
+                self.sections.feed("values", partial(self._decode_window, decoded))
             judged = self.judged.take(window, whole=False)
             if judged is not None and len(judged.exchanges):
                 self.sections.feed("conformance", partial(self._judge_window, judged))
@@ -207,7 +228,12 @@ class Figures:
                 with self.sections.measuring("events"):
                     yield followed
                 self._has_read_error = True
-            del window, judged, followed  # frees their memory before the next window is read
+            del (
+                window,
+                decoded,
+                judged,
+                followed,
+            )  # frees their memory before the next window is read
         for columns in self._late.finish():
             self._add(columns)
         self._has_read_error = False
@@ -215,6 +241,14 @@ class Figures:
     def _judge_window(self, window: Window) -> None:
         with using(self.capture.options.schemas):
             self._judge.judge_window(self.capture, window)
+
+    def _decode_window(self, window: Window) -> None:
+        values = self.source.record_values()
+        parts = self.source.selection.record_parts(window, is_secret_topic, _masked_records)
+        parts = self.source.without_secrets(parts, self.wishes.show_secrets)
+        with using(self.capture.options.schemas):
+            for columns in values.parts(parts, DECODED):
+                self.value_uses.add(columns)
 
     def _add_columns(self, window: Window) -> None:
         """Add the matching exchanges of a window."""

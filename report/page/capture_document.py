@@ -39,6 +39,7 @@ from report.page.traffic_tables import (
     software_table,
     totals_tables,
     user_table,
+    value_table,
 )
 from timeline.events.words import duration, mask_of
 
@@ -78,6 +79,7 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
         "exchanges": ("exchanges", lambda: extreme_tables(figures, of_exchange)),
         "happened": ("events", lambda: _events(figures, safe, of_event)),
         "use": ("use", lambda: _uses(figures, maker)),
+        "values": ("values", lambda: _values(figures, maker)),
         "conformance": ("conformance", lambda: _conformance(figures, safe, maker)),
         "upgrade": ("upgrade", lambda: upgrade_tables(figures, maker)),
     }
@@ -102,6 +104,7 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
         Section("exchanges", "Exchanges", noted("exchanges", "exchanges")),
         Section("happened", "Events", noted("happened", "events")),
         Section("use", "Use of topics", noted("use", "totals", "use")),
+        Section("values", "Values", noted("values", "values")),
         Section("conformance", "Conformance", noted("conformance", "conformance")),
         Section("upgrade", "Upgrade", noted("upgrade", "totals", "upgrade")),
     ]
@@ -150,6 +153,11 @@ def _events(figures: Figures, safe: SafeText, maker: TableMaker) -> Iterator[Blo
 def _uses(figures: Figures, maker: TableMaker) -> Iterator[Block]:
     yield user_table(figures, maker)
     yield software_table(figures, maker)
+
+
+def _values(figures: Figures, maker: TableMaker) -> Iterator[Block]:
+    yield Notes(filter(None, [_part_text(figures.decoded, "--records")]))
+    yield value_table(figures, maker)
 
 
 def _conformance(figures: Figures, safe: SafeText, maker: TableMaker) -> Iterator[Block]:

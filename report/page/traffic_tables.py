@@ -38,6 +38,11 @@ _SOFTWARE = (
     *("count", "errors", "unanswered"),
 )
 
+_VALUES = (
+    *("topic", "part", "schema", "format", "before", "records", "undecoded", "problem"),
+    *("writers", "readers", "first packet", "from", "to"),
+)
+
 _CLIENT = ("client_id", "client", "software_name", "software_version")
 
 Row = Mapping[str, Any]
@@ -98,6 +103,20 @@ def user_table(figures: Figures, maker: TableMaker) -> Table:
     rows, total = figures.first_rows("users", maker.most)
     table = maker.table("users", "Topics and their clients", _USERS, rows, named, is_open=True)
     return replace(table, more=total - len(rows))
+
+
+def value_table(figures: Figures, maker: TableMaker) -> Table:
+    """Return the formats and schemas of the records of topics."""
+
+    def named(row: Row) -> Row:
+        times = {"from": time_us(row["first_time_ns"]), "to": time_us(row["last_time_ns"])}
+        mood = {"mood": "bad" if row["undecoded"] else ""}
+        return {**row, "first packet": row["first_packet"], **times, **mood}
+
+    note = "Formats and schemas of keys and values; `before` is what was used earlier."
+    rows = figures.value_uses.rows()
+    title = "Formats and schemas"
+    return maker.table("values", title, _VALUES, rows, named, note=note, is_open=True)
 
 
 def software_table(figures: Figures, maker: TableMaker) -> Table:

@@ -67,6 +67,12 @@ class GroupOptions(SectionOptions):
     )
 
 
+class ValueUseOptions(SectionOptions):
+    """The options of `schemas`."""
+
+    form: str = format_option("table", "ndjson", "csv")
+
+
 class UpgradeOptions(SectionOptions):
     """The options of `upgrade`."""
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dissector.cli.declared.answer_options import GroupOptions, StatsOptions, UpgradeOptions
+from dissector.cli.declared.answer_options import (
+    GroupOptions,
+    StatsOptions,
+    UpgradeOptions,
+    ValueUseOptions,
+)
 from dissector.cli.declared.file_options import ExportOptions, SchemaOptions
 from dissector.cli.declared.row_options import (
     MessageOptions,
@@ -98,6 +103,17 @@ def upgrade(given: UpgradeOptions) -> int:
     return upgrade(given)
 
 
+def schemas(given: ValueUseOptions) -> None:
+    """Print which formats and schemas the keys and values of topics have.
+
+    A row for each topic, key or value, and schema: who wrote and read it, since when, what was used
+    before, and records that do not decode, as those of unknown ids. -Y selects records.
+    """
+    from dissector.cli.answers.schema_uses import schemas
+
+    schemas(given)
+
+
 def export(given: ExportOptions) -> None:
     """Write the packets of the exchanges that pass a filter to a pcapng file.
 
@@ -117,4 +133,4 @@ def schema(given: SchemaOptions) -> None:
     schema(given)
 
 
-BUILTIN = (dissect, pairs, streams, records, stats, groups, upgrade, export, schema)
+BUILTIN = (dissect, pairs, streams, records, stats, groups, upgrade, schemas, export, schema)

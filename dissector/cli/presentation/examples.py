@@ -34,6 +34,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "groups": ("groups a.pcap --group billing",),
     "upgrade": ("upgrade a.pcap --to 4.4",),
+    "schemas": (
+        "schemas a.pcap",
+        "schemas a.pcap --values schemas/ -Y 'topic == orders' -T ndjson",
+    ),
     "schema": ("schema Produce", "schema Fetch 12", "schema -T ndjson"),
     "replay": (
         "replay a.pcap --to mock --speed max",

@@ -12,6 +12,7 @@ from dissector.column_catalogue import (
     RECORDS,
     STATISTICS,
     UPGRADES,
+    VALUE_USES,
     VALUES,
     Catalogue,
 )
@@ -24,6 +25,7 @@ CATALOGUES: Mapping[str, Catalogue] = {
     "stats": STATISTICS,
     "groups": GROUPS,
     "upgrade": UPGRADES,
+    "schemas": VALUE_USES,
 }
 """The columns of commands."""
 
@@ -51,7 +53,7 @@ def print_fields(command: str) -> None:
     """Print the names for a command's filter."""
     from dissector.filter import field_list
 
-    _print(field_list(records=command == "records"))
+    _print(field_list(records=command in ("records", "schemas")))
 
 
 def _print(rows: Iterable[tuple[str, str, str]]) -> None:

@@ -66,6 +66,7 @@ ROLES = {
     "--sasl-secret < --tls-ca < --tls-certificate < --tls-key < -o >",
     "report": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
     "schema": "--schemas < -o >",
+    "schemas": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
     "serve": "CAPTURE < --keylog < --record > --report > --sasl-secret < --schemas < --tls-ca < "
     "--tls-certificate < --tls-key < --upstream-sasl-secret < --upstream-tls-ca < "
     "--upstream-tls-certificate < --upstream-tls-key <",

@@ -291,7 +291,7 @@ def test_null_and_empty_differ(good: Run, shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["dissect", "pairs", "records", "streams", "stats", "groups", "upgrade"]
+    "command", ["dissect", "pairs", "records", "streams", "stats", "groups", "upgrade", "schemas"]
 )
 def test_columns_and_fields_are_listed(good: Run, command: str) -> None:
     listed = [line.split()[0] for line in good(command, "--list-columns").lines]
@@ -301,7 +301,7 @@ def test_columns_and_fields_are_listed(good: Run, command: str) -> None:
         assert listed == [*row, *(names(VALUES) if command == "records" else ())]
     fields = {line.split()[0] for line in good(command, "--list-fields").lines}
     assert {"api", "frame.len", "kafka.consumer_group", "request.acks"} <= fields
-    assert ("header.NAME" in fields) == (command == "records")
+    assert ("header.NAME" in fields) == (command in ("records", "schemas"))
 
 
 @pytest.mark.parametrize("command", ["pairs", "records", "dissect", "streams"])

@@ -1,0 +1,51 @@
+"""The command `kafkashark schemas`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from dissector.cli import capture_source
+from dissector.cli.declared.answer_options import ValueUseOptions
+from dissector.cli.output import write_rows
+from dissector.cli.presentation.section_view import SectionView
+from dissector.cli.records import decoded_rows
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.tables.column_types import Row
+from dissector.engine.tables.columns_of import column_batches
+from dissector.protocol.embedded.masking import is_secret_topic
+from dissector.query.value_uses import COLUMNS, DECODED, ValueUses
+
+PRIORITY = (
+    *("topic", "part", "schema", "format", "records", "undecoded", "writers", "readers"),
+    *("first_time_ns", "before", "problem", "first_packet"),
+)
+"""The columns that a narrow terminal shows first."""
+
+SHOWN = tuple(name for name in COLUMNS if name not in ("last_packet", "last_time_ns"))
+"""Columns of the text table."""
+
+
+def schemas(given: ValueUseOptions) -> None:
+    """Print which formats and schemas the keys and values of topics have."""
+    view = SectionView.of({"schemas": ("schemas", COLUMNS)}, given, priority=PRIORITY)
+    source = capture_source.source(given, given.filter_text, records=True)
+    source.explains_no_kafka = True
+    values = source.record_values()
+    passing = source.selection.records
+
+    def rows(exchange: Exchange) -> Iterator[Row]:
+        return decoded_rows(passing(exchange), show_secrets=False)
+
+    uses = ValueUses()
+    parts = source.without_secrets(source.record_parts(is_secret_topic, rows), show_secrets=False)
+    for columns in values.parts(parts, DECODED):
+        uses.add(columns)
+    found = view.arranged({"schemas": uses.rows()}, source.capture.logins.all)["schemas"]
+    shown = view.tables["schemas"][1]
+    written = SHOWN if shown == COLUMNS else shown
+    parts = column_batches(view.selected("schemas", found))
+    write_rows(parts, given.form, given.output, shown, written, layout=view.layout)
+    view.report_left_out()
+    if uses.is_cut:
+        print("kafkashark: more schemas than can be counted", file=sys.stderr)
