@@ -77,10 +77,8 @@ def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> b
 
 
 def _is_in(difference: Difference, incomplete: Collection[tuple[str, int]]) -> bool:
-    """Return whether a difference is in one of these partitions, or about missing records."""
+    """Return whether a difference is in one of these partitions."""
     path = difference.path
-    if path.endswith("records") and str(difference.replayed).startswith("no records"):
-        return True
     return any(
         f"[{topic}]." in path and f"[{partition}]" in path for topic, partition in incomplete
     )

@@ -234,10 +234,12 @@ class _ResponseRecords:
 
     def first_batch_end(self) -> int:
         """Return the end of the first batch or of leading rows; if rows follow, the batch start."""
-        first = min(self.batches, default=0)
+        if not self.batches:
+            return max(self.rows, default=-1) + 1
+        first = min(self.batches)
         if not self.rows:
-            return self.batches[first].offsets.end if self.batches else 0
-        return max(self.rows) + 1 if min(self.rows) < first or not self.batches else first
+            return self.batches[first].offsets.end
+        return max(self.rows) + 1 if min(self.rows) < first else first
 
     def extent(self) -> Ranges:
         """Return the offsets of the records, without control records."""

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from dissector.protocol.records import iter_records, parse_records
 from serve.answers.served_state import ServedState
 from serve.public import Cassette
 from serve.recording.served_recording import Recording
@@ -95,6 +96,27 @@ def test_a_group_is_fetched_with_its_name(client: RawClient) -> None:
     asked = [{"group_id": GROUP, "topics": None}]
     (group,) = client.ask("OffsetFetch", 8, groups=asked).groups
     assert (group.group_id, group.error_code) == (GROUP, 0)
+
+
+@pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)])
+def test_old_versions_of_fetch_have_message_sets(
+    client: RawClient, version: int, magic: int
+) -> None:
+    def rows(version: int, offset: int) -> list[Any]:
+        part = {"partition": 1, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+        topics = [{"topic": TOPIC, "partitions": [part]}]
+        limits = {"max_wait_ms": 1, "min_bytes": 1, "topics": topics}
+        (topic,) = client.ask("Fetch", version, replica_id=-1, **limits).responses
+        (found,) = topic.partitions
+        assert found.error_code == 0
+        return [row for row in iter_records(parse_records(found.records)) if row.offset >= offset]
+
+    newest, found = rows(11, 2), rows(version, 2)
+    assert {row.magic for row in found} == {magic}
+    assert [(row.offset, row.key, row.value) for row in found] == [
+        (row.offset, row.key, row.value) for row in newest
+    ]
+    assert [row.offset for row in found][:2] == [2, 3]
 
 
 def test_an_unknown_transactional_id_is_played_as_a_captured_one(producer: RawClient) -> None:

@@ -103,6 +103,13 @@ def test_one_of_two_share_members_is_served_alone() -> None:
             topics=[],
         )
         assert any(part.records for topic in fetched.responses for part in topic.partitions)
+        session = {"group_id": f"{SHARES}.orders.group", "member_id": member, "topics": []}
+        for epoch in range(1, 60):
+            fetched = client.ask(
+                "ShareFetch", 1, share_session_epoch=epoch, max_wait_ms=1, **session
+            )
+            assert fetched.error_code == 0
+        assert not fetched.responses  # all captured ones were returned
     assert not served.misses
 
 
