@@ -14,13 +14,13 @@ from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.iana_numbers import ETHERNET, WIRESHARK_UPPER_PDU
 from dissector.capture.packets.layers import Layers
 from dissector.capture.packets.link_layers import link_name
+from dissector.capture.writing.capture_writer import CaptureWriter
+from dissector.capture.writing.plain_connections import PlainConnection
 from dissector.engine.export.flow_filter import FlowFilter
 from dissector.engine.reading.reader import Reading
 from dissector.errors import UsageError
-from dissector.redaction.packets.capture_writer import CaptureWriter
 from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
-from dissector.redaction.packets.plain_connections import PlainConnection
 from dissector.redaction.packets.stream_index import Position, StreamIndex
 from dissector.redaction.redaction import Redaction, is_decrypted
 

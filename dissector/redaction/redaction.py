@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from dissector.capture.writing.plain_connections import Endpoint, PlainMessage
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.reader import Reading
@@ -12,7 +13,6 @@ from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
 from dissector.redaction.messages.message_redactor import MessageRedactor
 from dissector.redaction.messages.values import ValueRedactor
-from dissector.redaction.packets.plain_connections import Endpoint, PlainMessage
 from dissector.redaction.packets.stream_store import StreamStore
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
 

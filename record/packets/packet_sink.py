@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from dissector.capture.tcp.tcp_header import FIN, RST
-from dissector.redaction.packets.plain_connections import (
+from dissector.capture.writing.plain_connections import (
     PlainConnection,
     PlainMessage,
     socket_endpoint,

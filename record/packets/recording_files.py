@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from dissector.capture.writing.capture_writer import CaptureWriter
 from dissector.cli.live_input import Ring
 from dissector.errors import UsageError
 from dissector.file_roles import STANDARD_STREAM
-from dissector.redaction.packets.capture_writer import CaptureWriter
 
 _ETHERNET = 1
 

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dissector.errors import UsageError
-from dissector.redaction.packets.capture_writer import CaptureWriter
-from dissector.redaction.packets.plain_connections import (
+from dissector.capture.writing.capture_writer import CaptureWriter
+from dissector.capture.writing.plain_connections import (
     PlainConnection,
     PlainMessage,
     socket_endpoint,
 )
+from dissector.errors import UsageError
 
 _ETHERNET = 1
 

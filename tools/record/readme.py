@@ -18,6 +18,9 @@ Recorded on the loopback interface by `python -m tools.record`; this page is wri
 `python -m tools.record --readme`. Payloads and passwords are made up.
 To record one again: `python -m tools.record --only NAME`.
 [COVERAGE.md](COVERAGE.md) lists the API versions in them.
+
+`*-request-log.log.gz` are request logs of brokers, which are captures too, by
+`python -m tools.record.request_logs`.
 """
 
 Seen = dict[str, set[int]]

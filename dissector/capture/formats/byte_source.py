@@ -99,7 +99,7 @@ class ByteSource:
         self.ended = False
         self.problem: Problem | None = None
         self._file = self._open(stdin)
-        self._owns_file = name != "-"
+        self._owns_file = name != "-" or name in self._inputs
         self._poll = _poll_of(self._file)
         self.is_live = self._poll is not None
         head = self._read_magic()
@@ -168,10 +168,10 @@ class ByteSource:
         return self.stopped
 
     def _open(self, stdin: BinaryIO | None) -> BinaryIO | io.RawIOBase:
-        if self.name == "-":
-            return stdin if stdin is not None else _standard_input()
         if self.name in self._inputs:
             return self._inputs[self.name].open()
+        if self.name == "-":
+            return stdin if stdin is not None else _standard_input()
         try:
             return Path(self.name).open("rb", buffering=0)
         except OSError as error:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dissector.capture.columns import Bytes, Packets
 from dissector.capture.formats.byte_source import ByteSource, StopSignal
+from dissector.capture.formats.conversions import Conversions
 from dissector.capture.formats.file_merge import FileMerge
 from dissector.capture.formats.file_order import (
     FileBegin,
@@ -66,6 +67,7 @@ def read_packets(
     stop: StopSignal | None = None,
     every_block: bool = False,
     inputs: Inputs | None = None,
+    conversions: Conversions | None = None,
 ) -> Iterator[Packets]:
     """
     Read capture files as one capture, in time order.
@@ -83,6 +85,7 @@ def read_packets(
         stop: When requested, the capture ends at the current position.
         every_block: Whether to yield windows of pcapng that have no packets, only other blocks.
         inputs: Streams to read in place of files of some names.
+        conversions: Receives the captures that were made of files of other kinds.
 
     Yields:
         Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Behind
@@ -94,6 +97,8 @@ def read_packets(
     """
     names = [str(path) for path in paths]
     buffers, file_bytes = BufferPool(), [0] * len(names)
+    made = Conversions() if conversions is None else conversions
+    inputs = made.inputs((name for name in names if _is_seen_before(name, inputs)), inputs)
     groups = _groups(names, inputs)
     sizes = chain((first_window_bytes or window_bytes,), repeat(window_bytes))
 
@@ -103,7 +108,7 @@ def read_packets(
             return
         with closing(ByteSource(names[number], stdin, stop, inputs)) as source:
             shares = (merge.window_bytes(size) for size in sizes)
-            for packets in _windows(source, number, 0, shares, buffers):
+            for packets in _windows(source, number, 0, shares, buffers, made):
                 file_bytes[number] = source.file_bytes
                 yield packets
                 del packets
@@ -119,6 +124,7 @@ def read_packets(
             if len(names) > 1:
                 packets.problems = [*repeated, *check.problems(packets), *packets.problems]
                 repeated = []
+            packets.problems = [*made.take_problems(), *packets.problems]
             has_news = len(packets) or packets.problems or packets.tls_secrets
             if has_news or packets.is_live or every_block:
                 yield packets
@@ -132,7 +138,7 @@ def _groups(names: Sequence[str], inputs: Inputs | None) -> list[list[FileBegin]
     return list(
         in_order(
             names,
-            lambda name: is_rereadable(name, inputs) and not _is_appended(name, inputs),
+            lambda name: _is_seen_before(name, inputs),
             lambda name: _first_time(name, inputs),
         )
     )
@@ -140,6 +146,11 @@ def _groups(names: Sequence[str], inputs: Inputs | None) -> list[list[FileBegin]
 
 def _is_appended(name: str, inputs: Inputs | None) -> bool:
     return bool(inputs and name in inputs and inputs[name].is_appended)
+
+
+def _is_seen_before(name: str, inputs: Inputs | None) -> bool:
+    """Return whether a file can be looked at before it is read."""
+    return is_rereadable(name, inputs) and not _is_appended(name, inputs)
 
 
 def _first_time(name: str, inputs: Inputs | None) -> int | None:
@@ -189,7 +200,7 @@ def _is_pcapng(name: str, inputs: Inputs | None) -> bool:
 
 def read_file_head(name: str) -> bytes:
     """Return the first bytes of a capture, decompressed: by default the format's."""
-    source = ByteSource(name)
+    source = ByteSource(name, inputs=Conversions().inputs([name], None))
     try:
         return _read_head(source)
     finally:
@@ -237,7 +248,12 @@ def _describe_content(head: bytes) -> str:
 
 
 def _windows(
-    source: ByteSource, number: int, first: int, sizes: Iterator[int], buffers: BufferPool
+    source: ByteSource,
+    number: int,
+    first: int,
+    sizes: Iterator[int],
+    buffers: BufferPool,
+    conversions: Conversions | None = None,
 ) -> Iterator[Packets]:
     """
     Yield the windows of one file.
@@ -247,6 +263,12 @@ def _windows(
     carry = _read_head(source)
     if source.stopped:
         return  # A stopped capture may be read again, for names that are defined later.
+    if conversions is not None and carry and reader_of(carry) is None:
+        made = conversions.of_stream(source, carry)
+        if made is not None:
+            with closing(ByteSource(source.name, inputs={source.name: made})) as other:
+                yield from _windows(other, number, first, sizes, buffers)
+            return
     reader, read = _detect_format(source, carry)
     carry = carry[read:]
     base = read

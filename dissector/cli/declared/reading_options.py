@@ -29,6 +29,12 @@ def _keep_copies(is_wanted: bool) -> None:
     keep_copies(is_wanted)
 
 
+def _use_timezone(name: str) -> None:
+    from dissector.request_log.log_times import use_timezone
+
+    use_timezone(name)
+
+
 def _keep_private(show_secrets: bool) -> None:
     """Make files of this process readable by its user only if they may show secrets."""
     if show_secrets:
@@ -40,7 +46,8 @@ class CaptureOptions(Options):
 
     captures: Sequence[str] = option(
         metavar="CAPTURE...",
-        help="pcap or pcapng files, also compressed, in any order; - is standard input.",
+        help="pcap or pcapng files, or brokers' request logs, also compressed, in any order; - is "
+        "standard input.",
         role=READS,
     )
 
@@ -127,6 +134,14 @@ class DecodingOptions(SchemaSourceOptions):
         help="Tunnel on another UDP port, as udp.port==10800,vxlan: vxlan, vxlan-gpe, geneve, gtp "
         "or mpls. May be given more than once.",
     )
+    timezone: str = option(
+        "--timezone",
+        default="UTC",
+        metavar="ZONE",
+        callback=_use_timezone,
+        help="Zone of times without one in request logs: Europe/Berlin, +02:00, local; by default "
+        "UTC.",
+    )
 
 
 class FrameOptions(Options):
@@ -205,7 +220,8 @@ class LiveOptions(RingOptions, CaptureOptions):
     captures: Sequence[str] = option(
         default=(),
         metavar="CAPTURE...",
-        help="pcap or pcapng files, also compressed, in any order; - is standard input.",
+        help="pcap or pcapng files, or brokers' request logs, also compressed, in any order; - is "
+        "standard input.",
         role=READS,
     )
     interfaces: tuple[str, ...] = option(

@@ -8,6 +8,7 @@ from typing import BinaryIO, Protocol, TypeAlias
 from dissector.capture.columns import Packets, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
+from dissector.capture.formats.conversions import Conversions
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.packets.layers import Layers
 from dissector.engine.exchanges.packet_columns import PacketLengths
@@ -15,6 +16,7 @@ from dissector.engine.reading.packet_files import FileNames, TlsSecrets
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import Problem
+from dissector.request_log import log_converter as log_converter
 
 FileProblems: TypeAlias = list[tuple[str, Problem]]
 """Names of files, and their problems."""
@@ -89,6 +91,7 @@ class FileSource(FileNames):
         self._stdin = stdin
         self._stop = stop
         self._inputs = inputs
+        self._conversions = Conversions()
         self._layers = Layers(decode_as=decode_as)
         self.packets = 0
         self.bytes = 0
@@ -113,6 +116,7 @@ class FileSource(FileNames):
             stdin=self._stdin,
             stop=self._stop,
             inputs=self._inputs,
+            conversions=self._conversions,
         ):
             self._count(window)
             segments = self._layers.segments(window)

@@ -26,7 +26,7 @@ from dissector.capture.packets.tunnels import (
     IPV6_HEADER,
     UDP_HEADER,
 )
-from dissector.redaction.packets.checksums import internet_checksum, tcp_checksum
+from dissector.capture.writing.checksums import internet_checksum, tcp_checksum
 from dissector.redaction.packets.located_headers import Located
 
 _MAC_BYTES = 6

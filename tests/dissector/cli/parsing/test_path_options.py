@@ -40,6 +40,7 @@ NO_PATHS = {
         "[-- COMMAND...]",
         "TOPIC=FORMAT",
         "URL",
+        "ZONE",
     ),
     *("kept|earliest|latest", "TABLE[,TABLE]", "PATH[,PATH]|all", "VERSION", "I/N"),
     "'FILTER' ERROR|delay:MS|close|truncate[,times:N]",

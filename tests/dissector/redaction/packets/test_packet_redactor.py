@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from dissector.redaction.packets.checksums import internet_checksum, tcp_checksum
+from dissector.capture.writing.checksums import internet_checksum, tcp_checksum
 from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
 from tests.dissector.capture import handmade_links

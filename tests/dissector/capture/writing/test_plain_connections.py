@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dissector.capture.tcp.tcp_header import ACK, FIN, RST
-from dissector.redaction.packets.plain_connections import PlainConnection, PlainMessage
+from dissector.capture.writing.plain_connections import PlainConnection, PlainMessage
 
 CLIENT, BROKER = (0, 0xFFFF << 32 | 0x0A000001, 50000), (0, 0xFFFF << 32 | 0x0A000002, 9092)
 FLAGS_AT, SEQUENCE_AT = 14 + 20 + 13, 14 + 20 + 4

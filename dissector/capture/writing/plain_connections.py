@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.iana_numbers import IPV4, IPV6, TCP
 from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SYN
-from dissector.redaction.packets.checksums import internet_checksum, tcp_checksum
+from dissector.capture.writing.checksums import internet_checksum, tcp_checksum
 
 _SEGMENT_BYTES = 1400
 _FIRST_SEQUENCE = 1000
@@ -64,6 +64,7 @@ class PlainConnection:
         ends: FIN and RST of each side so far.
         is_open: Whether the handshake was written.
         segment_bytes: Most bytes in a segment.
+        first_sequence: The sequence number of both handshakes.
     """
 
     a: Endpoint
@@ -72,6 +73,7 @@ class PlainConnection:
     ends: list[int] = field(default_factory=lambda: [0, 0])
     is_open: bool = False
     segment_bytes: int = _SEGMENT_BYTES
+    first_sequence: int = _FIRST_SEQUENCE
 
     def open(self) -> Iterator[bytes]:
         """Yield the handshake, once."""
@@ -99,9 +101,9 @@ class PlainConnection:
 
     def _packet(self, side: int, flags: int, offset: int, payload: bytes) -> bytes:
         source, target = (self.a, self.b)[:: 1 - 2 * side]
-        seq = _FIRST_SEQUENCE + 1 + offset & 0xFFFFFFFF
+        seq = self.first_sequence + 1 + offset & 0xFFFFFFFF
         is_first = flags & (SYN | ACK) == SYN
-        ack = 0 if is_first else _FIRST_SEQUENCE + 1 + self.sent[1 - side] & 0xFFFFFFFF
+        ack = 0 if is_first else self.first_sequence + 1 + self.sent[1 - side] & 0xFFFFFFFF
         ports = source[2], target[2]
         head = struct.pack(">HHIIBBHHH", *ports, seq, ack, 0x50, flags, _WINDOW, 0, 0)
         raw_source, raw_target = _raw(source), _raw(target)

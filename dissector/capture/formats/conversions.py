@@ -1,0 +1,168 @@
+"""
+Files that another room makes captures of: request logs.
+
+This room knows no protocol, so the other one registers here.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from dissector.capture.columns import Bytes
+from dissector.capture.formats.byte_source import ByteSource
+from dissector.capture.formats.inputs import Input, Inputs
+from dissector.errors import Problem
+
+Blocks: TypeAlias = Iterator[bytes]
+"""The bytes of a file, block by block."""
+
+_BLOCK_BYTES = 1 << 20
+_TEXT_BYTES = 64
+_KEPT = 4
+"""Sets of files whose captures are kept, to be read again."""
+
+
+class Converted(Input, Protocol):
+    """
+    A file as a capture.
+
+    Attributes:
+        problems: What is wrong with the file.
+    """
+
+    problems: list[Problem]
+
+
+class Converter(Protocol):
+    """Makes captures of files of another kind."""
+
+    def is_known(self, begin: bytes) -> bool:
+        """Return whether a file is of this kind, by its first bytes."""
+
+    def key(self) -> object:
+        """Return the settings on which the captures depend."""
+
+    def convert(self, files: Sequence[Callable[[], Blocks]]) -> Sequence[Converted]:
+        """Return the captures of the files of one capture, in the same order."""
+
+
+_converters: list[Converter] = []
+_kept: OrderedDict[object, dict[str, Converted]] = OrderedDict()
+
+
+def register(converter: Converter) -> None:
+    """Use a converter from now on."""
+    _converters.append(converter)
+
+
+class Conversions:
+    """
+    The converted files of one capture.
+
+    Attributes:
+        found: The captures by the names of their files.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[str, Converted] = {}
+        self._unreported: list[tuple[str, Problem]] = []
+
+    def inputs(self, names: Iterable[str], inputs: Inputs | None) -> Inputs | None:
+        """
+        Return the inputs of a capture, with those of converted files.
+
+        Args:
+            names: The files that can be read more than once.
+            inputs: Streams to read in place of files of some names.
+
+        Raises:
+            CaptureError: A file can't be opened.
+        """
+        for converter in _converters:
+            chosen = [name for name in dict.fromkeys(names) if _is_known(converter, name, inputs)]
+            if chosen:
+                self._add(_converted(converter, chosen, inputs))
+        return {**(inputs or {}), **self.found} if self.found else inputs
+
+    def of_stream(self, source: ByteSource, head: bytes) -> Converted | None:
+        """Return the capture of a file that is read once only; None if it is of no such kind."""
+        for converter in _converters:
+            begin = head + next(_blocks(source), b"")
+            if converter.is_known(begin):
+                found = converter.convert([partial(_joined, begin, _blocks(source))])[0]
+                self._add({source.name: found})
+                return found
+        return None
+
+    def take_problems(self) -> list[tuple[str, Problem]]:
+        """Return the problems that were not returned yet, with the names of their files."""
+        problems, self._unreported = self._unreported, []
+        return problems
+
+    def _add(self, found: dict[str, Converted]) -> None:
+        self.found |= found
+        self._unreported += [(name, each) for name in found for each in found[name].problems]
+
+
+def _converted(
+    converter: Converter, names: Sequence[str], inputs: Inputs | None
+) -> dict[str, Converted]:
+    """Return the captures of files; those of unchanged ones on disk are made once."""
+    key = (converter.key(), tuple(_identity(name, inputs) for name in names))
+    if key in _kept:
+        _kept.move_to_end(key)
+        return _kept[key]
+    found = converter.convert([_opener(name, inputs) for name in names])
+    by_name = dict(zip(names, found, strict=True))
+    if not any(each is None for each in key[1]):
+        _kept[key] = by_name
+        while len(_kept) > _KEPT:
+            _kept.popitem(last=False)
+    return by_name
+
+
+def _identity(name: str, inputs: Inputs | None) -> object:
+    if inputs and name in inputs:
+        return None
+    status = Path(name).stat()
+    return name, status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _opener(name: str, inputs: Inputs | None) -> Callable[[], Blocks]:
+    def blocks() -> Blocks:
+        with closing(ByteSource(name, inputs=inputs)) as source:
+            yield from _blocks(source)
+
+    return blocks
+
+
+def _is_known(converter: Converter, name: str, inputs: Inputs | None) -> bool:
+    with closing(ByteSource(name, inputs=inputs)) as source:
+        blocks = _blocks(source, _TEXT_BYTES)
+        head = next(blocks, b"")
+        return _is_text(head) and converter.is_known(head + next(_blocks(source), b""))
+
+
+def _is_text(head: bytes) -> bool:
+    """Return whether a file may be text: no control characters, as captures have some."""
+    return bool(head) and not any(byte < 32 and byte not in b"\t\n\r\x1b" for byte in head)
+
+
+def _blocks(source: ByteSource, size: int = _BLOCK_BYTES) -> Blocks:
+    buffer: Bytes = np.empty(size, np.uint8)
+    while not source.ended:
+        filled = source.fill(buffer)
+        if filled:
+            yield buffer[:filled].tobytes()
+
+
+def _joined(begin: bytes, more: Blocks) -> Blocks:
+    yield begin
+    yield from more

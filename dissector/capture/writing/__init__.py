@@ -1,0 +1,1 @@
+"""Packets that are written: connections as plain TCP, and their file."""

@@ -1,0 +1,1 @@
+"""Request logs of brokers, and protocol logs of proxies, as captures."""

@@ -1,0 +1,75 @@
+"""A log as a capture: its messages as packets of plain TCP, and what the broker says of them."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any, cast
+
+from dissector.capture.formats.inputs import PositionedReader
+from dissector.errors import Problem
+from dissector.kernel.arrays import NONE
+from dissector.request_log.line_problems import LineProblems
+from dissector.request_log.log_accounts import AccountBuilder
+from dissector.request_log.log_lines import LogLines
+from dissector.request_log.log_messages import LogMessages
+from dissector.request_log.log_packets import LogConnections, LogPackets
+from dissector.request_log.log_times import LogTimes
+
+_MEMORY_BYTES = 32 << 20
+
+
+class ConvertedLog:
+    """
+    The capture of a log; an `Input`.
+
+    Attributes:
+        accounts: What the broker says of its exchanges, by their packets.
+        problems: What is wrong with its lines.
+        lines: Number of its lines.
+        exchanges: Number of lines with an exchange, or a message.
+    """
+
+    is_rereadable = True
+    is_appended = False
+
+    def __init__(self, blocks: Iterable[bytes], connections: LogConnections, zone: str) -> None:
+        """Read a log; connections go on from earlier ones of the capture."""
+        problems = LineProblems()
+        lines, messages = LogLines(LogTimes(zone), problems), LogMessages(problems)
+        packets, accounts = LogPackets(connections), AccountBuilder()
+        self.exchanges = 0
+        self._lock = threading.Lock()
+        for entry in lines.entries(blocks):
+            for exchange in messages.exchanges(entry):
+                has_account = bool(exchange.value)
+                try:
+                    packets.add(exchange, len(accounts) if has_account else NONE)
+                except ValueError:
+                    problems.add("the connection has an address that is none", entry.line)
+                    continue
+                if has_account:
+                    accounts.add(exchange.line, exchange.value, exchange.record_bytes)
+                self.exchanges += 1
+        self._file: Any = tempfile.SpooledTemporaryFile(_MEMORY_BYTES)  # noqa: SIM115
+        self.accounts = accounts.build(packets.write(self._file, len(accounts)))
+        weakref.finalize(self, self._file.close)
+        self.problems: list[Problem] = problems.found()
+        self.lines = lines.lines
+
+    def open(self) -> PositionedReader:
+        """Return a file at the first byte."""
+        return PositionedReader(self._read)
+
+    def _read(self, position: int, count: int) -> bytes:
+        with self._lock:
+            self._file.seek(position)
+            return cast(bytes, self._file.read(count))
+
+
+def first_time(blocks: Iterable[bytes], zone: str) -> int:
+    """Return the time of the first entry of a log; 0 without one."""
+    entries = LogLines(LogTimes(zone), LineProblems()).entries(blocks)
+    return next((each.time_ns for each in entries), 0)

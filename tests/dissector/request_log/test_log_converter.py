@@ -1,0 +1,185 @@
+"""Request logs as captures: each line is an exchange, whatever its layout; bad ones are named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector.errors import CaptureError
+from dissector.public import open_capture
+from dissector.request_log.log_times import use_timezone
+from tests.dissector.request_log.log_samples import (
+    HEARTBEAT,
+    compact,
+    exchange,
+    line,
+    protocol_object,
+)
+
+END_NS = 1_795_713_898_835_000_000
+"""The time of `line`, 2026-11-26 17:24:58.835 UTC."""
+
+
+def exchanges_of(*files: str | bytes) -> list[Any]:
+    contents = [each.encode() if isinstance(each, str) else each for each in files]
+    return list(open_capture(contents))
+
+
+def problems_of(tmp_path: Path, text: str) -> list[str]:
+    path = tmp_path / "kafka-request.log"
+    path.write_text(text)
+    capture = open_capture(str(path))
+    return [each.what for window in capture.windows() for _, each in window.problems]
+
+
+def test_a_line_is_an_exchange() -> None:
+    (found,) = exchanges_of(line())
+    assert (found.api, found.api_version, found.correlation_id) == ("Heartbeat", 3, 7)
+    assert (found.client, found.broker) == ("127.0.0.1:56684", "127.0.0.1:9092")
+    assert (found.client_id, found.status, found.errors) == (
+        "bill",
+        "answered",
+        ["REBALANCE_IN_PROGRESS"],
+    )
+    assert found.response_time_ns == END_NS
+    assert found.request_time_ns == END_NS - 2_925_000
+    assert found.request.body["member_id"] == "m-1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"2026-11-26T17:24:58.835Z stdout F {line(time='2001-01-01 00:00:00,000')}",
+        f"2026-11-26T18:24:58.835+0100 broker-1 kafka: Completed request:{compact(exchange())}\n",
+        json.dumps({"log": line(), "stream": "stdout", "time": "2026-11-26T17:24:59Z"}) + "\n",
+        json.dumps(
+            {
+                "@timestamp": "2026-11-26T17:24:58.835Z",
+                "level": "DEBUG",
+                "message": f"Completed request:{compact(exchange())}",
+            }
+        ),
+        json.dumps(
+            {
+                "instant": {"epochSecond": END_NS // 10**9, "nanoOfSecond": 835_000_000},
+                "loggerName": "kafka.request.logger",
+                "message": f"Completed request:{compact(exchange())}",
+            }
+        ),
+        json.dumps(
+            {"timestamp": END_NS // 10**6, "message": f"Completed request:{compact(exchange())}"}
+        ),
+    ],
+    ids=["kubernetes", "a zone", "docker", "ECS", "log4j's JSON", "ms since the epoch"],
+)
+def test_layouts(text: str) -> None:
+    (found,) = exchanges_of(text)
+    assert found.response_time_ns == END_NS
+
+
+def test_times_without_a_zone() -> None:
+    try:
+        use_timezone("Europe/Berlin")
+        (found,) = exchanges_of(line())
+    finally:
+        use_timezone("UTC")
+    assert found.response_time_ns == END_NS - 3600 * 10**9
+
+
+def test_messages_of_a_proxy() -> None:
+    head = "2026-11-26 17:24:58 DEBUG ProtocolLoggerFilter "
+    text = "".join(
+        f"{head}{body} sessionId={session} direction=x\n"
+        for session in ("a1", "b2")
+        for body in (
+            protocol_object("REQUEST", HEARTBEAT),
+            protocol_object("RESPONSE", {"throttleTimeMs": 0, "errorCode": 27}),
+        )
+    )
+    text += f"{head}{protocol_object('REQUEST', None, api='SASL_AUTHENTICATE', version=2)}\n"
+    found = exchanges_of(text)
+    assert [each.api for each in found].count("Heartbeat") == 2
+    assert len({each.connection for each in found if each.api == "Heartbeat"}) == 2
+    assert {each.status for each in found if each.api == "Heartbeat"} == {"answered"}
+
+
+def test_rotated_and_concurrent_logs_are_one_capture(tmp_path: Path) -> None:
+    def at(second: int, number: int, broker: int = 1) -> str:
+        connection = f"10.0.0.{broker}:9092-10.0.0.9:5000-0-1"
+        value = exchange(correlation_id=number, connection=connection)
+        return line(value, f"2026-11-26 17:24:{second:02},000")
+
+    older, newer, other = (tmp_path / name for name in ("r.log.1.gz", "r.log", "other.log"))
+    older.write_bytes(gzip.compress((at(1, 1) + at(2, 2)).encode()))
+    newer.write_text(at(5, 3) + at(6, 4))
+    other.write_text(at(1, 1, broker=2) + at(5, 2, broker=2))
+    found = list(open_capture([str(newer), str(other), str(older)]))
+    by_broker = {
+        broker: [each for each in found if each.broker == broker]
+        for broker in ("10.0.0.1:9092", "10.0.0.2:9092")
+    }
+    assert [each.correlation_id for each in by_broker["10.0.0.1:9092"]] == [1, 2, 3, 4]
+    assert [each.correlation_id for each in by_broker["10.0.0.2:9092"]] == [1, 2]
+    assert len({each.connection for each in found}) == 2
+    times = [each.request_time_ns or 0 for each in found]
+    assert times == sorted(times)
+    assert not any(each.problems for each in found)
+
+
+def test_bad_lines_are_named_and_nothing_else_is_lost(tmp_path: Path) -> None:
+    whole = line()
+    lines = [
+        whole,
+        whole[:300] + "\n",
+        whole[:200] + whole,
+        line(exchange(key=999)),
+        line(exchange(version=90, correlation_id=8)),
+        line(exchange(request={**HEARTBEAT, "newField": 1, "another": 2}, correlation_id=9)),
+        line(exchange(connection="nowhere")),
+        f"Completed request:{compact(exchange())}\n",
+        line(exchange(request={**HEARTBEAT, "generationId": 2**40})),
+        line(exchange(total_ms=-1)),
+        "[2026-11-26 17:24:58,835] INFO something else {\n",
+        "\0\x1b[31m nonsense }{\n",
+        line(exchange(correlation_id=10)),
+    ]
+    path = tmp_path / "kafka-request.log"
+    path.write_text("".join(lines))
+    found = list(open_capture(str(path)))
+    assert [each.correlation_id for each in found] == [7, 7, 8, 9, 10]
+    problems = problems_of(tmp_path, "".join(lines))
+    assert sorted(problems) == [
+        "line 10: no totalTimeMs",
+        "line 4: unknown API 999: the message is lost",
+        "line 5: Heartbeat v90 is not known: read as v4",
+        "line 6: unknown field another of Heartbeat v3 request: left out",
+        "line 6: unknown field newField of Heartbeat v3 request: left out",
+        "line 7: no connection as address:port-address:port-number",
+        "line 8: no date and time before the message: it is left out",
+        "line 9: the message can't be encoded: "
+        "generationId: 1099511627776 is not a number of this size",
+        "lines 2, 3: the message is cut off, or mixed with another line: it is lost",
+    ]
+
+
+def test_fields_that_a_release_named_otherwise() -> None:
+    renamed = {"group": "billing", "generation": 3, "member": "m-1", "groupInstanceId": None}
+    (found,) = exchanges_of(line(exchange(request=renamed)))
+    assert found.request.body["group_id"] == "billing"
+    assert found.request.body["generation_id"] == 3
+
+
+def test_text_that_is_no_request_log() -> None:
+    with pytest.raises(CaptureError, match="not a capture: text"):
+        exchanges_of("[2026-11-26 17:24:58,835] INFO started (kafka.server.KafkaServer)\n")
+
+
+@pytest.mark.parametrize("cut", range(0, 1100, 97))
+def test_hostile_lines(cut: int) -> None:
+    """Any cut and any nesting is at most a problem."""
+    text = line() + line()[:cut] + "[" * 5000 + "\n" + '{"a":' * 3000 + "\n" + line()[cut:]
+    assert exchanges_of(text)
