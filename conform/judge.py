@@ -153,6 +153,7 @@ class Judge:
         packet = table.request.packet
         files = reading.files_of(np.where(packet == NONE, table.response.packet, packet))
         rows = zip(table.connection.tolist(), files.codes.tolist(), strict=True)
+        packets = reading.packet_columns()
         for row, (number, code) in enumerate(rows):
             connection = self._connections[number]
             yield Exchange(
@@ -163,6 +164,7 @@ class Judge:
                 broker=connection.broker.address,
                 names=capture.names,
                 origin=connection.client.origin,
+                packets=packets,
             )
 
     def _judge(self, observation: Observation) -> None:

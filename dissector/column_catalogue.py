@@ -80,6 +80,22 @@ EXCHANGES: Catalogue = (
 )
 """The columns of `pairs`."""
 
+ACCOUNTS: Catalogue = (
+    ColumnInfo("broker_ms", "float", "time from the request's arrival to the response's end"),
+    ColumnInfo("queue_ms", "float", "time of the request in the broker's queue"),
+    ColumnInfo("local_ms", "float", "time of the broker's own work: its log, its caches"),
+    ColumnInfo("remote_ms", "float", "time it waited for others: followers, members, records"),
+    ColumnInfo("throttle_ms", "float", "time that a quota held the response back"),
+    ColumnInfo("response_queue_ms", "float", "time of the response in the broker's queue"),
+    ColumnInfo("send_ms", "float", "time to write the response to the connection"),
+    ColumnInfo("outside_ms", "float", "latency_ms less broker_ms: network, client (--with)"),
+    ColumnInfo("principal", "str", "who sent the request: User:alice"),
+    ColumnInfo("listener", "str", "name of the broker's listener"),
+    ColumnInfo("security_protocol", "str", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"),
+    ColumnInfo("client_software", "str", "name and version of the client's software"),
+)
+"""Columns that `pairs` also has of request logs, where the broker itself says it."""
+
 RECORDS: Catalogue = (
     _CONNECTION,
     _CORRELATION_ID,
@@ -248,6 +264,19 @@ STATISTICS: Catalogue = (
         ColumnInfo(f"{side}_{name}_bytes", "int", f"{meaning} of the sizes of {side}s (--sizes)")
         for side in ("request", "response")
         for name, meaning in (("p50", "median"), ("p99", "99th percentile"), ("max", "greatest"))
+    ),
+    ColumnInfo("principal", "str", "who sent the requests (--by principal)"),
+    ColumnInfo("listener", "str", "the broker's listener (--by listener)"),
+    ColumnInfo("security_protocol", "str", "that of the listener (--by security_protocol)"),
+    *(
+        ColumnInfo(
+            f"{each.name.removesuffix('_ms')}_{kind}_ms",
+            "float",
+            f"{meaning} of {each.name} of `pairs` (--broker-times)",
+        )
+        for each in ACCOUNTS
+        if each.type == "float" and each.name != "outside_ms"
+        for kind, meaning in (("mean", "mean"), ("p95", "95th percentile"))
     ),
 )
 """The columns of `stats`, and of its tables by options."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from browse.rows.shown_rows import Mask
+from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
 from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
 from dissector.engine.fields.column_query import ColumnQuery
 from dissector.engine.fields.column_query import Mask as Present
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def is_column_filter(chosen: Filter) -> bool:
     """Return whether a filter needs only columns of the list."""
     needs_more = chosen.needs_bodies or chosen.uses_packet_lengths or chosen.uses_values
-    return not needs_more
+    return not needs_more and chosen.columns.isdisjoint(ACCOUNT_COLUMNS)
 
 
 def column_mask(chosen: Filter, begin_ns: int) -> Mask:

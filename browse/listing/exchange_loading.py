@@ -9,6 +9,7 @@ from uuid import UUID
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.exchange_finder import ExchangeFinder
 from browse.rows.row_parts import RowParts
+from dissector.engine.exchanges.exchange import COLUMNS
 from dissector.engine.exchanges.exchange_columns import exchange_columns
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Window
@@ -96,8 +97,9 @@ class ExchangeLoading(Pass):
                 reading.files_of,
                 reading.endpoints_of,
                 reading.origins_of,
+                reading.logs,
             )
-        columns = self._cells.columns(found)
+        columns = self._cells.columns({name: found[name] for name in COLUMNS})
         topics = columns["topics"]
         assert isinstance(topics, Coded)
         return {**columns, "topics": Coded(topics.codes, NamedTopics(topics.values, capture.names))}

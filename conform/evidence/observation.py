@@ -287,6 +287,11 @@ class Observation(ConnectionObservation):
             or ""
         )
 
+    @property
+    def missing_records_reason(self) -> str:
+        """Return why the records of both messages are not available; empty: they are."""
+        return "a request log has no records" if self.exchange.is_logged else ""
+
     @_cached
     def _request_unreadable_reason(self) -> str:
         return _unreadable_reason("request", self.request)

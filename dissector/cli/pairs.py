@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from dissector.cli import capture_source
 from dissector.cli.declared.row_options import PairOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
-from dissector.column_catalogue import EXCHANGES
+from dissector.column_catalogue import ACCOUNTS, EXCHANGES
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.exchanges.exchange_columns import row_batches
+from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.tables.column_types import Columns, JsonTexts, Row
 from dissector.errors import UsageError
 from dissector.query.selection import Selection
 from dissector.view.text.value_text import json_text
+
+if TYPE_CHECKING:
+    from dissector.query.log_join import LogJoin
 
 SHOWN = (
     "request_packet",
@@ -56,6 +62,8 @@ def pairs(given: PairOptions) -> None:
     if bodies and form == "table":
         raise UsageError("--bodies requires -T ndjson, csv or parquet")
     chosen = table_options.chosen_columns(given)
+    if given.logs and (given.pending or bodies):
+        raise UsageError("--with can't be combined with --pending or --bodies")
     if given.pending and (bodies or set(chosen) - {*COLUMNS}):
         raise UsageError("--pending can't be combined with --bodies or columns of body fields")
     check_parquet(form, output)
@@ -67,14 +75,17 @@ def pairs(given: PairOptions) -> None:
     view = table_options.table_view(
         given, lambda: source.begin_ns, columns=chosen, priority=PRIORITY
     )
-    known = COLUMNS + BODIES if bodies else COLUMNS
+    join = _join(given.logs, source)
+    has_logs = join is not None or source.capture.has_logs
+    own = COLUMNS + ACCOUNT_COLUMNS if has_logs else COLUMNS
+    known = own + BODIES if bodies else own
     if bodies and chosen:
         raise UsageError("--bodies and --columns exclude each other; --columns takes body fields")
     sorted_parts = _sorting(given.sort, tuple(dict.fromkeys(known + chosen)))
     parts: Iterable[Columns] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, show_secrets)
-    elif more := [name for name in chosen if name not in COLUMNS]:
+    elif more := [name for name in chosen if name not in own]:
         from dissector.cli.presentation.operand_columns import parse_operands, parts_with_operands
 
         operands = parse_operands(source, more)
@@ -82,6 +93,8 @@ def pairs(given: PairOptions) -> None:
     if given.pending:
         passes = Selection.of(source.capture, given.filter_text).passes
         parts = _pending_parts(source, passes)
+    if join is not None:
+        parts = join.parts(parts)
     parts = sorted_parts(source.without_secrets(parts, show_secrets))
     if chosen:
         parts = table_options.select_columns(parts, chosen)
@@ -89,7 +102,8 @@ def pairs(given: PairOptions) -> None:
     if form == "parquet":
         from dissector.engine.parquet.parquet_types import types_of
 
-        types = types_of(EXCHANGES, chosen, BODIES if bodies else ())
+        catalogue = (*EXCHANGES, *ACCOUNTS) if has_logs else EXCHANGES
+        types = types_of(catalogue, chosen, BODIES if bodies else ())
         write_parquet(parts, types, output, 1 if bodies else source.parallel_parts)
     else:
         jobs = 1 if bodies or given.sort or chosen or given.limit else source.parallel_parts
@@ -103,6 +117,18 @@ def pairs(given: PairOptions) -> None:
             live=source.is_live,
             layout=view.layout,
         )
+    if join is not None:
+        counts = f"{join.matched:,} exchanges in both; {join.unmatched:,} only in the capture"
+        print(f"kafkashark: {counts}, {join.only_logged:,} only in the log", file=sys.stderr)
+
+
+def _join(logs: Sequence[str], source: capture_source.Source) -> LogJoin | None:
+    """Return the join with request logs, if there are any."""
+    if not logs:
+        return None
+    from dissector.query.log_join import LogJoin
+
+    return LogJoin(logs, source.capture.options)
 
 
 def _pending_parts(

@@ -12,7 +12,7 @@ from dissector.cli.presentation.schema_columns import SCHEMA_KEYS, parts_with_sc
 from dissector.cli.presentation.section_view import SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
 from dissector.summary.key_columns import KEYS
-from dissector.summary.sections import chosen_sections
+from dissector.summary.sections import NAMED, chosen_sections
 from dissector.summary.statistics import GROUPS, Grouping, Statistics, health
 from dissector.summary.version_offers import VersionOffers
 from dissector.view.tables.statistics_report import NAMES, SECTIONS
@@ -36,7 +36,7 @@ PRIORITY = (
 def stats(given: StatsOptions) -> None:
     """Print response times and errors per API, client, topic, broker; and the capture's health."""
     form, output, interval = given.form, given.output, given.interval
-    requested = [name for name in ("topics", "clients", "talkers", "sizes") if getattr(given, name)]
+    requested = [name for name in NAMED if getattr(given, name)]
     chosen = chosen_sections(given.by, requested)
     source = capture_source.source(given, given.filter_text)
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)

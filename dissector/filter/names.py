@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dissector.column_catalogue import EXCHANGES, RECORDS, VALUES, Catalogue
+from dissector.column_catalogue import ACCOUNTS, EXCHANGES, RECORDS, VALUES, Catalogue
 from dissector.errors import suggestion
 from dissector.filter import kinds, wireshark_names
 from dissector.filter.body_names import body_fields, body_name, names_matching, similar_paths
@@ -46,7 +46,7 @@ def _kinds_of(columns: Catalogue) -> dict[str, kinds.Kind]:
     return {each.name: kind(each.name, each.type) for each in columns}
 
 
-_COLUMNS = _kinds_of(EXCHANGES) | {
+_COLUMNS = _kinds_of((*EXCHANGES, *ACCOUNTS)) | {
     "request_relative_s": kinds.number,
     "response_relative_s": kinds.number,
     "request_frame_bytes": kinds.number,

@@ -14,6 +14,7 @@ from dissector.kernel.arrays import NONE
 Ints = NDArray[np.int64]
 
 DURATIONS: Mapping[str, str] = {
+    "broker_ms": "totalTimeMs",
     "queue_ms": "requestQueueTimeMs",
     "local_ms": "localTimeMs",
     "remote_ms": "remoteTimeMs",
@@ -68,14 +69,12 @@ class LogAccounts:
 
     def durations(self, name: str, rows: Ints) -> Ints:
         """Return a column of times of some accounts in ns; NONE for null."""
-        return np.where(rows == NONE, NONE, np.append(self._ns[name], NONE)[rows])
+        return _taken(self._ns[name], rows)
 
     def texts(self, name: str, rows: Ints) -> TextColumn:
         """Return a column of texts of some accounts."""
         column = self._texts[name]
-        return TextColumn(
-            np.where(rows == NONE, NONE, np.append(column.codes, NONE)[rows]), column.texts
-        )
+        return TextColumn(_taken(column.codes, rows), column.texts)
 
     def record_bytes(self, row: int) -> list[int]:
         """Return the sizes of the records of an exchange, in the order of its partitions."""
@@ -134,6 +133,12 @@ class AccountBuilder:
         within = np.arange(int(counts.sum())) - np.repeat(built._ends - counts, counts)
         built._sizes = sizes[np.repeat(begins[order], counts) + within]
         return built
+
+
+def _taken(column: Ints, rows: Ints) -> Ints:
+    """Return the values of some rows; NONE for a row NONE."""
+    taken: Ints = np.append(column, NONE)[np.where(rows == NONE, len(column), rows)]
+    return taken
 
 
 def _ints(column: array[int]) -> Ints:

@@ -35,11 +35,13 @@ class LoggedMessage(NamedTuple):
         side: REQUEST or RESPONSE.
         time_ns: When it was complete, ns since the epoch.
         frame: Its bytes, header and body.
+        is_cut: Whether the last byte stands for a body that the log does not have.
     """
 
     side: int
     time_ns: int
     frame: bytes
+    is_cut: bool = False
 
 
 class LoggedExchange(NamedTuple):
@@ -108,16 +110,12 @@ class LogMessages:
         if not isinstance(total_ms, int | float) or not 0 <= total_ms < 1e9:
             raise _BadEntryError("no totalTimeMs")
         begin_ns = entry.time_ns - round(total_ms * _NS_PER_MS)
-        client_id = header.get("clientId")
-        body = value.get("request")
-        if not isinstance(body, dict):
-            self._problems.add("the broker left out the request: its fields are empty", entry.line)
-            body = {}
-        frame = self._request(entry, ids, client_id, body, notes)
-        messages = [LoggedMessage(REQUEST, begin_ns, frame)]
-        if isinstance(value.get("response"), dict):
-            body = self._body(entry, ids, "response", value["response"], notes)
-            messages.append(LoggedMessage(RESPONSE, entry.time_ns, _response_head(*ids) + body))
+        head = _request_head(*ids, header.get("clientId"))
+        frame, is_cut = self._frame(entry, ids, "request", head, value.get("request"), notes)
+        messages = [LoggedMessage(REQUEST, begin_ns, frame, is_cut)]
+        if isinstance(answer := value.get("response"), dict):
+            frame, _ = self._frame(entry, ids, "response", _response_head(*ids), answer, notes)
+            messages.append(LoggedMessage(RESPONSE, entry.time_ns, frame))
         broker, client = (found[1], int(found[2])), (found[3], int(found[4]))
         assert isinstance(connection, str)
         return LoggedExchange(
@@ -134,19 +132,12 @@ class LogMessages:
             raise _BadEntryError(f"unknown API {name[:40]}")
         version = _number(header, "apiVersion", 0, _MAX_INT16)
         ids = key, version, _number(header, "correlationId", _MIN_INT32, _MAX_INT32)
-        payload = entry.value.get("payload")
-        is_withheld = not isinstance(payload, dict)
-        if header.get("type") == "REQUEST":
-            frame = self._request(
-                entry, ids, header.get("clientId"), {} if is_withheld else payload, notes
-            )
-            message = LoggedMessage(REQUEST, entry.time_ns, frame)
-        else:
-            body = self._body(entry, ids, "response", {} if is_withheld else payload, notes)
-            message = LoggedMessage(RESPONSE, entry.time_ns, _response_head(*ids) + body)
-        if is_withheld:
-            self._problems.add("the proxy left out the message: its fields are empty", entry.line)
-            notes.unknown.clear()
+        is_request = header.get("type") == "REQUEST"
+        kind: Kind = "request" if is_request else "response"
+        head = _request_head(*ids, header.get("clientId")) if is_request else _response_head(*ids)
+        frame, is_cut = self._frame(entry, ids, kind, head, entry.value.get("payload"), notes)
+        side = REQUEST if is_request else RESPONSE
+        message = LoggedMessage(side, entry.time_ns, frame, is_cut)
         number = self._sessions.setdefault(entry.session, len(self._sessions))
         client = f"192.0.2.{1 + number // 50_000 % 250}", 1024 + number % 50_000
         name = f"session {entry.session}"
@@ -161,28 +152,26 @@ class LogMessages:
             self._keys = {_letters(each): key for each, key in api_keys().items()}
         return self._keys.get(_letters(name))
 
-    def _request(
+    def _frame(
         self,
         entry: LogEntry,
         ids: tuple[int, int, int],
-        client_id: Any,
+        kind: Kind,
+        head: bytes,
         value: Any,
         notes: JsonNotes,
-    ) -> bytes:
-        body = self._body(entry, ids, "request", value, notes)
-        return _request_head(*ids, client_id if isinstance(client_id, str) else None) + body
-
-    def _body(
-        self, entry: LogEntry, ids: tuple[int, int, int], kind: Kind, value: Any, notes: JsonNotes
-    ) -> bytes:
-        encoder = self._encoder(entry, ids, kind)
-        body = encoder.encode(value, notes)
+    ) -> tuple[bytes, bool]:
+        """Return header and body, and whether the log does not have the body."""
+        if not isinstance(value, dict):
+            self._problems.add(f"the log leaves out the {kind}", entry.line)
+            return head + b"\0", True
+        body = self._encoder(entry, ids, kind).encode(value, notes)
         if notes.unknown:
             what = f"{api_name(ids[0])} v{ids[1]} {kind}"
             for name in dict.fromkeys(notes.unknown):
                 self._problems.add(f"unknown field {name[:60]} of {what}: left out", entry.line)
             notes.unknown.clear()
-        return body
+        return head + body, False
 
     def _encoder(self, entry: LogEntry, ids: tuple[int, int, int], kind: Kind) -> JsonMessage:
         key, version, _ = ids
@@ -219,12 +208,13 @@ def _letters(name: str) -> str:
     return _NOT_LETTERS.sub("", name.lower())
 
 
-def _request_head(key: int, version: int, correlation_id: int, client_id: str | None) -> bytes:
+def _request_head(key: int, version: int, correlation_id: int, client_id: object) -> bytes:
     form = request_header_version(key, version)
     head = struct.pack(">hhi", key, version, correlation_id)
     if form == 0:
         return head
-    text = None if client_id is None else client_id.encode("utf-8", "replace")[:_MAX_INT16]
+    is_text = isinstance(client_id, str)
+    text = str(client_id).encode("utf-8", "replace")[:_MAX_INT16] if is_text else None
     size = -1 if text is None else len(text)
     return head + struct.pack(">h", size) + (text or b"") + (b"\0" if form == 2 else b"")
 

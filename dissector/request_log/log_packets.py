@@ -83,7 +83,8 @@ class LogPackets:
         self._frames: Any = tempfile.SpooledTemporaryFile(_MEMORY_BYTES)  # noqa: SIM115
         self._size = 0
         self._columns = {
-            name: array("q") for name in ("time_ns", "at", "size", "connection", "side", "account")
+            name: array("q")
+            for name in ("time_ns", "at", "size", "connection", "side", "is_cut", "account")
         }
 
     def add(self, exchange: LoggedExchange, account: int) -> None:
@@ -103,7 +104,7 @@ class LogPackets:
             is_last = each is exchange.messages[-1]
             size = len(each.frame)
             row = (
-                *(each.time_ns + delay_ns, self._size, size, number, each.side),
+                *(each.time_ns + delay_ns, self._size, size, number, each.side, each.is_cut),
                 account if is_last else NONE,
             )
             for column, value in zip(self._columns.values(), row, strict=True):
@@ -119,7 +120,7 @@ class LogPackets:
         packets = np.full(accounts, NONE)
         writer = CaptureWriter(file)
         writer.start_section()
-        for time_ns, at, size, number, side, account in rows:
+        for time_ns, at, size, number, side, is_cut, account in rows:
             state = self._connections.state(number)
             self._frames.seek(at)
             data = size.to_bytes(4, "big") + cast(bytes, self._frames.read(size))
@@ -128,7 +129,8 @@ class LogPackets:
                     writer.write(time_ns, _ETHERNET, packet, len(packet))
             message = PlainMessage(side, state.sent[side], len(data), len(data))
             for packet in state.message(message, data):
-                writer.write(time_ns, _ETHERNET, packet, len(packet))
+                captured = packet[:-1] if is_cut else packet
+                writer.write(time_ns, _ETHERNET, captured, len(packet))
             if account != NONE:
                 packets[account] = writer.packets
         self._frames.close()

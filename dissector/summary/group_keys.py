@@ -8,7 +8,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, distinct
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    distinct,
+    row_count,
+)
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.summary.key_columns import KEYS
@@ -97,6 +104,8 @@ def _labels(columns: Columns, key: str, software_of: SoftwareOf) -> tuple[Ints, 
             assert isinstance(connection, Coded)
             numbers = [None if each is None else software_of(each) for each in connection.values]
             return _unified(connection.codes, [each or (None, None) for each in numbers])
+        case "principal" | "listener" | "security_protocol" if key not in columns:
+            return np.zeros(row_count(columns), np.int64), [(None,)]  # only request logs have it
         case _:
             return _coded(columns[key])
 

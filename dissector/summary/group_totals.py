@@ -11,6 +11,7 @@ import numpy as np
 
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.request_log.log_accounts import DURATIONS
 from dissector.summary.percentiles import Latencies
 
 PERCENTS = (50, 95, 99)
@@ -25,6 +26,9 @@ MEASURES: Mapping[str, tuple[str, ...]] = {
         f"{side}_{name}_bytes" for side in ("request", "response") for name in ("p50", "p99", "max")
     ),
     "error_names": ("errors_by_name",),
+    "broker_times": tuple(
+        f"{name.removesuffix('_ms')}_{kind}_ms" for name in DURATIONS for kind in ("mean", "p95")
+    ),
 }
 """Each measure, and its columns."""
 
@@ -37,11 +41,12 @@ class GroupTotals:
     There may be as many groups as exchanges: None for measures that a group lacks.
     """
 
-    sums: list[int] = field(default_factory=lambda: [0] * 5)
+    sums: list[int] = field(default_factory=lambda: [0] * 6)
     latencies: Latencies | None = None
     sizes: tuple[Latencies, Latencies] | None = None
     error_names: Counter[str] | None = None
     connections: set[int] | None = None
+    broker_times: tuple[Latencies, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -57,12 +62,14 @@ class GroupTotals:
         }
 
     def _values(self, measure: str) -> Sequence[Any]:
-        count, errors, unanswered, request_bytes, response_bytes = self.sums
+        count, errors, unanswered, sized, request_bytes, response_bytes = self.sums
         match measure:
             case "counts":
                 return count, errors, unanswered
             case "latencies":
                 return _latencies(self.latencies or Latencies())
+            case "traffic" | "bytes" if count and not sized:  # of request logs
+                return [None] * len(MEASURES[measure])
             case "traffic":
                 return request_bytes, response_bytes
             case "bytes":
@@ -72,6 +79,9 @@ class GroupTotals:
             case "sizes":
                 sides = self.sizes or (Latencies(), Latencies())
                 return [value for side in sides for value in _sizes(side)]
+            case "broker_times":
+                parts = self.broker_times or tuple(Latencies() for _ in DURATIONS)
+                return [value for times in parts for value in _mean_and_p95(times)]
             case _:
                 names = sorted(
                     (self.error_names or {}).items(), key=lambda each: (-each[1], each[0])
@@ -84,6 +94,12 @@ def _latencies(times: Latencies) -> Sequence[float | None]:
         return [None] * (2 + len(PERCENTS))
     percentiles = (times.percentile(percent) / 1e6 for percent in PERCENTS)
     return [times.min_ns / 1e6, *percentiles, times.max_ns / 1e6]
+
+
+def _mean_and_p95(times: Latencies) -> Sequence[float | None]:
+    if not times.count:
+        return None, None
+    return times.sum_ns / times.count / 1e6, times.percentile(95) / 1e6
 
 
 def _sizes(sizes: Latencies) -> Sequence[int | None]:
@@ -104,10 +120,14 @@ class MeasuredRows:
         assert isinstance(latency, Milliseconds)
         self._errors, self._connections = errors, connection
         self._latency_ns = latency.values_ns
+        accounts = [columns.get(name) for name in DURATIONS]
+        self._broker_ns = [each.values_ns for each in accounts if isinstance(each, Milliseconds)]
         self._sizes = [_integers(columns[f"{side}_bytes"]) for side in ("request", "response")]
         unanswered = per_value(columns["status"], lambda status: status == "unanswered")
+        known = [size != NONE for size in self._sizes]
         sizes = [np.where(size == NONE, 0, size) for size in self._sizes]
-        self._sums = [per_value(errors, bool), unanswered, *sizes]
+        sized = (known[0] | known[1]).astype(np.int64)
+        self._sums = [per_value(errors, bool), unanswered, sized, *sizes]
 
     def add_to(
         self, totals: Sequence[GroupTotals], codes: Ints, rows: Ints, measures: Sequence[str]
@@ -137,6 +157,8 @@ class MeasuredRows:
                 group.latencies.add(values[values != NONE])
         if "sizes" in measures:
             self._add_sizes(groups, rows, starts)
+        if "broker_times" in measures and self._broker_ns:
+            self._add_broker_times(groups, rows, starts)
         if "error_names" in measures:
             self._add_error_names(totals, codes, rows)
         if "connections" in measures:
@@ -153,6 +175,13 @@ class MeasuredRows:
             group.sizes = group.sizes or (Latencies(), Latencies())
             for sizes, of_side in zip(group.sizes, values, strict=True):
                 sizes.add(of_side[of_side != NONE])
+
+    def _add_broker_times(self, groups: Sequence[GroupTotals], rows: Ints, starts: Ints) -> None:
+        parts = [_split(column, rows, starts) for column in self._broker_ns]
+        for group, *values in zip(groups, *parts, strict=True):
+            group.broker_times = group.broker_times or tuple(Latencies() for _ in DURATIONS)
+            for times, found in zip(group.broker_times, values, strict=True):
+                times.add(found[found != NONE])
 
     def _add_error_names(self, totals: Sequence[GroupTotals], codes: Ints, rows: Ints) -> None:
         failed = self._sums[0][rows] != 0

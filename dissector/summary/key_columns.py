@@ -16,5 +16,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "key_schema": ("key_schema",),
     "value_schema": ("value_schema",),
     "software": ("software_name", "software_version"),
+    "principal": ("principal",),
+    "listener": ("listener",),
+    "security_protocol": ("security_protocol",),
 }
 """Each key, and the columns that it fills."""

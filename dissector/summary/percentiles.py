@@ -44,6 +44,7 @@ class Latencies:
 
     Attributes:
         count: Number of latencies.
+        sum_ns: Of all that were added one by one.
         min_ns: The shortest; undefined without any.
         max_ns: The longest one.
         exact_values: Durations that are not in buckets yet.
@@ -51,7 +52,7 @@ class Latencies:
     """
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.sum_ns = 0
         self.min_ns = 2**63 - 1
         self.max_ns = -(2**63)
         self.exact_values: list[Ints] = []
@@ -63,6 +64,7 @@ class Latencies:
         if not len(values):
             return
         self.count += len(values)
+        self.sum_ns += int(values.sum())
         self.min_ns = min(self.min_ns, int(values.min()))
         self.max_ns = max(self.max_ns, int(values.max()))
         self.exact_values.append(values)

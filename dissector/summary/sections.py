@@ -21,6 +21,10 @@ NAMED: Mapping[str, tuple[str, Grouping]] = {
         "Talkers",
         Grouping(("client", "broker"), ("counts", "connections", "traffic", "bytes")),
     ),
+    "broker_times": (
+        "Where the time goes in the broker: mean and 95th percentile",
+        Grouping(("api",), ("counts", "broker_times")),
+    ),
     "sizes": ("Sizes of messages", Grouping(("api",), ("counts", "sizes"))),
 }
 """Option -> heading and rows."""

@@ -60,6 +60,8 @@ _SECTIONS: Mapping[str, Grouping] = {
     "uses": USES,
 }
 
+_OF_LOGS: Mapping[str, Grouping] = {"broker_times": NAMED["broker_times"][1]}
+
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
@@ -129,7 +131,8 @@ class Figures:
         self.decoded = Part(self.wishes.decoded_exchanges)
         self.value_uses = ValueUses()
         self._offers = VersionOffers(self.capture)
-        self._statistics = Statistics(_SECTIONS, self._offers.software_of)
+        sections = {**_SECTIONS, **(_OF_LOGS if self.capture.has_logs else {})}
+        self._statistics = Statistics(sections, self._offers.software_of)
         self._late = LateNames(self.capture.names)
         rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
         self._judge = Judge(rules)

@@ -33,6 +33,7 @@ from report.page.lanes import lanes
 from report.page.plot_data import plot_data
 from report.page.safe_text import SafeText, counted_bytes, first_words, time_us
 from report.page.traffic_tables import (
+    broker_table,
     error_table,
     exchange_interval,
     extreme_tables,
@@ -74,7 +75,11 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
     works: dict[str, tuple[str, Callable[[], Iterable[Block]]]] = {
         "totals": (
             "totals",
-            lambda: chain(totals_tables(figures, maker), [error_table(figures, maker)]),
+            lambda: chain(
+                broker_table(figures, maker),
+                totals_tables(figures, maker),
+                [error_table(figures, maker)],
+            ),
         ),
         "exchanges": ("exchanges", lambda: extreme_tables(figures, of_exchange)),
         "happened": ("events", lambda: _events(figures, safe, of_event)),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dissector.summary.group_totals import MEASURES
 from dissector.summary.software_guess import guess_software
 from dissector.view.document.content import Table
 from report.gather.figures import Figures
@@ -54,6 +55,20 @@ def totals_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
         is_open = section in ("apis", "topics")
         rows, total = figures.first_rows(section, maker.most)
         table = maker.table(section, title, (*names, *_TOTALS), rows, _marked, is_open=is_open)
+        yield replace(table, more=total - len(rows))
+
+
+def broker_table(figures: Figures, maker: TableMaker) -> Iterator[Table]:
+    """Yield the parts of the broker's time per API, if the capture has request logs."""
+    if figures.capture.has_logs:
+        rows, total = figures.first_rows("broker_times", maker.most)
+        columns = ("api", "count", *MEASURES["broker_times"])
+        note = (
+            "What the broker's request log says: queue, its own work, waiting for others "
+            "(followers, members, new records), quotas, queue of responses, sending."
+        )
+        title = "Where the time goes"
+        table = maker.table("broker_times", title, columns, rows, is_open=True, note=note)
         yield replace(table, more=total - len(rows))
 
 

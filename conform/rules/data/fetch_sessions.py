@@ -94,6 +94,9 @@ def check_unchanged_partitions_omitted(observation: Observation, reporter: Repor
         return
     if response.error_code or not response.session_id:
         return
+    if reason := observation.missing_records_reason:
+        reporter.count_unjudged(reason)
+        return
     reporter.count_judged()
     for key, partition in partitions_of(response.responses):
         is_new = (

@@ -89,6 +89,9 @@ def check_one_batch(observation: Observation, reporter: Reporter) -> None:
     if reason := observation.unreadable_reason(response=False):
         reporter.count_unjudged(reason)
         return
+    if reason := observation.missing_records_reason:
+        reporter.count_unjudged(reason)
+        return
     for message, field in observation.record_fields:
         if any(isinstance(batch, UnreadBatch) for batch in field.batches):
             reporter.count_unjudged("a batch is damaged")

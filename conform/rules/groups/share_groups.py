@@ -214,6 +214,9 @@ def check_acquired_within_records(observation: Observation, reporter: Reporter) 
     if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
+    if reason := observation.missing_records_reason:
+        reporter.count_unjudged(reason)
+        return
     fields = {
         field.path: field
         for message, field in observation.record_fields

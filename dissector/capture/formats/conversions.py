@@ -111,6 +111,19 @@ class Conversions:
         self._unreported += [(name, each) for name in found for each in found[name].problems]
 
 
+def converted_files(names: Iterable[str], inputs: Inputs | None) -> set[str]:
+    """
+    Return the names of files that are converted.
+
+    Raises:
+        CaptureError: A file can't be opened.
+    """
+    every = list(names)
+    return {
+        name for converter in _converters for name in every if _is_known(converter, name, inputs)
+    }
+
+
 def _converted(
     converter: Converter, names: Sequence[str], inputs: Inputs | None
 ) -> dict[str, Converted]:

@@ -43,6 +43,11 @@ class StatsOptions(SectionOptions, LiveOptions):
     )
     talkers: bool = option("--talkers", default=False, help="Clients and brokers by bytes.")
     sizes: bool = option("--sizes", default=False, help="Sizes of messages by API.")
+    broker_times: bool = option(
+        "--broker-times",
+        default=False,
+        help="Of request logs: where the time goes in the broker, by API.",
+    )
     interval: float | None = option(
         "--interval",
         default=None,

@@ -15,7 +15,7 @@ from dissector.cli.declared.reading_options import (
 )
 from dissector.cli.parsing.declarations import Options, option
 from dissector.cli.presentation.completion import complete_columns
-from dissector.file_roles import Writes
+from dissector.file_roles import READS, Writes
 from dissector.view.text.time_style import STYLES
 
 if TYPE_CHECKING:
@@ -160,6 +160,14 @@ class PairOptions(RowOptions):
 
     bodies: bool = option(
         "--bodies", default=False, help="Add the decoded bodies as request and response."
+    )
+    logs: tuple[str, ...] = option(
+        "--with",
+        default=(),
+        metavar="LOG",
+        role=READS,
+        help="Request log of the same time: adds what the broker says of each exchange, and the "
+        "part of the latency that is outside of it. May be given more than once.",
     )
     pending: bool = option(
         "--pending",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dissector.column_catalogue import (
+    ACCOUNTS,
     CONNECTIONS,
     EXCHANGES,
     GROUPS,
@@ -19,7 +20,7 @@ from dissector.column_catalogue import (
 
 CATALOGUES: Mapping[str, Catalogue] = {
     "dissect": MESSAGES,
-    "pairs": EXCHANGES,
+    "pairs": (*EXCHANGES, *ACCOUNTS),
     "records": (*RECORDS, *VALUES),
     "streams": CONNECTIONS,
     "stats": STATISTICS,

@@ -11,6 +11,7 @@ from dissector.capture.tcp.connections import END_REASONS
 from dissector.column_catalogue import EXCHANGES, names
 from dissector.engine.exchanges.exchange_times import ExchangeTimes
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
 from dissector.engine.exchanges.packet_columns import LENGTHS, RELATIVE, PacketColumns
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
 from dissector.engine.tables.exchange_table import (
@@ -142,10 +143,11 @@ class Exchange(ExchangeTimes):
         if frame is None:
             return None
         if self.is_token:
-            return _token("request", frame, self.request_bytes)
+            return _token("request", frame, self._value(self._table.request, "size"))
         with using(self._schemas):
             broken_off = self._broken_off(BROKEN_REQUEST)
-            message = decode_request(frame, self.request_bytes, broken_off)
+            size = self._value(self._table.request, "size")
+            message = decode_request(frame, size, broken_off)
         return self._in_context(message)
 
     def _decoded_response(self) -> Message | None:
@@ -153,12 +155,13 @@ class Exchange(ExchangeTimes):
         if frame is None:
             return None
         if self.is_token:
-            return _token("response", frame, self.response_bytes)
+            return _token("response", frame, self._value(self._table.response, "size"))
         request = self.request
         key, version = (request.api_key, request.shown_version) if request else (None, None)
         broken_off = self._broken_off(BROKEN_RESPONSE)
         with using(self._schemas):
-            message = decode_response(frame, key, version, self.response_bytes, broken_off)
+            size = self._value(self._table.response, "size")
+            message = decode_response(frame, key, version, size, broken_off)
         if self._table.answers_acks_0[self._row]:
             what = "response to a Produce request with acks = 0, which expects none"
             message.problems.append(Problem(what, "response", kind="unexpected_response"))
@@ -238,14 +241,35 @@ class Exchange(ExchangeTimes):
         return self._value(self._table.request, "offset")
 
     @property
+    def is_logged(self) -> bool:
+        """Whether it is of a request log: its records and bytes were not captured."""
+        if self._packets is None or not self._packets.logs:
+            return False
+        return self._packets.is_logged(self._table, self._row)
+
+    @cached_property
+    def account(self) -> Mapping[str, Any]:
+        """What the broker says of it in its request log, by the columns of that."""
+        if self._packets is None:
+            return dict.fromkeys(ACCOUNT_COLUMNS)
+        return self._packets.account(self._table, self._row)
+
+    @property
+    def logged_record_bytes(self) -> list[int]:
+        """Of a request log, the sizes of its records, in the order of its partitions."""
+        if self._packets is None:
+            return []
+        return self._packets.logs.record_bytes(self._table, self._row)
+
+    @property
     def request_bytes(self) -> int | None:
         """Size of the request's frame, without its 4-byte size."""
-        return self._value(self._table.request, "size")
+        return None if self.is_logged else self._value(self._table.request, "size")
 
     @property
     def response_bytes(self) -> int | None:
         """Size of the response's frame, without its 4-byte size."""
-        return self._value(self._table.response, "size")
+        return None if self.is_logged else self._value(self._table.response, "size")
 
     @property
     def errors(self) -> list[str]:
@@ -316,6 +340,8 @@ class Exchange(ExchangeTimes):
         if name in _PACKET_COLUMNS:
             assert self._packets is not None
             return self._packets.value(self._table, self._row, name)
+        if name in ACCOUNT_COLUMNS:
+            return self.account[name]
         value = getattr(self, name)
         return [str(problem) for problem in value] if name == "problems" else value
 
@@ -325,8 +351,10 @@ class Exchange(ExchangeTimes):
         return None if message is None else message.body
 
     def row(self) -> dict[str, Any]:
-        """Return the columns of `pairs`, in order."""
-        return {name: self.column(name) for name in COLUMNS}
+        """Return the columns of `pairs`, in order, and of logs those of the broker's account."""
+        has_logs = self._packets is not None and bool(self._packets.logs)
+        names = (*COLUMNS, *ACCOUNT_COLUMNS) if has_logs else COLUMNS
+        return {name: self.column(name) for name in names}
 
     def _in_context(self, message: Message) -> Message:
         """Tell a message what the capture knows that decides about secrets in it."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from dissector.engine.exchanges.exchange import TOKEN
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.log_columns import NO_LOGS, LogColumns
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import (
     Coded,
@@ -32,6 +33,7 @@ def exchange_columns(
     files: Callable[[Ints], Coded],
     ends: Callable[[Ints], list[tuple[str, str]]],
     origins: Callable[[Ints], list[str | None]],
+    logs: LogColumns = NO_LOGS,
 ) -> dict[str, Column]:
     """
     Return the columns of `pairs`; topic ids without a name in the same message stay ids.
@@ -42,6 +44,7 @@ def exchange_columns(
         files: Returns the names of the files of packets.
         ends: Returns the endpoints of connections by number: side 0 and side 1 of each.
         origins: Returns the client before a proxy of connections by number.
+        logs: The logs among the files; if there are any, their columns are added.
     """
     request, response = table.request, table.response
     packet = np.where(request.packet == NONE, response.packet, request.packet)
@@ -50,6 +53,8 @@ def exchange_columns(
     api_key, api, api_version = _apis(table)
     both = (request.time_ns != NONE) & (response.time_ns != NONE)
     latency_ns = np.where(both, response.time_ns - request.time_ns, NONE)
+    is_logged = logs.is_logged(table)
+    server_ns = np.where(is_logged, NONE, table.server_ns)
     return {
         "capture": files(packet),
         "connection": connection,
@@ -67,17 +72,16 @@ def exchange_columns(
         "request_time_ns": Integers(request.time_ns),
         "response_time_ns": Integers(response.time_ns),
         "latency_ms": Milliseconds(latency_ns),
-        "network_ms": Milliseconds(
-            np.where(table.server_ns == NONE, NONE, latency_ns - table.server_ns)
-        ),
-        "server_ms": Milliseconds(table.server_ns),
-        "request_bytes": Integers(request.size),
-        "response_bytes": Integers(response.size),
+        "network_ms": Milliseconds(np.where(server_ns == NONE, NONE, latency_ns - server_ns)),
+        "server_ms": Milliseconds(server_ns),
+        "request_bytes": Integers(np.where(is_logged, NONE, request.size)),
+        "response_bytes": Integers(np.where(is_logged, NONE, response.size)),
         "errors": Coded(summaries.errors, [list(each) for each in summaries.error_lists]),
         "topics": Coded(summaries.topics, summaries.topic_lists),
         "problems": Coded(
             summaries.problems, [list(map(str, each)) for each in summaries.problem_lists]
         ),
+        **(logs.columns(table) if logs else {}),
     }
 
 

@@ -61,7 +61,12 @@ class ExchangeTimes:
     @property
     def _server_ns(self) -> int | None:
         server_ns = int(self._table.server_ns[self._row])
-        return None if server_ns == NONE else server_ns
+        return None if server_ns == NONE or self.is_logged else server_ns
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether it is of a request log: its records and bytes were not captured."""
+        return False
 
     def _value(self, frames: Frames, column: str) -> int | None:
         value = getattr(frames, column)[self._row]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS, NO_LOGS, LogColumns
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 
 NS_PER_S = 1e9
@@ -56,11 +58,15 @@ class PacketColumns:
     Attributes:
         begin_ns: Time of the first packet.
         lengths: Lengths of packets.
+        logs: The logs among the files.
     """
 
-    def __init__(self, begin_ns: int, lengths: PacketLengths | None) -> None:
+    def __init__(
+        self, begin_ns: int, lengths: PacketLengths | None, logs: LogColumns = NO_LOGS
+    ) -> None:
         self.begin_ns = begin_ns
         self.lengths = lengths
+        self.logs = logs
 
     def integers(self, table: Exchanges, name: str) -> Ints | None:
         """Return a column, NONE for null; times in nanoseconds. None for an unknown column."""
@@ -71,6 +77,17 @@ class PacketColumns:
             packets = _frames(table, LENGTHS[name]).packet
             return np.full(len(packets), NONE) if self.lengths is None else self.lengths.of(packets)
         return None
+
+    def is_logged(self, table: Exchanges, row: int) -> bool:
+        """Return whether one exchange is of a log."""
+        return bool(self.logs.is_logged(table.rows(np.array([row])))[0])
+
+    def account(self, table: Exchanges, row: int) -> dict[str, Any]:
+        """Return what the broker says of one exchange; null where it is not of a log."""
+        if not self.logs:
+            return dict.fromkeys(ACCOUNT_COLUMNS)
+        columns = self.logs.columns(table.rows(np.array([row])))
+        return {name: column.value(0) for name, column in columns.items()}
 
     def value(self, table: Exchanges, row: int, name: str) -> int | float | None:
         """Return the value of one exchange."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
 from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
 from dissector.engine.fields.column_query import ColumnQuery, Mask
 from dissector.engine.fields.field_predicates import matches_any_value
@@ -52,12 +53,15 @@ class WindowQuery(ColumnQuery):
             capture.reading.files_of,
             capture.reading.endpoints_of,
             capture.reading.origins_of,
+            capture.reading.logs,
         )
         super().__init__(with_names(columns, capture.names))
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
         """Return values and validity of a numeric column; None for other columns."""
         packets = self._packets.integers(self._window.exchanges, name)
+        if name in ACCOUNT_COLUMNS and name not in self.columns:
+            return np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
         if packets is None:
             return super().number_column(name, rows)
         packets = packets[rows]
@@ -67,6 +71,8 @@ class WindowQuery(ColumnQuery):
         """Return the index of each row's value among the distinct values, and these."""
         if name in self.columns:
             return super().distinct_values(name, rows)
+        if name in ACCOUNT_COLUMNS:
+            return np.zeros(len(rows), np.int64), [None]
         table = self._window.exchanges
         return np.arange(len(rows)), [
             self._packets.value(table, row, name) for row in rows.tolist()

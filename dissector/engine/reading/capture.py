@@ -16,6 +16,7 @@ from uuid import UUID
 import numpy as np
 
 from dissector.capture.formats.capture_reader import is_rereadable
+from dissector.capture.formats.conversions import converted_files
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import (
@@ -68,6 +69,12 @@ class Capture:
 
     def __repr__(self) -> str:
         return f"<Capture {', '.join(self.paths)}>"
+
+    @property
+    def has_logs(self) -> bool:
+        """Whether a file is a request log, as far as that can be seen in advance."""
+        names = [name for name in self.paths if is_rereadable(name, self.options.inputs)]
+        return bool(converted_files(names, self.options.inputs))
 
     @property
     def logins(self) -> Logins:
@@ -144,11 +151,13 @@ class Capture:
         files, endpoints = self.reading.files_of, self.reading.endpoints_of
         origins = self.reading.origins_of
         with using(self.options.schemas):
-            return exchange_columns(window.exchanges, summaries, files, endpoints, origins)
+            return exchange_columns(
+                window.exchanges, summaries, files, endpoints, origins, self.reading.logs
+            )
 
     def batches(self) -> Iterator[polars.DataFrame]:
         """Yield the exchanges as tables of some ten thousand rows each."""
-        return tables.part_frames(self.parts(), tables.exchange_schema())
+        return tables.part_frames(self.parts(), tables.exchange_schema(logs=self.has_logs))
 
     def exchanges(self) -> polars.DataFrame:
         """Return all exchanges as one table, with the columns of `pairs`."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import SEVERAL, Int32s, Packets
+from dissector.engine.exchanges.log_columns import NO_LOGS, LogColumns
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
 
@@ -32,7 +33,10 @@ class FileNames:
         starts: The number of the first packet of each run.
         names: The name of the file of each run; of a merged window, of its first packet.
         tls_secrets: TLS key logs found in the files so far.
+        logs: The request logs among the files.
     """
+
+    logs: LogColumns = NO_LOGS
 
     def __init__(self, other: FileNames | None = None) -> None:
         """Start; with another, what is added to one of them is in both."""

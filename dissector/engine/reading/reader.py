@@ -23,6 +23,7 @@ from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.log_columns import LogColumns
 from dissector.engine.exchanges.packet_columns import PacketColumns, PacketLengths
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.connection_copies import ConnectionCopies, are_copies_kept
@@ -346,7 +347,12 @@ class Reading:
 
     def packet_columns(self) -> PacketColumns:
         """Return the columns of packets that filters read."""
-        return PacketColumns(self.source.begin_ns, self.lengths)
+        return PacketColumns(self.source.begin_ns, self.lengths, self.logs)
+
+    @property
+    def logs(self) -> LogColumns:
+        """The request logs among the files."""
+        return self.source.logs
 
     def _correlate(self, chunks: Chunks) -> Exchanges:
         """Decrypt and correlate chunks, without those of copies."""

@@ -11,6 +11,7 @@ from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.conversions import Conversions
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.packets.layers import Layers
+from dissector.engine.exchanges.log_columns import LogColumns
 from dissector.engine.exchanges.packet_columns import PacketLengths
 from dissector.engine.reading.packet_files import FileNames, TlsSecrets
 from dissector.engine.tables.column_types import Coded
@@ -36,8 +37,10 @@ class SegmentSource(Protocol):
         unread_links: Number of packets of each link type that is not read.
         longest_packet: Captured bytes of the longest packet so far.
         tls_secrets: TLS key logs found in the files so far.
+        logs: The request logs among the files.
     """
 
+    logs: LogColumns
     packets: int
     bytes: int
     file_bytes: int
@@ -92,6 +95,7 @@ class FileSource(FileNames):
         self._stop = stop
         self._inputs = inputs
         self._conversions = Conversions()
+        self.logs = LogColumns(self, self._conversions.found)
         self._layers = Layers(decode_as=decode_as)
         self.packets = 0
         self.bytes = 0

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.column_catalogue import CONNECTIONS, EXCHANGES, MESSAGES, RECORDS, VALUES, Catalogue
+from dissector.column_catalogue import (
+    ACCOUNTS,
+    CONNECTIONS,
+    EXCHANGES,
+    MESSAGES,
+    RECORDS,
+    VALUES,
+    Catalogue,
+)
 from dissector.engine.tables.column_types import (
     Coded,
     Column,
@@ -27,9 +35,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 50_000
 
 
-def exchange_schema() -> Mapping[str, Any]:
-    """Return the columns of exchanges and their polars types."""
-    return _types(EXCHANGES)
+def exchange_schema(*, logs: bool = False) -> Mapping[str, Any]:
+    """Return the columns of exchanges and their polars types; `logs`: with those of logs."""
+    return _types((*EXCHANGES, *ACCOUNTS) if logs else EXCHANGES)
 
 
 def record_schema() -> Mapping[str, Any]:

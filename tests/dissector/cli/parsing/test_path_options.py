@@ -58,7 +58,7 @@ ROLES = {
     "dissect": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "export": "CAPTURE < --key < --keylog < --map > --schemas < --value-format < --values < -o >",
     "groups": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
-    "pairs": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
+    "pairs": "CAPTURE < --keylog < --schemas < --value-format < --values < --with < -o > -w >",
     "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --watch <",
     "records": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
