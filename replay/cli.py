@@ -281,7 +281,7 @@ def _refuse_others(given: ReplayOptions, *names: str) -> None:
 
 def _finish(report: Report, files: Sequence[str], is_interrupted: bool = False) -> int:
     """Print a report and write it to files; return the exit status."""
-    from replay.report.report_forms import text_lines, write_report
+    from replay.report.report import text_lines, write_report
 
     if report.is_begun or is_interrupted or not report.ended:
         _print(text_lines(report))

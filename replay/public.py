@@ -21,8 +21,7 @@ from replay.options.play_options import PlayOptions
 from replay.options.target_profile import TargetProfile
 from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
-from replay.report.report import Report
-from replay.report.report_forms import write_report
+from replay.report.report import Report, write_report
 from replay.run.event_loop import run_in_thread
 from replay.run.orchestrator import run_replay
 from replay.run.speed_trials import find_speed

@@ -19,10 +19,8 @@ from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
-from replay.report.copies import CopyCounters
-from replay.report.counters import ApiCounters, ExampleCounter
-from replay.report.merged_origin import MergedOrigin, source_of
-from replay.report.provenance import MOCK_BROKER
+from replay.report.counters import ApiCounters, CopyCounters, ExampleCounter
+from replay.report.provenance import MOCK_BROKER, MergedOrigin, source_of
 from replay.report.report import Report
 from replay.report.shared_records import PRODUCE, SharedRecords, shared_logs
 

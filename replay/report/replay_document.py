@@ -20,16 +20,17 @@ from replay.compare.step_verdict import FAILING_VERDICTS
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
-from replay.report.difference_words import (
+from replay.report.latency_plots import latency_plots
+from replay.report.report_rows import documented_fields, fields_accepted_by
+from replay.report.report_words import (
+    about_rows,
     apis_text,
     difference_heading,
     first_names,
     unbalanced_rows,
     value_text,
+    verdict_line,
 )
-from replay.report.headline import about_rows, verdict_line
-from replay.report.latency_plots import latency_plots
-from replay.report.report_rows import documented_fields, fields_accepted_by
 from replay.report.results import Results
 
 MAX_FIELDS = 20

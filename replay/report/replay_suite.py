@@ -14,8 +14,13 @@ from dissector.view.document.junit_form import Outcome, TestCase, TestSuite
 from replay.compare.step_verdict import FAILING_VERDICTS
 from replay.model.outcome import Verdict
 from replay.model.row import Row
-from replay.report.difference_words import difference_heading, unbalanced_rows, value_text
-from replay.report.headline import about_rows, verdict_line
+from replay.report.report_words import (
+    about_rows,
+    difference_heading,
+    unbalanced_rows,
+    value_text,
+    verdict_line,
+)
 from replay.report.results import Results
 
 MAX_LISTED = 20

@@ -12,7 +12,7 @@ from replay.options.difference_baseline import (
     BY_UPGRADE,
     DifferenceKey,
 )
-from replay.report.headline import verdict_line
+from replay.report.report_words import verdict_line
 from replay.report.results import Results
 
 SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {

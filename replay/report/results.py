@@ -13,8 +13,13 @@ from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.options.difference_baseline import DifferenceKey
 from replay.options.pass_criteria import Criteria
-from replay.report.copies import CopyCounters
-from replay.report.counters import ApiCounters, Durations, ExampleCounter, ReasonCounter
+from replay.report.counters import (
+    ApiCounters,
+    CopyCounters,
+    Durations,
+    ExampleCounter,
+    ReasonCounter,
+)
 from replay.report.difference_table import DifferenceTable
 from replay.report.equivalent_responses import EquivalentResponses
 from replay.report.unsupported import UnsupportedRequests

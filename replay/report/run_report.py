@@ -21,8 +21,7 @@ from replay.model.step import Step
 from replay.options.difference_baseline import DifferenceKey
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.report.copies import CopyCounters
-from replay.report.counters import ApiCounters, Durations, ExampleCounter
+from replay.report.counters import ApiCounters, CopyCounters, Durations, ExampleCounter
 from replay.report.equivalent_responses import EquivalentResponses
 from replay.report.provenance import Provenance
 from replay.report.report import Report

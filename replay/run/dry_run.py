@@ -25,7 +25,7 @@ from replay.mapping.request_rewriter import rewrite
 from replay.model.step import Step
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.report.difference_words import value_text
+from replay.report.report_words import value_text
 from replay.run import event_loop
 from replay.run.orchestrator import running_target
 from replay.sessions.missing_requests import MissingRequests, SynthesisedRequests

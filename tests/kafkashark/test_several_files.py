@@ -15,7 +15,7 @@ from dissector.cli import main
 from kafkashark import Plan, dissect, open_capture
 from replay.model.outcome import Difference, Outcome, Verdict
 from replay.options.target_settings import TargetSettings
-from replay.report.report_forms import text_lines
+from replay.report.report import text_lines
 from replay.report.run_report import RunReport
 
 DEMO = Path(__file__).parents[2] / "captures" / "demo.pcap"

@@ -12,7 +12,7 @@ from dissector.cli import main
 from dissector.protocol.apis import KEYS
 from replay import Plan, Report, replay, replay_async
 from replay.report.merged_report import merge_reports
-from replay.report.report_forms import write_report
+from replay.report.report import write_report
 from tests.default_frames import request, response, sized
 from tests.replay.support.produce_messages import Written, produce_request, produce_response
 from tests.replay.support.replay_captures import SHIPPED, exchange, saved

@@ -9,8 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from replay import Pace, Plan, replay
-from replay.report.report import Report
-from replay.report.report_forms import text_lines
+from replay.report.report import Report, text_lines
 from tests.broker.kafka_cluster import running
 from tests.broker.replay.support.releases import beside_releases
 from tests.broker.server_properties import Shape

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replay import Pace, Plan, Report, merge_reports, replay, replay_async
-from replay.report.report_forms import write_report
+from replay.report.report import write_report
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape

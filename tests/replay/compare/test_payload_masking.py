@@ -9,8 +9,7 @@ import pytest
 from dissector.protocol.records import Record, new_batch
 from replay.compare.payload_masking import hidden
 from replay.model.outcome import Outcome
-from replay.report.report import Report
-from replay.report.report_forms import html_lines, junit_lines, ndjson_lines, text_lines
+from replay.report.report import Report, html_lines, junit_lines, ndjson_lines, text_lines
 from tests.replay.support.comparison import fetched
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import made

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
-from replay.report.headline import about_rows, verdict_line
-from replay.report.report_forms import text_lines
+from replay.report.report import text_lines
+from replay.report.report_words import about_rows, verdict_line
 from tests.replay.support.reports import ACCEPTED, every_kind, full, made, outcomes
 
 

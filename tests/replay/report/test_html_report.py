@@ -6,8 +6,7 @@ import re
 from html.parser import HTMLParser
 
 from replay.report.latency_plots import duration_text
-from replay.report.report import Report
-from replay.report.report_forms import html_lines
+from replay.report.report import Report, html_lines
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import full, made, outcomes, produced
 

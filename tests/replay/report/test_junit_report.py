@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 from replay.compare.log_balance import UnbalancedLog
 from replay.options.pass_criteria import Criteria
-from replay.report.report import Report
-from replay.report.report_forms import junit_lines
+from replay.report.report import Report, junit_lines
 from tests.junit import assert_valid
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import REMAINS, every_kind, full, made, outcomes, produced

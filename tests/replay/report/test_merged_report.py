@@ -18,8 +18,8 @@ from replay.mapping.appended_ranges import Stretch
 from replay.model.outcome import BatchedOutcome, Verdict
 from replay.options.play_options import PlayOptions
 from replay.report.merged_report import merge_reports
-from replay.report.report import Report
-from replay.report.report_forms import (
+from replay.report.report import (
+    Report,
     html_lines,
     junit_lines,
     ndjson_lines,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
-from replay.report.difference_words import value_text
 from replay.report.replay_document import ACCEPTED as ACCEPTED_HEADING
 from replay.report.replay_document import UPGRADE
-from replay.report.report_forms import ndjson_lines, text_lines
+from replay.report.report import ndjson_lines, text_lines
 from replay.report.report_rows import SECTIONS
+from replay.report.report_words import value_text
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import REMAINS, full, made, outcomes, produced
 

@@ -12,7 +12,7 @@ from replay.model.outcome import Outcome
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
 from replay.options.target_profile import ProfileLine, TargetProfile
-from replay.report.report_forms import write_report
+from replay.report.report import write_report
 from replay.report.run_report import RunReport
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import made, produced

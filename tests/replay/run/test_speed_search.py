@@ -17,9 +17,8 @@ from replay.options.pacing import Pace
 from replay.options.pass_criteria import latency_limits
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
-from replay.report.headline import verdict_line
-from replay.report.report import Report
-from replay.report.report_forms import html_lines, junit_lines, text_lines
+from replay.report.report import Report, html_lines, junit_lines, text_lines
+from replay.report.report_words import verdict_line
 from replay.run.orchestrator import INTERRUPTED, run_until_ended
 from replay.run.speed_search import LOWEST_SPEED, MAX_TRIALS, SpeedSearch
 from replay.run.speed_trials import find_speed, search_speed
