@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dissector.cli import main
 from tests.replay.support.replay_captures import SHIPPED
+from tests.serve.support.other_members import BY_EPOCHS, NAME, beat_alone, join
 from tests.serve.support.raw_client import RawClient
 from tests.serve.support.serve_process import serving
 
@@ -47,6 +49,30 @@ def test_a_miss_fails_if_strict() -> None:
         status, out = _end(process)
     assert status == 1
     assert "  DescribeAcls v1 from raw: the capture lacks an equivalent request\n" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "act", "client_id", "line"),
+    [
+        (NAME, lambda client: join(client, "roundrobin"), "raw", "JoinGroup v5 from raw: the"),
+        (
+            BY_EPOCHS,
+            beat_alone,
+            "rdkafka-848-second",
+            "ConsumerGroupHeartbeat v1 from rdkafka-848-second: the capture lacks an assignment",
+        ),
+    ],
+    ids=["another assignor", "alone"],
+)
+def test_a_member_without_records_fails_if_strict(
+    name: str, act: Callable[[RawClient], object], client_id: str, line: str
+) -> None:
+    with serving(str(SHIPPED / f"{name}.pcap"), "--strict") as (process, address):
+        with RawClient(address, client_id) as client:
+            act(client)
+        status, out = _end(process)
+    assert status == 1
+    assert f"  {line}" in out
 
 
 def test_faults_are_options() -> None:

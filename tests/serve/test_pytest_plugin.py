@@ -10,10 +10,13 @@ import tomllib
 from pathlib import Path
 
 from tests.replay.support.replay_captures import SHIPPED
+from tests.serve.support.other_members import BY_EPOCHS
 
 ROOT = SHIPPED.parent
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
+EPOCHS = SHIPPED / f"{BY_EPOCHS}.pcap"
 TESTS = """
+    from tests.serve.support.other_members import beat_alone, join
     from tests.serve.support.raw_client import RawClient
 
     def ask(cassette, api, version, **values):
@@ -33,11 +36,20 @@ TESTS = """
         cassette = kafka_cassette("orders.pcap", strict=False)
         ask(cassette, "DescribeAcls", 1)
         assert [each.api for each in cassette.misses] == ["DescribeAcls"]
+
+    def test_another_assignor(kafka_cassette):
+        with RawClient(kafka_cassette("orders.pcap").bootstrap) as client:
+            join(client, "roundrobin")
+
+    def test_alone(kafka_cassette):
+        with RawClient(kafka_cassette("epochs.pcap").bootstrap, "rdkafka-848-second") as client:
+            beat_alone(client)
 """
 
 
 def test_tests_get_cassettes_and_misses_fail_them(tmp_path: Path) -> None:
     (tmp_path / "orders.pcap").write_bytes(CAPTURE.read_bytes())
+    (tmp_path / "epochs.pcap").write_bytes(EPOCHS.read_bytes())
     (tmp_path / "test_orders.py").write_text(textwrap.dedent(TESTS))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "serve.pytest_plugin", tmp_path],
@@ -46,8 +58,10 @@ def test_tests_get_cassettes_and_misses_fail_them(tmp_path: Path) -> None:
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
         cwd=tmp_path.parent,
     )
-    assert "3 passed, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "5 passed, 3 errors" in done.stdout, done.stdout + done.stderr
     assert "DescribeAcls v1 from raw: the capture lacks an equivalent request" in done.stdout
+    assert "the captured one is range" in done.stdout
+    assert f"lacks an assignment of group {BY_EPOCHS}.group" in done.stdout
 
 
 def test_pytest_finds_the_plugins() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-from typing import Any
-
 import pytest
 
 from dissector.protocol.error_codes import error_code
@@ -13,26 +10,11 @@ from serve.answers.produced_comparison import counterparts, first_difference
 from serve.public import Cassette
 from serve.recording.captured_log import CapturedLogs, split_batches
 from tests.replay.support.replay_captures import SHIPPED
+from tests.serve.support.other_members import BY_EPOCHS, NAME, beat_alone, join
 from tests.serve.support.raw_client import RawClient
 
-NAME = "kafka4-librdkafka-group"
-GROUP = f"{NAME}.group"
 SHARES = "kafka4-java-share-group"
 INCONSISTENT = error_code("INCONSISTENT_GROUP_PROTOCOL")
-TOPIC = f"{NAME}.orders".encode()
-SUBSCRIPTION = struct.pack(">hih", 0, 1, len(TOPIC)) + TOPIC + bytes(4)
-
-
-def _join(client: RawClient, *assignors: str) -> Any:
-    values = {"group_id": GROUP, "protocol_type": "consumer", "session_timeout_ms": 10_000}
-    values |= {"rebalance_timeout_ms": 200}
-    offers = [{"name": each, "metadata": SUBSCRIPTION} for each in assignors]
-    member = ""
-    while True:
-        answer = client.ask("JoinGroup", 5, member_id=member, protocols=offers, **values)
-        if answer.error_code != error_code("MEMBER_ID_REQUIRED"):
-            return answer
-        member = answer.member_id
 
 
 def test_a_member_with_another_assignor_gets_one_that_it_offers() -> None:
@@ -41,17 +23,17 @@ def test_a_member_with_another_assignor_gets_one_that_it_offers() -> None:
         RawClient(served.bootstrap) as client,
         RawClient(served.bootstrap, "another") as other,
     ):
-        joined = _join(client, "cooperative-sticky")
+        joined = join(client, "cooperative-sticky")
         assert (joined.error_code, joined.protocol_name) == (0, "cooperative-sticky")
         assert joined.leader == joined.member_id
         assert [each.member_id for each in joined.members] == [joined.member_id]
         given = [{"member_id": joined.member_id, "assignment": b"mine"}]
-        identity = {"group_id": GROUP, "member_id": joined.member_id}
+        identity = {"group_id": f"{NAME}.group", "member_id": joined.member_id}
         identity |= {"generation_id": joined.generation_id}
         synced = client.ask("SyncGroup", 3, **identity, assignments=given)
         assert (synced.error_code, synced.assignment) == (0, b"mine")
         assert client.ask("Heartbeat", 3, **identity).error_code == 0
-        assert _join(other, "roundrobin").error_code == INCONSISTENT
+        assert join(other, "roundrobin").error_code == INCONSISTENT
     assert [miss.api for miss in served.misses] == ["JoinGroup"]
     assert "(cooperative-sticky); the captured one is range" in served.misses[0].what
 
@@ -62,8 +44,8 @@ def test_a_member_without_an_assignor_in_common_is_refused() -> None:
         RawClient(served.bootstrap, "rdkafka-first") as client,
         RawClient(served.bootstrap, "rdkafka-second") as other,
     ):
-        assert _join(client, "range", "roundrobin").protocol_name == "range"
-        assert _join(other, "cooperative-sticky").error_code == INCONSISTENT
+        assert join(client, "range", "roundrobin").protocol_name == "range"
+        assert join(other, "cooperative-sticky").error_code == INCONSISTENT
     assert [miss.api for miss in served.misses] == ["JoinGroup"]
 
 
@@ -132,32 +114,11 @@ def test_producers_are_compared_by_what_each_sent(sent: tuple[bytes, ...], diffe
 
 
 def test_a_member_that_waits_for_others_in_vain_is_a_miss() -> None:
-    name = "kafka4-librdkafka-group-848"
     with (
-        Cassette(SHIPPED / f"{name}.pcap", strict=True) as served,
+        Cassette(SHIPPED / f"{BY_EPOCHS}.pcap", strict=True) as served,
         RawClient(served.bootstrap, "rdkafka-848-second") as client,
     ):
-        values = {"group_id": f"{name}.group", "instance_id": None, "rack_id": None}
-        values |= {"rebalance_timeout_ms": 1000, "subscribed_topic_regex": None}
-        values |= {"server_assignor": None, "topic_partitions": []}
-        joined = client.ask(
-            "ConsumerGroupHeartbeat",
-            1,
-            member_id="alone",
-            member_epoch=0,
-            subscribed_topic_names=[f"{name}.orders"],
-            **values,
-        )
-        assert not joined.error_code
-        again = client.ask(
-            "ConsumerGroupHeartbeat",
-            1,
-            member_id=joined.member_id,
-            member_epoch=joined.member_epoch,
-            subscribed_topic_names=None,
-            **values,
-        )
-        assert again.assignment is None
+        beat_alone(client)
         assert not served.misses
     (miss,) = served.misses
-    assert miss.what == f"an assignment of group {name}.group without its other members"
+    assert miss.what == f"an assignment of group {BY_EPOCHS}.group without its other members"
