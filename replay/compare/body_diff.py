@@ -106,7 +106,7 @@ class BodyDiff:
         if sooner := self._why_sooner(layout, captured, live, scope):
             self.reasons.add(sooner)
             return
-        same_extent = self._records(layout, captured, live, path, scope)
+        same_extent = records_field(layout) and self._records(captured, live, path, scope)
         for member in layout.members:
             name = member.name
             live_member = member if live_members is None else live_members.get(name)
@@ -161,12 +161,12 @@ class BodyDiff:
             return Reason.AT_REST
         return None
 
-    def _records(
-        self, layout: StructLayout, captured: _Body, live: _Body, path: str, scope: Scope
-    ) -> bool | None:
-        """Compare records; return whether both have the same offsets, None without records."""
-        if records_field(layout) is None:
-            return None
+    def have_equal_records(self, captured: _Body, live: _Body, scope: Scope) -> bool:
+        """Compare the records of two partitions; return whether they are equal."""
+        return self._records(captured, live, "", scope) and not self.differences
+
+    def _records(self, captured: _Body, live: _Body, path: str, scope: Scope) -> bool:
+        """Compare records; return whether both have the same offsets."""
         topic, partition = self._ids.topic_of(scope), scope.partition
         log = None
         if topic is not None and partition is not None:

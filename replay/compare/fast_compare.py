@@ -28,7 +28,10 @@ from replay.mapping.id_map import IdMap
 from replay.mapping.to_captured import CapturedMapping
 
 Body = Mapping[str, Any]
-EqualityTest = Callable[[Body, Body, Scope, Callable[[Role, Any, Scope], Any]], bool]
+RecordsTest = Callable[[Body, Body, Scope], bool]
+"""Returns whether the records of two partitions are equal, by their scope."""
+
+EqualityTest = Callable[[Body, Body, Scope, Callable[[Role, Any, Scope], Any], RecordsTest], bool]
 
 _SCOPED_ROLES = frozenset(
     {
@@ -48,7 +51,7 @@ _SCOPED_ROLES = frozenset(
 """Roles with values that can be mapped only with their scope."""
 
 _MAPPED = frozenset(role for role in Role if hasattr(CapturedMapping, role)) | HANDED_BACK
-_UNPAIRED_KEY_ROLES = frozenset({Role.TOPIC_ID, *LAYOUT_ROLES})
+_UNPAIRED_KEY_ROLES = frozenset(LAYOUT_ROLES)
 """Roles of keys by which `body_diff` does not match elements directly."""
 
 
@@ -59,6 +62,7 @@ def are_equal(
     live: Body,
     scope: Scope,
     ids: IdMap,
+    have_equal_records: RecordsTest = lambda *_: False,
 ) -> bool:
     """
     Return whether two responses are plainly equal; if False, they may still be equivalent.
@@ -70,16 +74,17 @@ def are_equal(
         live: The body of the target.
         scope: The scope of the captured body.
         ids: The id mapping.
+        have_equal_records: Compares records, where both sides have any.
     """
     try:
-        return _compiled(schema, version)(captured, live, scope, ids.captured)
+        return _compiled(schema, version)(captured, live, scope, ids.captured, have_equal_records)
     except KeyError:
         return False
 
 
 @cache
 def _compiled(schema: Schema, version: int) -> EqualityTest:
-    code = FunctionSource("def f(a, b, s, to):")
+    code = FunctionSource("def f(a, b, s, to, records):")
     code.names.update(Scope=Scope, is_given=is_assigned)
     _Writer(code).struct(
         1, layout_of(schema, version, COMPARED_ROLES), ("a", "b"), ScopeVariable("s")
@@ -117,7 +122,8 @@ class _Writer:
             if isinstance(member, StructField):
                 self._branch(depth, member, (x, y), scopes)
             elif member.role is Role.RECORDS:
-                self._unless(depth, f"not {x} and not {y}")
+                equal = f"records({captured_name}, {live_name}, {scopes.variable})"
+                self._unless(depth, f"not {x} and not {y} or {x} and {y} and {equal}")
             elif member.is_list:
                 self._list(depth, member, (x, y), scopes)
             elif member in keys or not (

@@ -183,19 +183,7 @@ def _compare_bodies(
     assert schema is not None
     assert version is not None
     assert response.body is not None
-    captured = outcome.step.captured
-    body = response.body
-    if not show_secrets:
-        with knowing(captured.known_secrets):
-            body, live = mask(body, schema, version), mask(live, schema, outcome.version)
-    layouts = (
-        layout_of(schema, version, COMPARED_ROLES),
-        layout_of(schema, outcome.version, COMPARED_ROLES),
-    )
-    if version != outcome.version and captured.api in FOLDED_ARRAYS:
-        array = FOLDED_ARRAYS[captured.api]
-        sides = _unfolded(layouts[0], body, array), _unfolded(layouts[1], live, array)
-        layouts, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
+    captured, body = outcome.step.captured, response.body
     wants_request = outcome.step.overlaps or _wants_request(schema, version, captured.api)
     request = captured.request_message() if wants_request else None
     may_have_more = _may_have_more(captured.api, request)
@@ -212,9 +200,23 @@ def _compare_bodies(
         bodies.reasons.add(Reason.LEADER)
         body = Container({**body, "members": []})
         live = Container({**live, "members": []})
-    scope = _scope(request)
-    if version != outcome.version or not are_equal(schema, version, body, live, scope, ids):
-        bodies.compare(layouts, body, live, scope)
+    scope, equal = _scope(request), BodyDiff(ids, show_secrets=show_secrets)
+    arguments = body, live, scope, ids, equal.have_equal_records
+    if version == outcome.version and are_equal(schema, version, *arguments):
+        bodies.returned = equal.returned
+        return bodies
+    if not show_secrets:
+        with knowing(captured.known_secrets):
+            body, live = mask(body, schema, version), mask(live, schema, outcome.version)
+    layouts = (
+        layout_of(schema, version, COMPARED_ROLES),
+        layout_of(schema, outcome.version, COMPARED_ROLES),
+    )
+    if version != outcome.version and captured.api in FOLDED_ARRAYS:
+        array = FOLDED_ARRAYS[captured.api]
+        sides = _unfolded(layouts[0], body, array), _unfolded(layouts[1], live, array)
+        layouts, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
+    bodies.compare(layouts, body, live, scope)
     return bodies
 
 
