@@ -59,6 +59,18 @@ class ChangedRequest(Fault):
 
 
 @dataclass
+class ChangedResponse(Fault):
+    """Changes responses of one API."""
+
+    api: str
+    change: Callable[[Container], None]
+
+    def change_response(self, request: Message, body: Container) -> None:
+        if request.api == self.api:
+            self.change(body)
+
+
+@dataclass
 class ChangedPartitions(Fault):
     """Changes the partitions without an error in responses of one API, if the request fits."""
 
@@ -96,6 +108,16 @@ def _set(**values: Any) -> Callable[[Container], None]:
 
 def _twice_in_sync(each: Container) -> None:
     each.isr_nodes = 2 * list(each.isr_nodes)
+
+
+def _one_partition_less(body: Container) -> None:
+    for topic in body.topics:
+        topic.partitions = list(topic.partitions)[:-1]
+
+
+def _internal(body: Container) -> None:
+    for topic in body.topics:
+        topic.is_internal = True
 
 
 def _to_another_group(body: Container) -> None:
@@ -192,6 +214,11 @@ LIES: dict[str, Callable[[], Fault]] = {
     "no replica is in sync": _described(isr_nodes=[]),
     "there are no replicas": _described(replica_nodes=[], isr_nodes=[]),
     "the leader is no replica": _described(replica_nodes=[77], isr_nodes=[77]),
+    "a partition is missing": lambda: ChangedResponse("Metadata", _one_partition_less),
+    "topics are internal": lambda: ChangedResponse("Metadata", _internal),
+    "producers begin in another epoch": lambda: ChangedResponse(
+        "InitProducerId", _added("producer_epoch", 1)
+    ),
     "a replica is in sync twice": lambda: ChangedPartitions("Metadata", _twice_in_sync),
 }
 """Lies by description."""

@@ -29,6 +29,7 @@ COMMITTED = 7
 LEFT_OUT = 35
 _PRODUCE, _FETCH = 9, 11
 _NOT_NOW_MS = 1_400_000_000_000
+_HEADERS = (("trace", b"1"),)
 
 
 def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) -> str:
@@ -297,6 +298,23 @@ def _flipped(batch: RecordBatch) -> RecordBatch:
     return batch.with_records([first._replace(value=value), *rest])
 
 
+def _with_first(**values: Any) -> Callable[[RecordBatch], RecordBatch]:
+    """Change fields of the first record of a batch."""
+
+    def change(batch: RecordBatch) -> RecordBatch:
+        first, *rest = batch.records
+        return batch.with_records([first._replace(**values), *rest])
+
+    return change
+
+
+def _reordered(batch: RecordBatch) -> RecordBatch:
+    """Return a batch whose first two records have each other's values."""
+    first, second, *rest = batch.records
+    swapped = [first._replace(value=second.value), second._replace(value=first.value)]
+    return batch.with_records([*swapped, *rest])
+
+
 def _dated(batch: RecordBatch) -> RecordBatch:
     return replace(batch, base_timestamp=_NOT_NOW_MS, max_timestamp=_NOT_NOW_MS + RECORDS)
 
@@ -306,7 +324,11 @@ def _appended(batch: RecordBatch) -> RecordBatch:
     return replace(batch, attributes=flags, max_timestamp=_NOT_NOW_MS)
 
 
-def _set(**values: int) -> Callable[[Container], None]:
+def _added(**values: int) -> Callable[[Container], None]:
+    return lambda each: each.update({name: each[name] + by for name, by in values.items()})
+
+
+def _set(**values: Any) -> Callable[[Container], None]:
     return lambda each: each.update(values)
 
 
@@ -324,6 +346,37 @@ FAULTS: dict[str, Callable[[], Fault]] = {
     "the last batch is kept from readers": WithheldLastBatch,
     "a batch is given twice": lambda: ChangedBatches(lambda batches: batches[:1] + batches),
     "a byte of a value is flipped": lambda: ChangedBatches(_first(_flipped)),
+    "a value is null": lambda: ChangedBatches(_first(_with_first(value=None))),
+    "a record gets a key": lambda: ChangedBatches(_first(_with_first(key=b""))),
+    "a record gets a header": lambda: ChangedBatches(_first(_with_first(headers=_HEADERS))),
+    "values change places": lambda: ChangedBatches(_first(_reordered)),
+    "an append is one later": lambda: ChangedField(
+        "Produce", "partition_responses", _added(base_offset=1)
+    ),
+    "a committed offset is 0": lambda: ChangedField(
+        "OffsetFetch", "partitions", _set(committed_offset=0)
+    ),
+    "a group has no committed offset": lambda: ChangedField(
+        "OffsetFetch", "partitions", _set(committed_offset=-1)
+    ),
+    "a commit has another text": lambda: ChangedField(
+        "OffsetFetch", "partitions", _set(metadata="other")
+    ),
+    "a commit of an unknown member": lambda: ChangedField(
+        "OffsetCommit", "partitions", _set(error_code=error_code("UNKNOWN_MEMBER_ID")), turn=0
+    ),
+    "a record is invalid once": lambda: ChangedField(
+        "Produce",
+        "partition_responses",
+        _set(error_code=error_code("INVALID_RECORD"), base_offset=-1),
+        turn=5,
+    ),
+    "a write times out once, though it was done": lambda: ChangedField(
+        "Produce",
+        "partition_responses",
+        _set(error_code=error_code("REQUEST_TIMED_OUT"), base_offset=-1),
+        turn=5,
+    ),
     "timestamps are changed": lambda: ChangedBatches(lambda batches: [_dated(b) for b in batches]),
     "the broker sets timestamps": lambda: ChangedBatches(
         lambda batches: [_appended(b) for b in batches]
