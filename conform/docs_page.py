@@ -15,6 +15,7 @@ FAMILIES = {
     "E": "Encoding of primitive types",
     "V": "Version negotiation",
     "B": "Record batches",
+    "D": "Keys and values by their schemas",
     "T": "Idempotence and transactions",
     "X": "Fetch",
     "M": "Metadata",

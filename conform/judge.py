@@ -36,8 +36,12 @@ from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.notices import reading_notices
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.apis import api_name
+from dissector.query.captured_schemas import learn_schemas
+from dissector.query.decoded_values import RecordValues
 
 API_VERSIONS = 18
+
+_VALUE_FAMILY = "D"
 
 
 class Judge:
@@ -66,6 +70,8 @@ class Judge:
         self._connections: dict[int, ConnectionState] = {}
         self._ended_numbers: set[int] = set()
         self._places_text: Callable[[Iterable[int]], str] | None = None
+        self._decodes_values = any(rule.id.startswith(_VALUE_FAMILY) for rule in chosen)
+        self._values: RecordValues | None = None
 
     def judge_capture(self, capture: Capture) -> Verdict:
         """Judge a whole capture."""
@@ -85,6 +91,8 @@ class Judge:
         self._record_repeated_ids(table)
         self._budgets.add_messages(_byte_count(table))
         capture.names.learn(read_topic_names(table))
+        if self._decodes_values:
+            self._learn_schemas(capture, window)
         summaries = BatchSummaries(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
@@ -110,6 +118,16 @@ class Judge:
         if self._places_text is not None:
             self.verdict.name_places(self._places_text)
         return self.verdict
+
+    def _learn_schemas(self, capture: Capture, window: Window) -> None:
+        """Take the schemas of a window; values are decoded once any is known."""
+        if self._values is None:
+            self._values = RecordValues(capture, capture.options.values)
+        settings, store = self._values.settings, self._values.reader.store
+        if not settings.is_off:
+            learn_schemas(capture, window, store)
+            if len(store) or settings.is_asked:
+                self._capture_state.values = self._values
 
     def _connection_numbers(self, window: Window) -> list[int]:
         return sorted(set(window.exchanges.connection.tolist()) | self._connections.keys())

@@ -7,7 +7,7 @@ An observation is an exchange, a record batch or the end of a connection.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
 from construct import Container
@@ -21,6 +21,9 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch
 from dissector.protocol.records_fields import ReadRecords, RecordsField, read_field, records_fields
 from dissector.protocol.spans import Span, spans
+
+if TYPE_CHECKING:
+    from dissector.query.decoded_values import RecordValues
 
 Value = TypeVar("Value")
 
@@ -51,12 +54,14 @@ class CaptureState(RuleStates):
             comparisons between connections must allow for.
         is_disordered: Whether a response without a request in flight was captured: its request may
             have been sent, but is unknown.
+        values: Decodes keys and values; None without schemas.
     """
 
     def __init__(self, exhausted: dict[type, str] | None = None) -> None:
         super().__init__(exhausted)
         self.incomplete_reason = ""
         self.is_disordered = False
+        self.values: RecordValues | None = None
 
 
 class Peer:

@@ -15,6 +15,7 @@ from conform.rules.data import (
     record_contents,
     topic_ids,
     transactions,
+    value_rules,
 )
 from conform.rules.groups import (
     classic_groups,
@@ -67,5 +68,6 @@ __all__ = [
     "topic_ids",
     "transactions",
     "unknown_members",
+    "value_rules",
     "version_rules",
 ]

@@ -48,6 +48,11 @@ class Decoder(Protocol):
         """Return a value that decodes with the places of its parts; None if these are unknown."""
         return None
 
+    @property
+    def declared(self) -> Any:
+        """The schema as JSON, if it is Avro's; None for others."""
+        return None
+
     def check(self, message: MessageChoice) -> None:
         """
         Check that a schema has a message.
@@ -68,6 +73,10 @@ class _AvroDecoder(Decoder):
 
     def value(self, data: bytes, at: int, *_: Any, **__: Any) -> Any:
         return self.schema.value(data, at)
+
+    @property
+    def declared(self) -> Any:
+        return self.schema.declared
 
     def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
         return self.schema.located(data, at)
