@@ -116,6 +116,29 @@ def test_records_are_searched_decompressed() -> None:
     assert not parse(f'{field} contains "red"').matches(row)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('headers == "user=anna"', True),
+        ("headers contains anna", True),
+        ("headers == anna", False),
+        ("headers == user", False),
+        ("headers.key == user and headers.key == trace", True),
+        ("headers.key == anna", False),
+        ("headers.value == 07", True),
+        ("headers.value == 08", False),
+        ("header.user == anna", True),
+        ("header.user == null", False),
+        ("header.none", False),
+        ("count(headers) == 2", True),
+    ],
+)
+def test_headers_of_a_record(text: str, expected: bool) -> None:
+    headers = [{"key": "trace", "value": b"\x07"}, {"key": "user", "value": b"anna"}]
+    row = FakeRow({**produce().columns, "headers": headers})
+    assert parse(text, records=True).matches(row) is expected
+
+
 TSHARK = shutil.which("tshark")
 needs_tshark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
 
