@@ -34,8 +34,8 @@ def compare_producers(
         producers: The mapping of producers.
     """
     before, after = captured.producer, live.producer
-    if before is None or after is None:
-        return
+    assert before is not None  # only batches of magic 2 are paired without being decoded
+    assert after is not None
     if appended.live_at(captured.base_offset) != live.base_offset:
         return
     flags = [bool(each.attributes & TRANSACTIONAL) for each in (captured, live)]

@@ -15,6 +15,7 @@ from replay.model.outcome import Difference
 from tests.default_frames import request, response
 
 LIST, COMMITTED, FETCH = KEYS["ListOffsets"], KEYS["OffsetFetch"], KEYS["Fetch"]
+JOIN = KEYS["JoinGroup"]
 DIFFERS = Difference("topics[t].partitions[0].offset", 6, 3)
 
 
@@ -121,3 +122,28 @@ def test_partitions_may_be_numbers(partitions: list[int] | None) -> None:
     ids.is_partial = True
     live = {"topic_id": 1, "partitions": partitions}
     assert not follows(ids, Difference("assignment.topic_partitions[t]", None, live))
+
+
+@pytest.mark.parametrize(
+    ("group", "difference", "expected"),
+    [
+        ("g", Difference("error_code", 0, 27, is_error=True), True),
+        ("g", Difference("error_code", 27, 0, is_error=True), True),
+        ("g", Difference("error_code", 0, 3, is_error=True), False),
+        ("g", Difference("members[0].member_id", "a", "b"), True),
+        ("g", Difference("protocol_name", "a", "b"), False),
+        ("other", Difference("error_code", 0, 27, is_error=True), False),
+    ],
+)
+def test_members_without_a_captured_join_explain_differences_of_members(
+    group: str, difference: Difference, expected: bool
+) -> None:
+    ids = IdMap()
+    ids.is_partial = True
+    ids.uncaptured_members = {(group, "m")}
+    frames = (
+        request(JOIN, 5, 1, group_id="g", member_id="n")[4:],
+        response(JOIN, 5, 1)[4:],
+    )
+    captured = CapturedExchange(0, "", "", JOIN, 5, 1, None, *frames, True, 0, 1)
+    assert follow(captured, ids, difference) is expected
