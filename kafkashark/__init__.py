@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from advise import AdviceReport, advise
     from conform import Finding, Severity, Verdict, conform
     from dissector.errors import (
         CaptureError,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from serve import Cassette
 
 __all__ = [
+    "AdviceReport",
     "Api",
     "Capture",
     "CaptureError",
@@ -104,6 +106,7 @@ __all__ = [
     "Severity",
     "UsageError",
     "Verdict",
+    "advise",
     "all_apis",
     "api",
     "codec",
@@ -119,6 +122,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "AdviceReport": "advise",
     "Api": "dissector.public",
     "Capture": "dissector.public",
     "CaptureError": "dissector.errors",
@@ -149,6 +153,7 @@ _PLACES = {
     "Severity": "conform",
     "UsageError": "dissector.errors",
     "Verdict": "conform",
+    "advise": "advise",
     "all_apis": "dissector.public",
     "api": "dissector.public",
     "codec": "dissector.public",

@@ -14,6 +14,7 @@ _REQUIRED_PACKAGES = {
     "dissector": ("dissector",),
     "replay": ("dissector", "cluster", "replay"),
     "conform": ("dissector", "cluster", "conform"),
+    "advise": ("dissector", "timeline", "advise"),
     "pipeline": ("dissector", "pipeline"),
     "serve": ("dissector", "cluster", "serve"),
     "record": ("dissector", "cluster", "serve", "record"),

@@ -19,6 +19,7 @@ COMMANDS = (
     *(("timeline", "-T", form, "-o", "{file}") for form in ("text", "csv", "mermaid", "perfetto")),
     ("timeline", "--otlp", "{file}"),
     *(("conform", "-T", form, "-o", "{file}") for form in ("text", "ndjson", "sarif", "html")),
+    *(("advise", "-T", form, "-o", "{file}") for form in ("text", "ndjson", "html")),
     ("report", "-o", "{file}"),
     ("export", "--redact", "-o", "{file}"),
     ("replay", "--dry-run", "--to", "mock"),

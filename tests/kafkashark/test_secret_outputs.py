@@ -226,6 +226,7 @@ MORE_COMMANDS = [
     ["timeline", "-T", "parquet"],
     ["timeline", "--otlp"],
     *(["conform", "-T", form] for form in ("text", "ndjson", "sarif", "junit", "html")),
+    *(["advise", "-T", form] for form in ("text", "ndjson", "sarif", "junit", "html")),
     ["report"],
     ["upgrade", "--to", "4.4"],
     ["groups", "-T", "ndjson"],

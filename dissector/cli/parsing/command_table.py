@@ -21,7 +21,7 @@ ENTRY_POINT_GROUP = "kafkashark.commands"
 """Entry points of this group are additional commands: functions with a parameter of `Options`."""
 
 _OWN_PACKAGES = frozenset(
-    ("browse", "conform", "pipeline", "record", "replay", "report", "serve", "timeline")
+    ("advise", "browse", "conform", "pipeline", "record", "replay", "report", "serve", "timeline")
 )
 """Packages with commands of ours. Their names are common, so others may have them too."""
 

@@ -50,6 +50,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "conform a.pcap --fail-on warning",
         "conform a.pcap --select F,B -T sarif -o findings.sarif",
     ),
+    "advise": (
+        "advise a.pcap",
+        "advise a.pcap --set tiny-batches.records=5 --fail-on risky",
+        "advise a.pcap -o advice.html",
+    ),
     "timeline": (
         "timeline a.pcap --kind group",
         "timeline a.pcap -T perfetto -o a.perfetto",

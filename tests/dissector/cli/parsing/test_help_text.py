@@ -12,7 +12,17 @@ from dissector.cli.parsing.help_text import title_of
 from tests.dissector.cli.conftest import Run
 
 HELP = Path(__file__).parent / "help"
-INSTALLED = ("browse", "conform", "pipeline", "record", "replay", "report", "serve", "timeline")
+INSTALLED = (
+    "advise",
+    "browse",
+    "conform",
+    "pipeline",
+    "record",
+    "replay",
+    "report",
+    "serve",
+    "timeline",
+)
 COMMANDS = (*(each.__name__ for each in BUILTIN), "demo", *INSTALLED)
 
 

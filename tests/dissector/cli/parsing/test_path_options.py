@@ -39,6 +39,7 @@ NO_PATHS = {
         "recorded|FACTOR|none",
         "[-- COMMAND...]",
         "TOPIC=FORMAT",
+        *("ADVICES", "ADVICE", "ADVICE.NAME=N", "RANK"),
         "URL",
         "ZONE",
     ),
@@ -51,6 +52,7 @@ NO_PATHS = {
 """The words for values of options that name no path."""
 
 ROLES = {
+    "advise": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "browse": "CAPTURE < --keylog < --schemas < --value-format < --values < -w >",
     "conform": "CAPTURE < --baseline < --keylog < --sasl-secret < --schemas < --tls-ca < "
     "--tls-certificate < --tls-key < --value-format < --values < --write-baseline > -o > -w >",

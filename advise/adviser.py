@@ -1,0 +1,77 @@
+"""From windows to a report: the evidence of a capture, and what all detectors find in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from advise.catalogue.group_catalogue import REBALANCE_LOOP
+from advise.catalogue.producer_catalogue import TINY_BATCHES
+from advise.detectors import DETECTORS
+from advise.detectors.subject_judge import Judge
+from advise.evidence.capture_evidence import CaptureEvidence
+from advise.registry.advice import RANKS, Advice
+from advise.registry.advice_limits import Limits
+from advise.registry.advice_report import AdviceFinding, AdviceReport, Subject
+from timeline.events.words import mask_of
+
+if TYPE_CHECKING:
+    from dissector.engine.reading.capture import Capture, Window
+
+
+def advise_windows(
+    advices: Sequence[Advice],
+    limits: Limits,
+    capture: Capture,
+    windows: Iterable[Window],
+    *,
+    show_secrets: bool = False,
+) -> AdviceReport:
+    """
+    Return the advice on a capture.
+
+    Args:
+        advices: What to look for.
+        limits: All thresholds.
+        capture: The capture.
+        windows: All its windows, read with `gleaning`.
+        show_secrets: Show names that hold credentials instead of masks.
+    """
+    evidence = CaptureEvidence(
+        capture, limits[TINY_BATCHES.id]["linger_ms"], limits[REBALANCE_LOOP.id]["count"]
+    )
+    for window in windows:
+        evidence.add(window)
+        del window  # frees its memory before the next one is read
+    evidence.finish()
+    mask = mask_of(capture, show_secrets)
+    judges = [Judge(each, limits[each.id], evidence) for each in advices]
+    for judge in judges:
+        DETECTORS[judge.advice.id](judge)
+    findings = [_masked(each, mask) for judge in judges for each in judge.findings]
+    findings.sort(key=lambda each: (RANKS.index(each.rank), -each.count, each.advice.id))
+    clients = evidence.totals(evidence.requests.calls, "client")
+    return AdviceReport(
+        list(advices),
+        findings,
+        {judge.advice.id: judge.judged for judge in judges},
+        {judge.advice.id: dict(judge.unjudged) for judge in judges if judge.unjudged},
+        evidence.span.begin_ns,
+        evidence.span.end_ns,
+        len(clients),
+        sum(row["count"] for row in clients),
+    )
+
+
+def _masked(finding: AdviceFinding, mask: Callable[[str], str]) -> AdviceFinding:
+    """Return a finding with masked names where they hold a credential."""
+    subject = finding.subject
+    names = {each.name: mask(getattr(subject, each.name)) for each in fields(Subject)}
+    return replace(
+        finding,
+        subject=Subject(**names),
+        found=mask(finding.found),
+        cost=mask(finding.cost),
+        filter=mask(finding.filter),
+    )

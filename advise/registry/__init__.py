@@ -1,0 +1,1 @@
+"""What an advice is, its thresholds, and what was found."""

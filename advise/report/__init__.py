@@ -1,0 +1,1 @@
+"""What a report of advice says, and its formats."""
