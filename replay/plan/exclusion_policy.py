@@ -48,6 +48,8 @@ EXCLUDED_APIS = {
 }
 """Kind -> APIs; all others are sent."""
 
+WITHOUT_RECORDS = "has no records in a request log; --synthetic-records makes some up"
+
 _EXCLUSION_OF = {name: kind for kind, names in EXCLUDED_APIS.items() for name in names.split()}
 
 _ALLOWABLE = {
