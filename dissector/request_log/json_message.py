@@ -102,6 +102,8 @@ def _struct(fields: tuple[Field, ...], version: int, records_of: RecordsOf) -> C
     names = frozenset(json_name(each) for each in here if each.type != "records")
     records = next((json_name(each) for each in here if each.type == "records"), "")
     usual = names | {_RECORDS_SIZE} if records else names
+    known = usual | {records} if records else usual
+    required = {json_name(each) for each in here if each.tag is None and each.type != "records"}
     converters = [
         (json_name(each), convert)
         for each in here
@@ -109,7 +111,10 @@ def _struct(fields: tuple[Field, ...], version: int, records_of: RecordsOf) -> C
     ]
 
     def prepare(value: Any, notes: JsonNotes) -> Any:
-        if value.keys() != usual:
+        if value.__class__ is not dict:
+            raise JsonMessageError(f"{str(value)[:40]!r} is not an object")
+        names = value.keys()
+        if names != usual and not (required <= names <= known):
             _mend(value, here, notes)
         if records:
             size = int(value.get(_RECORDS_SIZE) or 0)
@@ -130,8 +135,6 @@ def _mend(value: dict[str, Any], fields: list[Field], notes: JsonNotes) -> None:
 
     Fields that a release named otherwise are known by their place: the converters keep the order.
     """
-    if not isinstance(value, dict):
-        raise JsonMessageError(f"{str(value)[:40]!r} is not an object")
     known = {json_name(each) for each in fields}
     others = [name for name in value if name not in known and name != _RECORDS_SIZE]
     plain = [each for each in fields if each.tag is None and each.type != "records"]

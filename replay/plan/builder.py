@@ -25,7 +25,6 @@ from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.undeclared_nulls import has_undeclared_null
-from dissector.request_log.synthetic_records import are_synthetic
 from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import completeness
 from replay.plan.concurrent_changes import overlaps
@@ -33,7 +32,6 @@ from replay.plan.dependencies import Dependencies
 from replay.plan.exclusion_policy import (
     SENT_BY_BROKERS,
     UNDECLARED_NULL,
-    WITHOUT_RECORDS,
     is_handshake,
     provided_prerequisites,
     why_left_out,
@@ -181,9 +179,7 @@ class PlanBuilder:
         places = [(lives.log(log), is_kept, of) for log, is_kept, of in places]
         self._sequences.record(number, places)
         reason = why_left_out(request, self._allow)
-        reason = reason or why_not_ready(request.api or "", exchange.response)
-        if request.api == "Produce" and exchange.is_logged and not are_synthetic():
-            reason = reason or WITHOUT_RECORDS
+        reason = reason or why_not_ready(request.api or "", exchange.response, exchange.is_logged)
         if reason:
             self._exclusions[number] = reason
         if changed := provided_prerequisites(request, exchange.response):
