@@ -63,8 +63,14 @@ def asked_at(windows: list[Window], most_rows: int) -> list[int]:
 SOME = st.sets(st.integers(1, 5))
 
 
-@given(windows=st.lists(st.tuples(SOME, SOME), max_size=12), most_rows=st.integers(0, 6))
-def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_rows: int) -> None:
+@given(
+    windows=st.lists(st.tuples(SOME, SOME), max_size=12),
+    most_rows=st.integers(0, 6),
+    in_memory=st.sampled_from([0, 1, 3, 100]),
+)
+def test_rows_wait_until_their_topics_have_names(
+    windows: list[Window], most_rows: int, in_memory: int
+) -> None:
     names_of_ids = {_id(topic): f"topic {topic}" for _, defined in windows for topic in defined}
     resolved: list[int] = []
     taken: list[Columns] = []
@@ -84,7 +90,10 @@ def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_row
     expected = [
         [names_of_ids.get(_id(topic), str(_id(topic))) for topic in topics] for topics, _ in windows
     ]
-    assert [topics_of(each) for each in resolve_late_names(parts(), names, most_rows)] == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topic_resolution, "MEMORY_ROWS", in_memory)
+        waiting = resolve_late_names(parts(), names, most_rows)
+        assert [topics_of(each) for each in waiting] == expected
     assert resolved == asked_at(windows, most_rows)
     assert not names.can_read_ahead
 
