@@ -1,9 +1,9 @@
 """
 Rows of named fields at rest: compressed in blocks, and read again by the number of their owner.
 
-Within a block each field becomes a difference, as most fields of a row resemble another one. Of
-these only the bytes that are not the same in all rows are compressed: a field that says little
-costs little, and a new field needs no code.
+Within a block many fields become differences, as they resemble another one. Of all fields only the
+bytes that are not the same in all rows are compressed: a field that says little costs little, and a
+new field needs no code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ NOWHERE = -1
 """The place of a row that is not here."""
 
 _CACHED_BLOCKS = 4
-_LEVEL = 1
+_LEVEL = 6
+
+BEFORE = "the row before"
+"""Instead of a base: the field resembles the same one of the row before."""
+
+_RAW, _PREVIOUS = -2, -1
 
 Numbers: TypeAlias = "NDArray[np.int64]"
 Cells: TypeAlias = "NDArray[np.int64]"
@@ -63,14 +68,18 @@ class PackedRows:
 
         Args:
             row: The kind of the rows.
-            bases: The field that a field resembles, by names such as `streams.0.next`; the others
-                are taken to resemble the same field of the row before.
+            bases: The field that a field resembles, by names such as `streams.0.next`, or `BEFORE`;
+                the others are compressed as they are.
         """
         self._dtype = dtype_of(row)
         names = [*_names(self._dtype)]
         self._bases = np.array(
-            [names.index(bases[name]) if name in bases else -1 for name in names]
+            [
+                names.index(bases[name]) if bases.get(name, BEFORE) != BEFORE else _RAW
+                for name in names
+            ]
         )
+        self._bases[[names.index(name) for name in bases if bases[name] == BEFORE]] = _PREVIOUS
         self._places: NDArray[np.int32] = np.zeros(0, np.int32)
         self._blocks: list[_Block] = []
         self._dead = 0
@@ -157,9 +166,9 @@ class PackedRows:
     def _packed(self, rows: RowArray) -> _Block:
         cells: Cells = np.ascontiguousarray(_cells(rows).T)
         less = cells[:, 1:].copy()
-        has_base = self._bases >= 0
+        has_base, is_run = self._bases >= 0, self._bases == _PREVIOUS
         less[has_base] -= cells[self._bases[has_base], 1:]
-        less[~has_base] -= cells[~has_base, :-1]
+        less[is_run] -= cells[is_run, :-1]
         less = (less << 1) ^ (less >> 63)
         same = less[:, 0] if len(rows) > 1 else cells[:, 0]
         differs = np.flatnonzero((less != same[:, np.newaxis]).any(axis=1))
@@ -182,7 +191,7 @@ class PackedRows:
         less = (less >> 1 & (1 << 63) - 1) ^ -(less & 1)
         cells = np.empty((len(first), block.rows), np.int64)
         cells[:, 0], cells[:, 1:] = first, less
-        for field in np.flatnonzero(self._bases < 0).tolist():
+        for field in np.flatnonzero(self._bases == _PREVIOUS).tolist():
             cells[field] = np.cumsum(cells[field])
         done = self._bases < 0
         while not done.all():

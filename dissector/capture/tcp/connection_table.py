@@ -31,7 +31,7 @@ from dissector.kernel.named_rows import RowArray, rows_of
 from dissector.kernel.packed_rows import BLOCK_ROWS
 
 _ADDRESS = (1 << 64) - 1
-_PART = 1 << 16
+_PART = 1 << 13
 _LOSSES = [field.name for field in fields(Side)[2:8]]
 """The loss counters, in the order of the fields of `Side`."""
 

@@ -29,38 +29,58 @@ from dissector.capture.tcp.tcp_rows import (
 )
 from dissector.capture.tcp.waiting_table import WaitingTable, with_room
 from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of
-from dissector.kernel.packed_rows import NOWHERE, PackedRows, with_places
+from dissector.kernel.packed_rows import BEFORE, NOWHERE, PackedRows, with_places
 
 _FIRST_ROWS = 16
 
+
+def _named(bases: dict[str, str]) -> dict[str, str]:
+    """Return bases with whole names: `0.next` is a field of the first stream."""
+    return {_whole(name): _whole(base) for name, base in bases.items()}
+
+
+def _whole(name: str) -> str:
+    if name == BEFORE:
+        return name
+    return f"connection.streams.{name}" if name[0] in "01" else f"connection.{name}"
+
+
 _TIMES = {
-    "connection.streams.0.timed_ns": "connection.streams.0.data_ns",
-    "connection.streams.1.timed_ns": "connection.streams.1.data_ns",
-    "connection.streams.0.acked_ns": "connection.first_ns",
-    "connection.streams.1.acked_ns": "connection.streams.0.acked_ns",
-    "connection.last_ns": "connection.streams.1.acked_ns",
-    "connection.streams.0.fin_ns": "connection.streams.1.acked_ns",
-    "connection.streams.1.fin_ns": "connection.streams.0.acked_ns",
-    "connection.streams.0.data_ns": "connection.streams.1.data_ns",
-    "connection.streams.1.data_ns": "connection.streams.1.acked_ns",
+    "first_ns": BEFORE,
+    "0.timed_ns": "first_ns",
+    "0.data_ns": "0.timed_ns",
+    "1.timed_ns": "0.data_ns",
+    "1.data_ns": "1.timed_ns",
+    "last_ns": "0.timed_ns",
+    "1.acked_ns": "last_ns",
+    "0.acked_ns": "1.acked_ns",
+    "1.fin_ns": "0.acked_ns",
+    "0.fin_ns": "0.acked_ns",
+    "0.least_at_ns": "first_ns",
+    "1.least_at_ns": "0.least_at_ns",
+    "1.handshake_ns": "1.least_ns",
+    "0.handshake_ns": "1.handshake_ns",
+    "0.least_ns": "0.handshake_ns",
+    "0.srtt_ns": "0.handshake_ns",
+    "1.srtt_ns": "1.handshake_ns",
 }
 _PACKETS = {
-    "connection.streams.0.acked_packet": "connection.first_packet",
-    "connection.streams.1.acked_packet": "connection.streams.0.acked_packet",
-    "connection.streams.0.fin_packet": "connection.streams.1.acked_packet",
-    "connection.streams.1.fin_packet": "connection.streams.0.acked_packet",
+    "first_packet": BEFORE,
+    "0.fin_packet": "first_packet",
+    "0.acked_packet": "0.fin_packet",
+    "1.acked_packet": "0.acked_packet",
+    "1.fin_packet": "0.acked_packet",
+    "0.packets": "1.packets",
 }
 _SEQUENCES = {"next": "first", "first_acked": "first", "acked": "next", "fin": "acked"}
-_BASES = {
-    **_TIMES,
-    **_PACKETS,
-    **{
-        f"connection.streams.{side}.{name}": f"connection.streams.{side}.{base}"
-        for side in (0, 1)
-        for name, base in _SEQUENCES.items()
-    },
-    "connection.ends.1.low": "connection.ends.0.low",
-}
+_BASES = _named(
+    {
+        **_TIMES,
+        **_PACKETS,
+        **{f"{at}.{name}": f"{at}.{base}" for at in (0, 1) for name, base in _SEQUENCES.items()},
+        "ends.1.low": "ends.0.low",
+    }
+)
 """The fields of connections at rest that resemble other fields."""
 
 

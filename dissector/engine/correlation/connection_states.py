@@ -13,15 +13,18 @@ from dissector.engine.correlation.correlator_rows import ConnectionRow
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Ints
 from dissector.kernel.named_rows import RowArray, Rows, dtype_of, rows_of
-from dissector.kernel.packed_rows import PackedRows
+from dissector.kernel.packed_rows import BEFORE, PackedRows
 
 _BASES = {
-    "lowest_open_id": "highest_id",
-    "highest_open_id": "highest_id",
+    "order": BEFORE,
+    "sides.0.last_time_ns": BEFORE,
     "sides.1.last_time_ns": "sides.0.last_time_ns",
+    "sides.0.last_packet": BEFORE,
     "sides.1.last_packet": "sides.0.last_packet",
-    "sides.1.first_end": "sides.0.first_end",
+    "sides.0.base": "sides.0.scanned",
+    "sides.0.scanned": "sides.0.skipped",
     "sides.1.entered": "sides.0.entered",
+    **dict.fromkeys(("mode", "client", "sides.0.in_sync", "sides.1.in_sync"), "has_emitted"),
 }
 """The fields of connections at rest that resemble other fields."""
 
@@ -112,8 +115,10 @@ class ConnectionStates:
             return
         is_kept = np.ones(len(rows), np.bool_)
         is_kept[chosen] = False
+        packed = rows[chosen]
+        packed["sides"]["first_end"] = packed["lowest_open_id"] = packed["highest_open_id"] = 0
         with self.lock:
-            self.resting.add(self.numbers[chosen], rows[chosen])
+            self.resting.add(self.numbers[chosen], packed)
             self.keep(np.flatnonzero(is_kept))
 
     def retain(self, numbers: Ints) -> None:

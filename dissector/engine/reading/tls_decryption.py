@@ -60,6 +60,8 @@ class TlsDecryption:
         self.begun: list[int] = []
         self._recognition = TlsRecognition(table, ports)
         self._connections: dict[int, TlsConnection] = {}
+        self._settled: set[int] = set()
+        self._summaries: dict[int, TlsSummary] = {}
         self._decrypted: set[int] = set()
         self._barriers: dict[int, tuple[int, int]] = {}
         self._emitted: dict[int, tuple[int, int]] = {}
@@ -79,7 +81,7 @@ class TlsDecryption:
 
     def __len__(self) -> int:
         """Return the number of TLS connections."""
-        return len(self._connections)
+        return len(self._connections) + len(self._summaries)
 
     @property
     def decrypted_count(self) -> int:
@@ -89,11 +91,12 @@ class TlsDecryption:
     def summary_of(self, number: int) -> TlsSummary | None:
         """Return the known facts about a connection; None if it is not TLS."""
         connection = self._connections.get(number)
-        return None if connection is None else connection.summary()
+        return self._summaries.get(number) if connection is None else connection.summary()
 
     def summaries(self) -> Iterator[TlsSummary]:
         """Yield the known facts about each TLS connection."""
-        return (connection.summary() for connection in self._connections.values())
+        yield from self._summaries.values()
+        yield from (connection.summary() for connection in self._connections.values())
 
     def low_watermark(self) -> int:
         """Return the first packet with bytes that wait for keys or for the other side."""
@@ -102,6 +105,9 @@ class TlsDecryption:
     def feed(self, chunks: Chunks) -> Chunks:
         """Decrypt the chunks of the next window."""
         self.begun.clear()
+        for number in self._settled:
+            self._summaries[number] = self._connections.pop(number).summary()
+        self._settled.clear()
         for number, row in self._recognition.feed(chunks, self._keys.may_decrypt).items():
             self._start(number, chunks, row)
         rows = self._recognition.tls_rows(chunks)
@@ -127,6 +133,8 @@ class TlsDecryption:
         new_numbers = {number: at for at, number in enumerate(numbers.tolist())}
         self._recognition.retain(numbers)
         self._connections = _renumbered(self._connections, new_numbers)
+        self._summaries = _renumbered(self._summaries, new_numbers)
+        self._settled = {new_numbers[each] for each in self._settled if each in new_numbers}
         self._barriers = _renumbered(self._barriers, new_numbers)
         self._emitted = _renumbered(self._emitted, new_numbers)
         self._decrypted = {new_numbers[each] for each in self._decrypted if each in new_numbers}
@@ -165,6 +173,7 @@ class TlsDecryption:
                 if not plain:
                     encrypted.setdefault(number, []).append(position)
                     if self._connections[number].is_settled:
+                        self._settled.add(number)
                         self._recognition.let_pass(number)
                     continue
                 self._decrypted.add(number)
