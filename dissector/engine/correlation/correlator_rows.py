@@ -165,8 +165,9 @@ class ConnectionRow(NamedRow):
         open_bytes: Their size.
         lowest_open_id: No correlation id of theirs is lower.
         highest_open_id: None is higher.
-        suppressed_ring: Row with the newest ids of requests that expect no response (acks = 0),
-            used as a ring; -1 without one.
+        awaited_id: The id of a first response, after no request that waits had it; else NEVER.
+        suppressed_ring: Row with the newest ids of requests that expect no response (acks = 0); -1
+            without one.
         suppressed_count: Number of these requests.
         ready_count: Number of ready frames of both sides.
         lost_before: Responses to requests of earlier packets may be missing, as this one revealed a
@@ -200,6 +201,7 @@ class ConnectionRow(NamedRow):
     open_bytes: int
     lowest_open_id: int
     highest_open_id: int
+    awaited_id: int
     suppressed_ring: int
     suppressed_count: int
     ready_count: int

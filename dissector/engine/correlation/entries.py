@@ -243,21 +243,66 @@ def dequeue(state: CorrelatorState, number: int, request: int) -> None:
     free_entry(state, request)
 
 
+SUPPRESSED_CELLS = 2 * MAX_SUPPRESSED + 1024
+"""
+Cells of a row of suppressed ids: the newest ones, as a ring; of each the number of the one before
+with the same hash; and of each hash the number of the newest one. Numbers count from 1; 0: none.
+"""
+
+_HEADS, _HASHES = 2 * MAX_SUPPRESSED, 1024
+
+
 @device_function
 def suppress(state: CorrelatorState, connection: ConnectionRow, correlation_id: int) -> None:
     """Record the correlation id of a suppressed response in the ring of the connection."""
-    counts = state.counts
-    ring = connection.suppressed_ring
-    if ring < 0:
-        ring = counts.free_ring
-        if ring < 0:
-            ring = counts.rings_used
-            counts.rings_used = ring + 1
-        else:
-            counts.free_ring = state.next_ring[ring]
-        connection.suppressed_ring = ring
-    state.suppressed[ring, connection.suppressed_count % MAX_SUPPRESSED] = correlation_id
+    if connection.suppressed_ring < 0:
+        connection.suppressed_ring = new_ring(state)
+    at = connection.suppressed_count % MAX_SUPPRESSED
     connection.suppressed_count += 1
+    state.suppressed[connection.suppressed_ring, at] = correlation_id
+    chain_suppressed(state, connection.suppressed_ring, connection.suppressed_count)
+
+
+@device_function
+def chain_suppressed(state: CorrelatorState, ring: int, count: int) -> None:
+    """Make the suppressed id of a number the newest one with its hash."""
+    at = (count - 1) % MAX_SUPPRESSED
+    head = head_of(state, state.suppressed[ring, at])
+    state.suppressed[ring, MAX_SUPPRESSED + at] = state.suppressed[ring, head]
+    state.suppressed[ring, head] = count
+
+
+@Kernel
+def rehash_suppressed(connections: I64, state: CorrelatorState) -> None:
+    """Chain the suppressed ids of connections again, as hashes have another key."""
+    for i in range(len(connections)):
+        connection = state.connections[connections[i]]
+        ring, count = connection.suppressed_ring, connection.suppressed_count
+        for k in range(_HEADS, SUPPRESSED_CELLS):
+            state.suppressed[ring, k] = 0
+        for each in range(max(count - MAX_SUPPRESSED, 0), count):
+            chain_suppressed(state, ring, each + 1)
+
+
+@device_function
+def new_ring(state: CorrelatorState) -> int:
+    """Return an empty row for suppressed ids."""
+    counts = state.counts
+    ring = counts.free_ring
+    if ring < 0:
+        ring = counts.rings_used
+        counts.rings_used = ring + 1
+    else:
+        counts.free_ring = state.next_ring[ring]
+    for k in range(_HEADS, SUPPRESSED_CELLS):
+        state.suppressed[ring, k] = 0
+    return ring
+
+
+@device_function
+def head_of(state: CorrelatorState, correlation_id: int) -> int:
+    """Return the cell with the newest suppressed id of the same hash."""
+    return _HEADS + hash_key(state.secret, correlation_id & 0xFFFFFFFF) % _HASHES
 
 
 @device_function
@@ -274,15 +319,25 @@ def free_ring(state: CorrelatorState, connection: ConnectionRow) -> None:
 @device_function
 def is_suppressed(state: CorrelatorState, connection: ConnectionRow, correlation_id: int) -> bool:
     """Return whether the response to a request of this id is suppressed."""
-    for i in range(min(connection.suppressed_count, MAX_SUPPRESSED)):
-        if state.suppressed[connection.suppressed_ring, i] == correlation_id:
+    ring, count = connection.suppressed_ring, connection.suppressed_count
+    if ring < 0:
+        return False
+    found: int = state.suppressed[ring, head_of(state, correlation_id)]
+    while found > max(count - MAX_SUPPRESSED, 0):
+        at = (found - 1) % MAX_SUPPRESSED
+        if state.suppressed[ring, at] == correlation_id:
             return True
+        found = state.suppressed[ring, MAX_SUPPRESSED + at]
     return False
 
 
 @device_function
 def may_have_asked(state: CorrelatorState, number: int, correlation_id: int) -> bool:
-    """Return whether a request so far has an id, or may have had it."""
+    """
+    Return whether a request so far has the id of the first response, or may have had it.
+
+    Requests that wait for their turn are examined once; `queue_frame` watches for later ones.
+    """
     connection = state.connections[number]
     if find_request(state, number, correlation_id) >= 0:
         return True
@@ -291,10 +346,13 @@ def may_have_asked(state: CorrelatorState, number: int, correlation_id: int) -> 
     is_past = 0 <= correlation_id <= connection.highest_id
     if is_past and connection.suppressed_count > MAX_SUPPRESSED:
         return True  # it may be forgotten
+    if connection.awaited_id == correlation_id:
+        return False
     queued = connection.sides[connection.client].first_ready
     while queued >= 0:
         entry = state.entries[queued]
         if entry.length >= 8 and entry.correlation_id == correlation_id:
             return True
         queued = entry.next
+    connection.awaited_id = correlation_id
     return False

@@ -210,8 +210,11 @@ MAX_OVERSIZED_HEAD_BYTES = 1 << 16
 @device_function
 def queue_frame(state: CorrelatorState, connection: ConnectionRow, side: int, entry: int) -> None:
     """Append a frame to the ready ones of its side."""
-    stream = connection.sides[side]
-    state.entries[entry].next = -1
+    stream, frame = connection.sides[side], state.entries[entry]
+    frame.next = -1
+    is_awaited = frame.length >= 8 and frame.correlation_id == connection.awaited_id
+    if side == connection.client and is_awaited:
+        connection.awaited_id = NEVER
     if stream.last_ready < 0:
         stream.first_ready = entry
     else:

@@ -29,7 +29,12 @@ from dissector.engine.correlation.correlator_rows import (
     SideRow,
     StreamBreak,
 )
-from dissector.engine.correlation.entries import copy_ranges, rehash
+from dissector.engine.correlation.entries import (
+    SUPPRESSED_CELLS,
+    copy_ranges,
+    rehash,
+    rehash_suppressed,
+)
 from dissector.engine.correlation.resync_kernel import MAX_LED_BYTES
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Frames, Ints
@@ -51,7 +56,7 @@ def new_connection(start_captured: bool, client: int | None = None) -> RowArray:
     row = row_of(made, ConnectionRow)
     row.mode, row.client = (Mode.UNRECOGNISED, -1) if client is None else (Mode.KAFKA, client)
     row.start_captured, row.highest_id = (True, -1) if start_captured else (False, NEVER)
-    row.expects_first = start_captured
+    row.expects_first, row.awaited_id = start_captured, NEVER
     row.oldest_request = row.newest_request = row.first_token = row.last_token = -1
     row.suppressed_ring = row.first_delayed = row.last_delayed = row.doubtful_side = -1
     in_sync = start_captured and client is not None
@@ -100,7 +105,7 @@ class StateTables(ConnectionStates):
         self.doubtful: Ints = np.zeros(64, np.int64)
         self.data: Bytes = _NO_BYTES
         self.carry_over: Bytes = _NO_BYTES
-        self.suppressed: Int32s = np.zeros((1, correlation_limits.MAX_SUPPRESSED), np.int32)
+        self.suppressed: Int32s = np.zeros((1, SUPPRESSED_CELLS), np.int32)
         self.next_ring: Ints = np.zeros(1, np.int64)
         self._grown = 0
 
@@ -115,6 +120,8 @@ class StateTables(ConnectionStates):
         super().__setstate__(kept)
         self._refer()
         self._rehash()
+        rings = self.connections["suppressed_ring"][: len(self.numbers)]
+        rehash_suppressed(np.flatnonzero(rings >= 0), self.state())
 
     def _refer(self) -> None:
         """Refer to the memory of the tables, and make what is not kept."""
