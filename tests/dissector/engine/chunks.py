@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,8 @@ PRODUCE, METADATA, HEARTBEAT, HANDSHAKE, API_VERSIONS, SHUTDOWN = 0, 3, 12, 17, 
 STEP_NS = 20_000_000
 """Between two chunks: a response may be early by two of them."""
 
+_RESENT = None, 0, 1, 3
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -33,6 +36,9 @@ class Chunk:
     packet: int = 0
     horizon: tuple[int, int] = (NEVER, NEVER)
     held: bool = False
+    rtt_ns: int = -1
+    resent: int | None = None
+    """How many chunks before it the newest repeated bytes came."""
 
 
 def columns(rows: Sequence[Chunk]) -> Chunks:
@@ -58,8 +64,10 @@ def columns(rows: Sequence[Chunk]) -> Chunks:
         packet=numbers(lambda row: row.packet),
         time_ns=numbers(lambda row: row.packet * STEP_NS),
         release=numbers(lambda row: row.packet),
-        rtt_ns=numbers(lambda _: -1),
-        resent_ns=numbers(lambda _: NONE),
+        rtt_ns=numbers(lambda row: row.rtt_ns),
+        resent_ns=numbers(
+            lambda row: NONE if row.resent is None else (row.packet - row.resent) * STEP_NS
+        ),
         barrier=numbers(lambda row: row.horizon).reshape(-1, 2),
     )
 
@@ -155,7 +163,13 @@ def captures(draw: st.DrawFn, odd: bool = True) -> tuple[list[Chunk], list[bool]
             chunks.append(replace(part, held=draw(st.integers(0, 4)) == 0))
             if odd:
                 _disturb(draw, chunks)
-    return numbered(chunks), whole
+    timing = st.tuples(st.sampled_from((-1, STEP_NS // 4, STEP_NS)), st.sampled_from(_RESENT))
+    timings = cycle(draw(st.lists(timing, min_size=1, max_size=5)))
+    timed = [
+        replace(chunk, rtt_ns=rtt_ns, resent=resent)
+        for chunk, (rtt_ns, resent) in zip(chunks, timings, strict=False)
+    ]
+    return numbered(timed), whole
 
 
 def _disturb(draw: st.DrawFn, chunks: list[Chunk]) -> None:

@@ -29,6 +29,7 @@ class ExchangeRow(NamedTuple):
         response: Its frame.
         token: Whether these are raw SASL tokens, which have no Kafka header.
         answers_acks_0: Whether this is a response to a request that expects none (acks = 0).
+        server_ns: How long the broker had the request; NONE where the capture does not show it.
     """
 
     connection: int
@@ -38,6 +39,7 @@ class ExchangeRow(NamedTuple):
     response: Frame | None
     token: bool = False
     answers_acks_0: bool = False
+    server_ns: int = NONE
 
 
 def to_exchange_table(rows: Sequence[ExchangeRow]) -> Exchanges:
@@ -59,7 +61,7 @@ def to_exchange_table(rows: Sequence[ExchangeRow]) -> Exchanges:
         api_key=api_key,
         api_version=api_version,
         correlation_id=correlation_id,
-        server_ns=np.full(len(rows), NONE, np.int64),
+        server_ns=np.array([row.server_ns for row in rows], np.int64),
         request=request,
         response=response,
     )

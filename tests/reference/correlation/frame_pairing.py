@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlation_limits import MAX_EARLY_RESPONSE_NS
-from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
+from dissector.engine.correlation.correlation_limits import MAX_DELAYED_NS, MAX_EARLY_RESPONSE_NS
+from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN, UNANSWERED
 from dissector.protocol.expected_response import expects_response
 from tests.reference.correlation.exchange_rows import ExchangeRow
 from tests.reference.correlation.first_response import HEAD_BYTES
@@ -37,6 +37,8 @@ class FramePairing:
         lost_before: Responses to requests before this packet may be in a gap.
         login: The phase of the login by raw SASL tokens.
         ready_frames: The complete frames of each side that wait for their turn.
+        rtt_ns: As in `Chunks`, of the newest row of each side; -1: unknown.
+        resent_ns: Likewise; NONE: never.
     """
 
     __slots__ = (
@@ -50,6 +52,8 @@ class FramePairing:
         "login",
         "lost_before",
         "ready_frames",
+        "resent_ns",
+        "rtt_ns",
         "streams",
     )
 
@@ -66,6 +70,7 @@ class FramePairing:
         self._requests = OpenRequests()
         self.ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
         self.login = LoginPhase()
+        self.rtt_ns, self.resent_ns = [-1, -1], [NONE, NONE]
         # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
         self._now_ns = 0
@@ -155,4 +160,20 @@ class FramePairing:
             frame = frame._replace(packet=response.packet, time_ns=response.time_ns)
         self.login.answer(frame, response)
         is_token = self.login.may_be_token(frame)
-        self._emit(ExchangeRow(self.connection, status, frame.side, frame, response, is_token))
+        row = ExchangeRow(self.connection, status, frame.side, frame, response, is_token)
+        if response is not None:
+            row = row._replace(server_ns=self._time_of_server(frame, response))
+        self._emit(row)
+
+    def _time_of_server(self, request: Frame, response: Frame) -> int:
+        """Return how long the broker had a request; NONE where the capture does not show it."""
+        rtt_ns, resent_ns = self.rtt_ns[response.side], self.resent_ns[response.side]
+        if rtt_ns < 0 or response.time_ns < request.time_ns or request.packet >= response.packet:
+            return NONE
+        arrived_ns = request.time_ns
+        if request.time_ns < resent_ns <= response.begun_ns:
+            if resent_ns < request.time_ns + MAX_DELAYED_NS:
+                return NONE  # perhaps only the acknowledgement was late
+            arrived_ns = resent_ns
+        spent_ns = max(0, response.begun_ns - arrived_ns - rtt_ns)
+        return min(spent_ns, response.time_ns - request.time_ns)

@@ -45,6 +45,7 @@ class Frame(NamedTuple):
             without one.
         in_login: Whether it looks like a request, but may be a raw SASL token: no response has
             shown that the login is over.
+        begun_ns: When the packet with its first byte was captured.
     """
 
     side: int
@@ -57,6 +58,7 @@ class Frame(NamedTuple):
     broken_off: bool = False
     entry: int = -1
     in_login: bool = False
+    begun_ns: int = 0
 
 
 class PacketEnd(NamedTuple):
@@ -74,6 +76,7 @@ class DamagedFrame:
     data: bytes
     size: int
     offset: int
+    begun_ns: int
     bytes_left: int
     is_emitted: bool = False
 
@@ -227,6 +230,7 @@ class Framer:
             packet_end.packet,
             packet_end.time_ns,
             self.base,
+            begun_ns=self.first_time_ns,
         )
         self._drop(end)
         return frame
@@ -323,7 +327,11 @@ class Framer:
             else available
         )
         self.damaged = DamagedFrame(
-            bytes(self.buffer[4:head_end]), size, self.base, 4 + size - available
+            bytes(self.buffer[4:head_end]),
+            size,
+            self.base,
+            self.first_time_ns,
+            4 + size - available,
         )
         packet_end = self._packet_end_at(self.base + available)
         self._drop(available)
@@ -344,7 +352,13 @@ class Framer:
 
     def _as_frame(self, frame: DamagedFrame, packet_end: PacketEnd) -> Frame:
         return Frame(
-            self.side, frame.data, frame.size, packet_end.packet, packet_end.time_ns, frame.offset
+            self.side,
+            frame.data,
+            frame.size,
+            packet_end.packet,
+            packet_end.time_ns,
+            frame.offset,
+            begun_ns=frame.begun_ns,
         )
 
     def _packet_end_at(self, end: int) -> PacketEnd:

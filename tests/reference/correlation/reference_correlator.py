@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from dissector.capture.columns import DATA, GAP, NEVER, Chunks
+from dissector.capture.columns import DATA, END, GAP, NEVER, Chunks
 from dissector.capture.tcp.connections import END_REASONS, Endpoint
 from dissector.engine.correlation import correlation_limits as limits
 from dissector.engine.correlation.correlator import ConnectionState
@@ -99,6 +99,10 @@ class ReferenceCorrelator:
         start, length, side = (int(each[at]) for each in (chunks.start, chunks.length, chunks.side))
         packet, time_ns = int(chunks.packet[at]), int(chunks.time_ns[at])
         correlator.barriers = int(chunks.barrier[at, 0]), int(chunks.barrier[at, 1])
+        if chunks.kind[at] != END:
+            rtt_ns, resent_ns = int(chunks.rtt_ns[at]), int(chunks.resent_ns[at])
+            correlator.rtt_ns[side] = rtt_ns if rtt_ns >= 0 else correlator.rtt_ns[side]
+            correlator.resent_ns[side] = max(resent_ns, correlator.resent_ns[side])
         if chunks.kind[at] == DATA:
             source = chunks.carry_over if chunks.origin[at] else chunks.data
             correlator.add_data(side, source[start : start + length].tobytes(), packet, time_ns)

@@ -16,11 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, NEVER
-from dissector.engine.correlation import correlation_limits, correlator
+from dissector.engine.correlation import correlation_limits, correlator, entries, framer_kernel
 from dissector.engine.correlation.correlator import ConnectionState, Correlator
-from dissector.engine.correlation.state_tables import StateTables
+from dissector.engine.correlation.correlator_rows import ConnectionRow
+from dissector.engine.correlation.state_tables import StateTables, new_connection
 from dissector.engine.reading.capture import Options, Reading
-from dissector.engine.tables.exchange_table import ANSWERED, Exchanges, Frames
+from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, Frames
+from dissector.kernel.named_rows import row_of
 from tests.corpus import each_capture
 from tests.default_frames import request, response
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections, numbered
@@ -41,6 +43,7 @@ def rows_of(table: Exchanges) -> Iterator[tuple[Any, ...]]:
             *(int(getattr(table, name)[row]) for name in ("api_version", "correlation_id")),
             *frame(table, table.request, row),
             *frame(table, table.response, row),
+            int(table.server_ns[row]),
         )
 
 
@@ -559,3 +562,73 @@ def test_captures_give_the_rows_of_objects(path: Path) -> None:
         assert correlate_file(path, Correlator, window_bytes) == truth
     with running(PYTHON, correlator):
         assert correlate_file(path, Correlator, 50_000) == truth
+
+
+@pytest.mark.parametrize(
+    ("rtt_ms", "resent", "expected"),
+    [(5, None, 235), (5, 11, None), (5, 1, 15), (-1, None, None), (900, None, 0)],
+)
+def test_time_of_the_server(rtt_ms: int, resent: int | None, expected: int | None) -> None:
+    """240 ms, less the RTT; from the repetition on, unless it may have been needless."""
+    said = [Chunk(0, 0, data=heartbeat_request(0)), Chunk(0, 1, data=heartbeat_response(0))]
+    said += [Chunk(0, 0, data=heartbeat_request(1))]
+    said += [Chunk(0, 0, data=heartbeat_request(n)) for n in range(2, 13)]
+    answer = Chunk(0, 1, data=heartbeat_response(1), rtt_ns=rtt_ms * 1_000_000, resent=resent)
+    chunks = numbered([*said, answer])
+    check(chunks, [True], [2, 7])
+    rows = correlate(chunks, [True])[0]
+    (found,) = (row[-1] for row in rows if row[7] == 1)
+    assert found == (NONE if expected is None else expected * 1_000_000)
+
+
+class Counted(np.ndarray[Any, Any]):
+    """A table that counts how often it is read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        Counted.reads += 1
+        return int(super().__getitem__(at))
+
+
+def test_suppressed_ids_are_found_in_few_steps() -> None:
+    """Among many, and among those that came again or were forgotten."""
+    most = correlation_limits.MAX_SUPPRESSED
+    tables = Correlator(connections([True])).tables
+    tables.suppressed = tables.suppressed.view(Counted)
+    state: Any = tables.state()
+    state = state._replace(counts=tables.counts, secret=state.secret.tolist())
+    row = row_of(new_connection(start_captured=True, client=0), ConnectionRow)
+    ids = [1000 * n for n in (*range(3 * most), *range(2 * most, 3 * most, 7))]
+    for each in ids:
+        entries.suppress(state, row, each)
+    Counted.reads = 0
+    asked = [*range(0, 1000 * 3 * most, 500)]
+    found = {each for each in asked if entries.is_suppressed(state, row, each)}
+    assert found == set(ids[-most:])
+    assert Counted.reads < 5 * len(asked)
+
+
+def test_waiting_requests_are_compared_with_the_first_response_once() -> None:
+    """Requests wait behind a barrier while the response has no request yet."""
+    count = 300
+    said = [Chunk(0, 0, data=heartbeat_request(0)), Chunk(0, 1, data=heartbeat_response(50))]
+    said += [
+        Chunk(0, 0, data=heartbeat_request(n), horizon=(NEVER, 2)) for n in range(100, 100 + count)
+    ]
+    checks = [Chunk(0, 1, data=heartbeat_response(n), horizon=(NEVER, 2)) for n in range(count)]
+    check(numbered([*said, *checks]), [True], [30, 300, 301])
+    fold, reads = Correlator(connections([True])), 0
+    tables = fold.tables
+
+    def counted(state: Any, number: int, correlation_id: int) -> bool:
+        nonlocal reads
+        walked = tables.connection_rows[number].awaited_id != correlation_id
+        reads += walked
+        return may_have_asked(state, number, correlation_id)
+
+    may_have_asked = entries.may_have_asked
+    with running(PYTHON, correlator), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(framer_kernel, "may_have_asked", counted)
+        fold.feed(columns(numbered([*said, *checks])))
+    assert 0 < reads < 5
