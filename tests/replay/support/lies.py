@@ -110,11 +110,6 @@ def _twice_in_sync(each: Container) -> None:
     each.isr_nodes = 2 * list(each.isr_nodes)
 
 
-def _one_partition_less(body: Container) -> None:
-    for topic in body.topics:
-        topic.partitions = list(topic.partitions)[:-1]
-
-
 def _internal(body: Container) -> None:
     for topic in body.topics:
         topic.is_internal = True
@@ -214,7 +209,6 @@ LIES: dict[str, Callable[[], Fault]] = {
     "no replica is in sync": _described(isr_nodes=[]),
     "there are no replicas": _described(replica_nodes=[], isr_nodes=[]),
     "the leader is no replica": _described(replica_nodes=[77], isr_nodes=[77]),
-    "a partition is missing": lambda: ChangedResponse("Metadata", _one_partition_less),
     "topics are internal": lambda: ChangedResponse("Metadata", _internal),
     "producers begin in another epoch": lambda: ChangedResponse(
         "InitProducerId", _added("producer_epoch", 1)
