@@ -27,6 +27,7 @@ from benchmarks import (
     replay,
     screen,
     tls_plaintext,
+    values_by_schema,
     whole_commands,
 )
 from benchmarks.timing import Row
@@ -35,6 +36,7 @@ ROWS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
     "codecs": lambda _: message_codecs.rows(),
     "batches": lambda _: batches.rows(),
     "records": lambda _: record_columns.rows(),
+    "values": lambda _: values_by_schema.rows(),
     "start": whole_commands.start_rows,
     "commands": whole_commands.rows,
     "damaged": damaged_pairs.rows,

@@ -18,8 +18,8 @@ from dissector.values.schemas.schema_store import SchemaStore
 
 
 def read_schemas(capture: Capture, store: SchemaStore) -> None:
-    """Read a whole capture for its schemas; its current pass goes on."""
-    again = Capture(capture.paths, replace(capture.options, live=False))
+    """Read a whole capture for its schemas, on all ports; its current pass goes on."""
+    again = Capture(capture.paths, replace(capture.options, live=False, ports=frozenset()))
     again.make_source = capture.make_source
     again.tap = HttpExchanges(RegistryAnswers(store).see).feed
     for window in again.windows(gleaning=True):

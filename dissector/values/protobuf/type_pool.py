@@ -149,6 +149,7 @@ class TypePool:
         elif found.is_map_entry:
             if [(each.name, each.is_repeated) for each in found.fields] != _ENTRY:
                 raise SchemaProblem(f"{found.full_name[:60]} is no entry of a map")
+            field = replace(field, is_repeated=True, has_presence=False, oneof="")
             reader.add(field, EMPTY_MAP, map_puts(field, partial(self._reader, found)))
         else:
             inner = partial(self._reader, found)

@@ -43,14 +43,20 @@ class HttpExchanges:
         self._held = 0
 
     def feed(self, connection: int, side: int, content: bytes | None, length: int) -> None:
-        """Take the next bytes of a stream; None for a gap."""
+        """
+        Take the next bytes of a stream; None for a gap.
+
+        A gap of a negative length: what came before was encrypted, and its plaintext follows.
+        """
+        if content is None:
+            if length:
+                self._leave(connection)
+            if length < 0:
+                self._refused.discard(connection)
+            return
         if connection in self._refused:
             return
         found = self._open.get(connection)
-        if content is None:
-            if length > 0:
-                self._leave(connection)
-            return
         if found is None:
             if not _may_begin(content) or len(self._open) >= _MAX_CONNECTIONS:
                 self._leave(connection)
@@ -61,12 +67,11 @@ class HttpExchanges:
             for message in found.streams[side].feed(content):
                 self._take(found, side, message)
         except NotHttp:
+            self._held += found.held - before
             self._leave(connection)
-            self._held -= before
             return
         self._held += found.held - before
         if self._held > _MAX_HELD:
-            self._held -= found.held
             self._leave(connection)
 
     def _take(self, found: _Connection, side: int, message: HttpMessage) -> None:
@@ -76,7 +81,9 @@ class HttpExchanges:
             self._see(found.requests.popleft(), message)
 
     def _leave(self, connection: int) -> None:
-        self._open.pop(connection, None)
+        found = self._open.pop(connection, None)
+        if found is not None:
+            self._held -= found.held
         self._refused.add(connection)
 
 

@@ -31,6 +31,8 @@ TIMEOUT_S = 5.0
 
 _MAX_ANSWER = 16 << 20
 _MAX_REFERENCES = 200
+_MAX_MISSING = 1_000
+"""Ids without a schema that are asked for: random bytes may look like ids."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -80,6 +82,7 @@ class RegistryClient:
             self._headers["Authorization"] = f"Basic {b64encode(_login(user)).decode()}"
         self._opener = build_opener(_NoRedirects)
         self._asked: set[SchemaRef] = set()
+        self._missing = 0
 
     def add(self, store: SchemaStore, ref: SchemaRef) -> None:
         """Add a schema to a store, if the registry has it; each is asked for once."""
@@ -87,6 +90,10 @@ class RegistryClient:
             return
         self._asked.add(ref)
         self._add(store, ref)
+        if not self.problem and store.find(ref) is None:
+            self._missing += 1
+            if self._missing > _MAX_MISSING:
+                self.problem = f"{self.url}: more than {_MAX_MISSING:,} ids are unknown there"
         if self.problem:
             store.problems.append(self.problem)
 

@@ -227,6 +227,24 @@ def test_descriptor_sets() -> None:
             files_of_set(data)
 
 
+def test_a_map_that_a_descriptor_declares_as_one_entry() -> None:
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+
+    samples = ProtoSamples(Random(0))
+    message = samples.file.message_type[0]
+    del message.field[:], message.oneof_decl[:], message.nested_type[:]
+    entry = message.nested_type.add(name="MEntry")
+    entry.options.map_entry = True
+    for number, name in enumerate(("key", "value"), 1):
+        entry.field.add(name=name, number=number, label=1, type=FieldDescriptorProto.TYPE_INT32)
+    kind = FieldDescriptorProto.TYPE_MESSAGE
+    path = ".some.shop.Order.MEntry"
+    message.oneof_decl.add(name="choice")
+    message.field.add(name="m", number=1, label=1, type=kind, type_name=path, oneof_index=0)
+    schema = ProtoSchema(base64.b64encode(samples.file.SerializeToString()).decode())
+    assert read(schema, bytes.fromhex("0a04 0805 1006 0a02 0807")) == {"m": {"5": 6, "7": 0}}
+
+
 MANY = "message M {" + " ".join(f"int32 f{at} = {at + 1};" for at in range(3000)) + " %s }"
 
 

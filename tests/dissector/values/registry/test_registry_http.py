@@ -111,6 +111,11 @@ def test_a_gap_and_other_protocols_end_the_reading() -> None:
     exchanges.feed(5, 1, request("/schemas"), 0)
     exchanges.feed(5, 0, response([]), 0)
     assert len(seen) == 1
+    exchanges.feed(6, 0, b"\x16\x03\x01", 3)
+    exchanges.feed(6, 0, None, -1)  # the plaintext of a TLS connection
+    exchanges.feed(6, 0, request("/schemas"), 0)
+    exchanges.feed(6, 1, response([]), 0)
+    assert len(seen) == 2
 
 
 @given(
@@ -153,7 +158,7 @@ def test_a_registry_in_the_capture_gives_the_rows_of_its_dump(tmp_path: Path) ->
     connection.broker(response({"schema": LONG}, form="chunked"))
     path = tmp_path / "a.pcap"
     write(path, wire.packets)
-    rows = open_capture(path, values=[]).records()
+    rows = open_capture(path, values=[], ports={9092}).records()
     assert rows["value_decoded"].to_list() == ['{"a": 5}']
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps([{"id": 7, "schema": LONG}]))
@@ -233,6 +238,16 @@ def test_a_registry_is_asked_once_for_each_schema(
     login = "Basic YW5uOnNlY3JldA=="
     paths = ["/schemas/ids/7", "/subjects/u%2Fs/versions/1", "/schemas/ids/7/versions"]
     assert handler.asked == [f"{each} {login}" for each in [*paths, "/schemas/ids/99"]]
+
+
+def test_a_registry_is_not_asked_for_endless_ids(registry: tuple[str, type[Handler]]) -> None:
+    url, handler = registry
+    client = RegistryClient(url)
+    store = SchemaStore()
+    for number in range(100, 3_000):
+        client.add(store, number)
+    assert store.problems == [f"{url}: more than 1,000 ids are unknown there"]
+    assert len(handler.asked) == 1_001
 
 
 def test_a_registry_that_does_not_answer_is_asked_no_more(
