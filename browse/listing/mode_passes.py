@@ -20,6 +20,8 @@ from dissector.engine.tables.column_types import Columns, Integers, Row, Slices,
 from dissector.engine.tables.columns_of import columns_of
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.protocol.embedded.masking import is_secret_topic
+from dissector.protocol.embedded.secrecy.hidden_records import records_are_hidden
+from dissector.view.json.body import hide_record
 from timeline.events.event import COLUMNS as EVENT_COLUMNS
 from timeline.events.event import Event
 from timeline.timeline import Timeline
@@ -57,7 +59,8 @@ class RecordPass(Pass):
         selection, self._spool = self.source.selection, ByteSpool()
 
         def rows(exchange: Exchange) -> Iterator[Row]:
-            return decoded_rows(selection.records(exchange), self._show_secrets)
+            found = decoded_rows(selection.records(exchange), self._show_secrets)
+            return map(_hidden, found) if records_are_hidden() else found
 
         for window in self.windows(gleaning=self.source.filter is not None):
             parts = selection.record_parts(window, is_secret_topic, rows)
@@ -82,6 +85,13 @@ class RecordPass(Pass):
         if self._waiting:
             self.parts.append(spool_bytes(self._joined.columns(), self._spool))
             self._joined, self._waiting = ColumnConcatenator(), 0
+
+
+def _hidden(row: Row) -> Row:
+    """Return a row without the bytes of its key and value."""
+    shown = dict(row)
+    hide_record(shown)
+    return shown
 
 
 def _cut(columns: Columns) -> Columns:

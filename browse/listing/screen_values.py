@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from dissector.query.captured_schemas import learn_schemas
+from dissector.values.value_masks import ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
 
 Spawn = Callable[[Callable[[], None]], object]
@@ -44,6 +45,7 @@ class ScreenValues:
     def __init__(self, access: CaptureAccess, spawn: Spawn) -> None:
         self._access = access
         self._spawn = spawn
+        self._masks = ValueMasks(access.values.masks)
         self._reader: ValueReader | None = None
         self._pass: SchemaPass | None = None
 
@@ -56,7 +58,8 @@ class ScreenValues:
         if self._reader is None:
             self._reader = self._access.values.reader()
             self.look_again(at_least_once=True)
-        return self._reader.read(topic, data, headers, is_key=is_key)
+        found = self._reader.read(topic, data, headers, is_key=is_key)
+        return self._masks.masked(found, is_key=is_key)
 
     def look_again(self, *, at_least_once: bool = False) -> None:
         """Read the capture again for the next unknown schema, if it has grown."""

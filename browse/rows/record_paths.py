@@ -7,12 +7,15 @@ from typing import Any
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import record_rows
+from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.records.field import UnreadBatch
 from dissector.protocol.records_fields import records_fields
 
 _COMPARED = ("packet", "topic", "partition", "offset", "timestamp_ms", "sequence")
 _CUT = ("key", "value")
 """Columns whose cells in the list may be cut."""
+
+_MASK = MASK.encode()
 
 
 def record_path(exchange: Exchange, row: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -29,8 +32,8 @@ def record_path(exchange: Exchange, row: Mapping[str, Any]) -> tuple[str, ...] |
 def _begins(data: object, cell: object) -> bool:
     """Return whether a cell may be the begin of a key or a value; a masked one may."""
     if isinstance(data, bytes) and isinstance(cell, bytes):
-        return data.startswith(cell)
-    return data is cell or isinstance(cell, str)
+        return data.startswith(cell) or cell == _MASK
+    return data is cell
 
 
 def _paths(exchange: Exchange) -> Iterator[tuple[str, ...]]:

@@ -51,6 +51,8 @@ def export(given: ExportOptions) -> None:
     for name in captures:
         if name == "-" or (Path(name).exists() and not is_file(name)):
             raise UsageError(f"{name}: export reads a capture several times; save a pipe to a file")
+    if given.masks and not given.redact:
+        raise UsageError("--mask: export writes packets as they are; --redact replaces contents")
     kept, secret = redaction_options.kept_roles(given), redaction_options.read_key(given.key)
 
     def source(text: str | None) -> capture_source.Source:

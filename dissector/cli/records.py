@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dissector.cli import capture_source
-from dissector.cli.declared.row_options import RowOptions
+from dissector.cli.declared.row_options import RecordOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_parquet, write_rows
 from dissector.cli.presentation import table_options
@@ -19,6 +20,7 @@ from dissector.column_catalogue import RECORDS, VALUES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS
 from dissector.engine.tables.column_types import Coded, Columns, Row
+from dissector.errors import UsageError
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.tables.bulk_rows import text_columns
@@ -53,20 +55,24 @@ PRIORITY = (
 
 
 @accepts_live
-def records(given: RowOptions) -> None:
+def records(given: RecordOptions) -> None:
     """Print a row for each record that was produced or fetched."""
     form, output, sort, show_secrets = given.form, given.output, given.sort, given.show_secrets
     check_parquet(form, output)
+    folder = _topic_folder(given) if given.values_as == "struct" else None
     source = capture_source.source(given, given.filter_text, records=True)
     source.explains_no_kafka = True
     chosen = table_options.chosen_columns(given)
     view = table_options.table_view(
         given, lambda: source.begin_ns, columns=chosen, priority=PRIORITY
     )
-    values = ValueColumns(source, chosen, by_default=given.value_settings.is_asked)
+    by_default = folder is not None or given.value_settings.is_asked
+    values = ValueColumns(source, chosen, by_default=by_default)
     columns = COLUMNS + values.names
     keys = sort_keys(sort, tuple(dict.fromkeys(columns + chosen))) if sort is not None else []
     more = [name for name in chosen if name not in columns]
+    if values.masks:
+        _check_hidden(source, more)
     passing = source.selection.records
 
     def rows(exchange: Exchange) -> Iterator[Row]:
@@ -77,6 +83,11 @@ def records(given: RowOptions) -> None:
         is_secret_topic, _with_operands(source, more, rows, how) if more else rows
     )
     parts = values.parts(source.without_secrets(parts, show_secrets), as_text=form == "parquet")
+    if folder is not None:
+        from dissector.cli.presentation.topic_files import write_topic_files
+
+        write_topic_files(parts, folder)
+        return
     if keys:
         parts = sorted_parts(parts, keys)
     if chosen:
@@ -99,6 +110,36 @@ def records(given: RowOptions) -> None:
             live=source.is_live,
             layout=view.layout,
         )
+
+
+def _topic_folder(given: RecordOptions) -> Path:
+    """
+    Return the folder for a file of each topic.
+
+    Raises:
+        UsageError: Its options do not go together.
+    """
+    from dissector.cli.presentation.topic_files import check_folder
+
+    if given.form != "parquet":
+        raise UsageError("--values-as struct goes with -T parquet -o DIR")
+    if given.columns or given.fields or given.sort or given.limit is not None:
+        raise UsageError("--values-as struct writes all columns: no --columns, -e, --sort or -c")
+    return check_folder(given.output)
+
+
+def _check_hidden(source: capture_source.Source, names: Sequence[str]) -> None:
+    """
+    Check that no column is a part of the bytes that --mask hides.
+
+    Raises:
+        UsageError: One is.
+    """
+    from dissector.cli.presentation.operand_columns import parse_operands
+
+    for name in parse_operands(source, names, records=True):
+        if {getattr(each, "name", "") for each in name.sources} & {"key", "value"}:
+            raise UsageError(f"column {name}: --mask hides it; name a field, value.FIELD")
 
 
 def _table_columns(columns: Columns, *, replaces: bool) -> Columns:

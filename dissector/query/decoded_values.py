@@ -19,12 +19,14 @@ from dissector.engine.tables.column_types import (
     Columns,
     Headers,
     Row,
+    SliceBuffers,
     Slices,
     row_count,
     with_json_texts,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.query.captured_schemas import learn_schemas, read_schemas
+from dissector.values.value_masks import HIDDEN, ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
 from dissector.values.value_settings import ValueSettings
 from dissector.view.text.escape import safe_json
@@ -45,6 +47,7 @@ class RecordValues:
     def __init__(self, capture: Capture, settings: ValueSettings | None) -> None:
         """Start; sources are read with the first record."""
         self.settings = settings or ValueSettings()
+        self._masks = ValueMasks(self.settings.masks) if self.settings.masks else None
         self._capture = capture
 
     @cached_property
@@ -73,15 +76,18 @@ class RecordValues:
         if isinstance(data, str):  # masked
             data = data.encode()
         headers = {each["key"]: each["value"] or b"" for each in row["headers"]}
-        return self.read(row["topic"], data, headers, _SIDES[side])
+        if self.settings.is_off or data is None:
+            return NOTHING
+        return self.reader.read(row["topic"], data, headers, is_key=_SIDES[side])
 
     def read(
         self, topic: str | None, data: bytes | None, headers: Mapping[str, bytes], is_key: bool
     ) -> DecodedValue:
-        """Return a decoded key or value."""
+        """Return a decoded key or value for a view: without hidden fields."""
         if self.settings.is_off or data is None:
             return NOTHING
-        return self.reader.read(topic, data, headers, is_key=is_key)
+        found = self.reader.read(topic, data, headers, is_key=is_key)
+        return found if self._masks is None else self._masks.masked(found, is_key=is_key)
 
     def record(self, row: Row) -> DecodedRecord:
         """Return a row of `records` with its key and value decoded, on demand."""
@@ -111,6 +117,10 @@ class RecordValues:
         """Return columns with more columns."""
         rows = np.arange(row_count(columns))
         found = {side: self.decoded_column(columns, side, rows) for side in _SIDES}
+        if (masks := self._masks) is not None:
+            for side, is_key in _SIDES.items():
+                found[side] = [masks.masked(each, is_key=is_key) for each in found[side]]
+            columns = {**columns, **{side: _hidden(columns[side], rows) for side in _SIDES}}
         coded: dict[str, Column] = {}
         texts: dict[str, list[bytes | None]] = {}
         for name in chosen:
@@ -152,6 +162,16 @@ class RecordValues:
                 strict=True,
             )
         ]
+
+
+_NO_BYTES = np.zeros(0, np.uint8)
+_HIDDEN_BUFFERS = SliceBuffers(np.frombuffer(HIDDEN.encode(), np.uint8), _NO_BYTES, _NO_BYTES)
+
+
+def _hidden(column: Column, rows: Ints) -> Column:
+    """Return a column of keys or values that shows only which are null."""
+    present = np.array([column.value(row) is not None for row in rows.tolist()], np.bool_)
+    return Slices(np.where(present, 0, NONE), np.full(len(rows), len(HIDDEN)), _HIDDEN_BUFFERS)
 
 
 _NO_HEADERS: Mapping[str, bytes] = {}

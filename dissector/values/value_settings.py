@@ -29,12 +29,14 @@ class ValueSettings:
         formats: Formats of topics, as `orders=avro:order.avsc`.
         is_off: Whether nothing is decoded.
         user: `NAME:PASSWORD` for the registries.
+        masks: Fields that outputs hide, as `value.card`.
     """
 
     sources: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     is_off: bool = False
     user: str = ""
+    masks: tuple[str, ...] = ()
 
     @property
     def is_asked(self) -> bool:

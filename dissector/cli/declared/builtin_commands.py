@@ -12,7 +12,7 @@ from dissector.cli.declared.file_options import ExportOptions, SchemaOptions
 from dissector.cli.declared.row_options import (
     MessageOptions,
     PairOptions,
-    RowOptions,
+    RecordOptions,
     StreamOptions,
 )
 
@@ -51,7 +51,7 @@ def streams(given: StreamOptions) -> None:
     streams(given)
 
 
-def records(given: RowOptions) -> None:
+def records(given: RecordOptions) -> None:
     """Print a row for each record that was produced or fetched.
 
     Live: kafkashark records -i eth0 -Y 'topic == orders'

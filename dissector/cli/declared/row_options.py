@@ -155,6 +155,19 @@ class RowOptions(SortOptions, TableOptions):
     """The options of `records`, and those that are the same for all rows."""
 
 
+class RecordOptions(RowOptions):
+    """The options of `records`."""
+
+    values_as: str = option(
+        "--values-as",
+        default="text",
+        metavar="text|struct",
+        choices=("text", "struct"),
+        help="struct: with -T parquet -o DIR a file for each topic, with typed columns for decoded "
+        "keys and values.",
+    )
+
+
 class PairOptions(RowOptions):
     """The options of `pairs`."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from dissector.cli.parsing.declarations import Options, option
+from dissector.errors import UsageError
+from dissector.protocol.embedded.secrecy.hidden_records import hide_records
 from dissector.values.source_options import (
     PASSWORD_VARIABLE,
     READS_FORMAT,
@@ -14,6 +16,11 @@ from dissector.values.source_options import (
 
 if TYPE_CHECKING:
     from dissector.values.value_settings import ValueSettings
+
+
+def _hide_records(masks: tuple[str, ...]) -> None:
+    """Hide the bytes of records if fields of values are hidden."""
+    hide_records(bool(masks))
 
 
 class ValueOptions(Options):
@@ -50,10 +57,32 @@ class ValueOptions(Options):
         "--no-values", default=False, help="Decode no keys and values, whatever the variable says."
     )
 
+    masks: tuple[str, ...] = option(
+        "--mask",
+        default=(),
+        metavar="value.FIELD",
+        callback=_hide_records,
+        help="Hide a field of values or keys (value.card, key.id), and the bytes of all records: "
+        "keys and values are shown only decoded. May be given more than once.",
+    )
+
     @property
     def value_settings(self) -> ValueSettings:
-        """The options, and the environment variable."""
+        """
+        The options, and the environment variable.
+
+        Raises:
+            UsageError: A mask is not a path, or secrets are to be shown too.
+        """
         from dissector.values.value_settings import ValueSettings
 
-        given = ValueSettings(self.values, self.value_formats, self.no_values, self.values_user)
+        if self.masks:
+            from dissector.values.value_masks import ValueMasks
+
+            ValueMasks(self.masks)
+            if getattr(self, "show_secrets", False):
+                raise UsageError("--mask and --show-secrets exclude each other")
+        given = ValueSettings(
+            self.values, self.value_formats, self.no_values, self.values_user, self.masks
+        )
         return given.with_variable()

@@ -21,6 +21,7 @@ class ValueColumns:
     Attributes:
         chosen: Names of the catalogue.
         fields: Fields by path.
+        masks: Whether fields are hidden, and so the bytes of records.
     """
 
     def __init__(self, source: Source, wanted: Sequence[str], *, by_default: bool) -> None:
@@ -36,11 +37,13 @@ class ValueColumns:
         paths = [each for each in wanted if each.startswith(("key.", "value."))]
         self.fields = parse_operands(source, paths, records=True)
         self._source = source
+        settings = source.capture.options.values
+        self.masks = settings is not None and bool(settings.masks)
         if self:
             source.record_values()
 
     def __bool__(self) -> bool:
-        return bool(self.chosen or self.fields)
+        return bool(self.chosen or self.fields or self.masks)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.blanked_ranges import merged
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
+from dissector.protocol.embedded.secrecy.hidden_records import records_are_hidden
 from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic
 from dissector.protocol.embedded.secrecy.settings import PASSWORD_TYPE, is_sensitive
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
@@ -205,6 +206,8 @@ def mask_record(topic: str, record: DecodedRecord) -> DecodedRecord:
 
 def is_secret_topic(topic: Any) -> bool:
     """Return whether records of the topic with this name or id may contain secrets."""
+    if records_are_hidden():
+        return True
     if not isinstance(topic, str):
         return bool(topic == CLUSTER_METADATA_ID)
     return is_own_topic(topic) or is_settings_topic(topic)

@@ -15,6 +15,7 @@ from dissector.protocol.embedded.masking import (
 )
 from dissector.protocol.embedded.own_topics import decode_record
 from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.hidden_records import records_are_hidden
 from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic, masked_settings
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.login_secrets import knowing
@@ -74,6 +75,8 @@ def _batches_json(
                 batch["bytes"] = MASK
             for record in batch["records"]:
                 mask_record_row(topic or "", record)
+                if records_are_hidden():
+                    hide_record(record)
     return [jsonable(batch) for batch in batches]
 
 
@@ -85,6 +88,13 @@ def mask_record_row(topic: str, record: dict[str, Any]) -> None:
     decoded = decode_record(topic, record["key"], record["value"])
     if decoded is not None and is_secret_record(topic, decoded):
         record["value"] = MASK
+
+
+def hide_record(record: dict[str, Any]) -> None:
+    """Hide the key and the value of a record, in place."""
+    for name in ("key", "value"):
+        if record[name] is not None:
+            record[name] = MASK
 
 
 def decoded_record(

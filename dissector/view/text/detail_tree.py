@@ -23,6 +23,7 @@ from dissector.protocol.embedded.masking import (
 from dissector.protocol.embedded.own_topics import DecodedRecord, decode_record
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.sasl_tokens import decode_token
+from dissector.protocol.embedded.secrecy.hidden_records import records_are_hidden
 from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic, masked_settings
 from dissector.protocol.login_secrets import knowing
 from dissector.protocol.messages import Message
@@ -298,25 +299,31 @@ class _DetailTree:
     def records(self, data: bytes, place: RecordsPlace, topic: str | None) -> list[TreeNode]:
         """Show the batches of a `records` field."""
         is_secret = is_secret_topic(topic) and not self.show_secrets
+        hides = records_are_hidden()
 
         def annotate(
             record: AnyRecord, control: bool, place_of: Callable[[str], Place | None]
         ) -> tuple[bool, list[TreeNode]]:
             if topic is not None and is_settings_topic(topic) and not control:
                 value = record.value
-                hides = not self.show_secrets and masked_settings(record.key, value) is not value
-                return hides, []
+                hides_value = (
+                    not self.show_secrets and masked_settings(record.key, value) is not value
+                )
+                return hides_value or hides, []
             if control:
                 found: DecodedRecord | None = decode_control(record.key, record.value)
             else:
                 found = decode_record(topic, record.key, record.value) if topic else None
             if found is None:
-                return False, self.decoded(topic, record, is_secret, place_of)
-            secret = not self.show_secrets and is_secret_record(topic or "", found)
+                nodes = self.decoded(topic, record, is_secret and not hides, place_of)
+                return hides, nodes
+            secret = hides or (not self.show_secrets and is_secret_record(topic or "", found))
             return secret, [self.kafka_record(found, place_of)]
 
         batches = parse_records(data, may_be_cut=self.message.kind == "response")
-        return batch_nodes(batches, place, RecordOptions(is_secret, annotate, self.is_opened))
+        return batch_nodes(
+            batches, place, RecordOptions(is_secret, annotate, self.is_opened, hides)
+        )
 
     def decoded(
         self,

@@ -41,11 +41,13 @@ class RecordOptions:
         is_secret: Whether bytes that are not read as fields are masked.
         annotate: See `Annotate`.
         are_located: Whether records have places, and their fields are nodes.
+        hides_keys: Whether keys are masked as well.
     """
 
     is_secret: bool
     annotate: Annotate
     are_located: bool = False
+    hides_keys: bool = False
 
 
 def record_nodes(
@@ -92,10 +94,15 @@ def _record(
     time = "" if record.timestamp is None else f", {time_ms_text(record.timestamp)}"
     is_masked, nested = options.annotate(record, control, place_of)
     value = MASK if is_masked else data_text(record.value)
-    text = f"offset {record.offset}{time}, key {data_text(record.key)}, value {value}"
+    key = MASK if options.hides_keys and record.key is not None else data_text(record.key)
+    text = f"offset {record.offset}{time}, key {key}, value {value}"
 
     def load() -> list[TreeNode]:
-        fields = [] if located is None else located.field_nodes(index, is_masked)
+        fields = (
+            []
+            if located is None
+            else located.field_nodes(index, ("key",) * options.hides_keys + ("value",) * is_masked)
+        )
         return [*fields, *_headers(index, record, located), *nested]
 
     has_nodes = bool(located is not None or record.headers or nested)
@@ -152,7 +159,7 @@ class _LocatedRecords:
         """Return the place of a field of a record, with its length."""
         return self._fields(index).get(name)
 
-    def field_nodes(self, index: int, is_masked: bool) -> list[TreeNode]:
+    def field_nodes(self, index: int, masked: Sequence[str]) -> list[TreeNode]:
         """Return the nodes of the fields that the line of a record shows, but for headers."""
         record = self._batch.records[index]
         nodes = []
@@ -160,7 +167,7 @@ class _LocatedRecords:
             if name.startswith("headers["):
                 continue
             value = getattr(record, _AS_WRITTEN.get(name, name), None)
-            hides = is_masked and name == "value"
+            hides = name in masked
             text = data_text(value) if name in ("key", "value") else str(value)
             nodes.append(
                 TreeNode(

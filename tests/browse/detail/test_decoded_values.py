@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from browse.app.browse_base import run_in_thread
 from browse.detail import DetailPanes
 from browse.listing.capture_opening import CaptureOpening
 from browse.listing.screen_values import ScreenValues
+from dissector.protocol.embedded.secrecy.hidden_records import hide_records
+from dissector.values.value_settings import ValueSettings
 from tests.browse.screens import Screen, play, screen
 from tests.dissector.values.value_captures import PREFIX, order, write_values
 
@@ -72,8 +75,6 @@ def test_filters_of_exchanges_by_values(capture: Path) -> None:
 
 
 def test_values_can_be_left_alone(capture: Path) -> None:
-    from dissector.values.value_settings import ValueSettings
-
     opening = CaptureOpening([str(capture)], {"values": ValueSettings(is_off=True)})
     panes = panes_of(opening)
 
@@ -85,3 +86,25 @@ def test_values_can_be_left_alone(capture: Path) -> None:
             assert "avro" not in each.text
 
     play(scene)
+
+
+def test_hidden_fields_are_shown_in_no_pane(capture: Path) -> None:
+    opening = CaptureOpening([str(capture)], {"values": ValueSettings(masks=("value.name",))})
+
+    async def scene() -> None:
+        panes = panes_of(opening)
+        async with screen(opening=opening, details=panes, size=(140, 60)) as each:
+            await each.press("3")
+            await each.filter("topic == orders and value.id == 5")
+            await shows(each, panes, "value as avro: orders-value v4, 3 fields")
+            text = each.text
+            assert 'name: "***"' in text
+            assert 'sku: "s6"' in text
+            assert "Ann" not in text
+            assert "41 6e 6e" not in text
+
+    def play_hidden() -> None:
+        hide_records(True)
+        play(scene)
+
+    copy_context().run(play_hidden)

@@ -40,6 +40,8 @@ NO_PATHS = {
         "[-- COMMAND...]",
         "TOPIC=FORMAT",
         *("ADVICES", "ADVICE", "ADVICE.NAME=N", "RANK"),
+        "value.FIELD",
+        "text|struct",
         "URL",
         "ZONE",
     ),

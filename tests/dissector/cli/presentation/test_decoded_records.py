@@ -195,3 +195,32 @@ def test_the_tree_of_a_pipe_knows_the_schemas_so_far(
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(file)))  # type: ignore[type-var]
         lines = good("dissect", "-", "-V", "-Y", "topic == others").lines
     assert any("orders-value v4: 1 bytes behind" in line for line in lines)
+
+
+def test_a_file_for_each_topic_with_typed_columns(
+    good: Run, run: Run, capture: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "topics"
+    words = ("records", capture, "-T", "parquet", "--values-as", "struct", "-o", folder)
+    good(*words)
+    assert {each.name for each in folder.iterdir()} == {
+        "orders.parquet",
+        "others.parquet",
+        "_schemas.parquet",
+    }
+    orders = polars.read_parquet(folder / "orders.parquet")
+    assert len(orders) == 2 * COUNT
+    item = polars.Struct({"sku": polars.String})
+    order = polars.Struct({"id": polars.Int64, "name": polars.String, "items": polars.List(item)})
+    assert (orders.schema["key_decoded"], orders.schema["value_decoded"]) == (polars.String, order)
+    rows = good("records", capture, "--columns", "value_decoded", "-T", "ndjson").rows
+    wanted = [row["value_decoded"] for row in rows[: 2 * COUNT]]
+    assert orders["value_decoded"].to_list() == wanted
+    others = polars.read_parquet(folder / "others.parquet")
+    values = others["value_decoded"].to_list()
+    assert values == [None, None, {"user": {"id": 5}}, None, None]
+    for more, said in (((), "a new or an empty folder"), (("-c", "1"), "writes all columns")):
+        done = run(*words, *more)
+        assert done.status == 2
+        assert said in done.err
+    assert "-T parquet" in run("records", capture, "--values-as", "struct").err

@@ -1,0 +1,89 @@
+"""`--mask`: hidden fields of values, and no bytes of records, in any output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dissector.values.value_masks import without_field
+from tests.dissector.cli.conftest import Run
+from tests.dissector.values.value_captures import write_values
+
+SPELLINGS = (b"Ann", b"416e6e", b"41 6e 6e", b"0x416e6e")
+MASK = ("--mask", "value.name", "--mask", "key")
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_values(tmp_path_factory.mktemp("values") / "values.pcap")
+
+
+def test_fields_are_hidden_also_in_items() -> None:
+    value = {"a": [{"b": 1, "c": 2}, {"c": 3}, 4], "b": {"c": None}}
+    assert without_field(value, ["a", "b"]) == {**value, "a": [{"b": "***", "c": 2}, {"c": 3}, 4]}
+    assert without_field(value, ["b", "c"]) == {**value, "b": {"c": "***"}}
+    assert without_field(value, ["a", "x"]) is value
+    assert without_field(value, []) == "***"
+
+
+OUTPUTS = (
+    ("records",),
+    ("records", "-T", "ndjson"),
+    ("records", "-T", "csv", "--columns", "key,value,value_decoded,value.name,value.id"),
+    ("records", "-T", "parquet", "-o", "{}/a.parquet"),
+    ("records", "--sort", "value", "-T", "csv"),
+    ("dissect", "-V"),
+    ("dissect", "-x"),
+    ("dissect", "-V", "-x", "--no-values"),
+    ("dissect", "-T", "ndjson"),
+    ("dissect", "-T", "parquet", "-o", "{}/b.parquet"),
+    ("dissect", "-T", "fields", "-e", "request.topic_data.partition_data.records"),
+    ("pairs", "--bodies", "-T", "ndjson"),
+    ("pairs", "--columns", "request.topic_data.partition_data.records", "-T", "csv"),
+    ("streams", "--write", "{}/streams"),
+    ("schemas",),
+    ("report", "-o", "{}/a.html"),
+    ("timeline",),
+)
+
+
+@pytest.mark.parametrize("words", OUTPUTS, ids=[" ".join(each[:4]) for each in OUTPUTS])
+def test_no_output_has_a_hidden_field(
+    good: Run, capture: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "streams").mkdir()
+    shown = [each.format(tmp_path) for each in words]
+    done = good(shown[0], capture, *shown[1:], *MASK)
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    for output in (done.out.encode(), *files):
+        for spelled in SPELLINGS:
+            assert spelled not in output
+    assert done.out or files
+
+
+def test_what_is_left(good: Run, run: Run, capture: Path) -> None:
+    words = ("-T", "ndjson", "-Y", 'value.name == "Ann" and value.id == 5')
+    row = good("records", capture, *words, *MASK).rows[0]
+    assert (row["key"], row["value"]) == ("***", "***")
+    columns = ("--columns", "key_decoded,value_decoded,value.id")
+    row = good("records", capture, *words, *columns, *MASK).rows[0]
+    items = [{"sku": "s5"}, {"sku": "s6"}]
+    assert row == {
+        "key_decoded": "***",
+        "value_decoded": {"id": 5, "name": "***", "items": items},
+        "value.id": 5,
+    }
+    text = good("dissect", capture, "-V", "-c", "4", *MASK).out
+    assert 'name: "***"' in text
+    assert 'sku: "s0"' in text
+    for command, said in (
+        (("records", "--columns", "len(value)"), "--mask hides it"),
+        (("records", "--columns", "key[0:4]"), "--mask hides it"),
+        (("export", "-o", "out.pcapng"), "--redact replaces contents"),
+        (("records", "--show-secrets"), "exclude each other"),
+        (("records", "--mask", "card"), "write value.FIELD"),
+    ):
+        done = run(command[0], capture, *command[1:], *MASK)
+        assert done.status == 2
+        assert said in done.err
