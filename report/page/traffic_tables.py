@@ -131,7 +131,7 @@ def value_table(figures: Figures, maker: TableMaker) -> Table:
     note = "Formats and schemas of keys and values; `before` is what was used earlier."
     rows = figures.value_uses.rows()
     title = "Formats and schemas"
-    return maker.table("values", title, _VALUES, rows, named, note=note, is_open=True)
+    return maker.table("topic_schemas", title, _VALUES, rows, named, note=note, is_open=True)
 
 
 def software_table(figures: Figures, maker: TableMaker) -> Table:

@@ -22,6 +22,7 @@ from dissector.summary import upgrade_check
 from dissector.summary.group_keys import KEYS
 from dissector.summary.group_totals import MEASURES
 from dissector.summary.groups_reader import SECTIONS
+from dissector.summary.lag_intervals import LAG_SECTIONS
 from dissector.summary.sections import NAMED
 from dissector.summary.statistics import GROUPS, Grouping
 from tests.dissector.cli.conftest import Run
@@ -330,7 +331,7 @@ def test_all_sections_are_in_the_list_of_columns() -> None:
     of_stats = {name for grouping in groupings for name in grouping.columns}
     of_stats |= {name for _, grouping in NAMED.values() for name in grouping.columns}
     assert set(names(CATALOGUES["stats"])) == of_stats
-    of_groups = {name for _, columns in SECTIONS.values() for name in columns}
+    of_groups = {name for _, columns in {**SECTIONS, **LAG_SECTIONS}.values() for name in columns}
     assert set(names(CATALOGUES["groups"])) == of_groups
     of_upgrade = {*upgrade_check.CLIENT_COLUMNS, *upgrade_check.BROKER_COLUMNS}
     assert set(names(CATALOGUES["upgrade"])) == of_upgrade
