@@ -22,6 +22,7 @@ _ADDRESS_BYTES = 4 << 30
 
 COMMANDS = (
     ("conform",),
+    ("advise",),
     ("report", "--events", "all", "--conform", "all"),
     ("timeline",),
     ("timeline", "-T", "perfetto"),
