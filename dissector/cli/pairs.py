@@ -75,6 +75,7 @@ def pairs(given: PairOptions) -> None:
     view = table_options.table_view(
         given, lambda: source.begin_ns, columns=chosen, priority=PRIORITY
     )
+    _sorting(given.sort, (*COLUMNS, *ACCOUNT_COLUMNS, *BODIES, *chosen))  # before files are opened
     join = _join(given.logs, source)
     has_logs = join is not None or source.capture.has_logs
     own = COLUMNS + ACCOUNT_COLUMNS if has_logs else COLUMNS

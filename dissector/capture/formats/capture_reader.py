@@ -24,7 +24,7 @@ from dissector.capture.formats.inputs import Inputs
 from dissector.capture.formats.packet_rows import PacketRows
 from dissector.capture.formats.pcap import HEADER_BYTES, is_pcap
 from dissector.capture.formats.pcapng import MAGIC
-from dissector.capture.formats.record_reader import RecordReader, reader_of
+from dissector.capture.formats.record_reader import RecordReader, is_capture, reader_of
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import CaptureError, Problem
 
@@ -263,7 +263,7 @@ def _windows(
     carry = _read_head(source)
     if source.stopped:
         return  # A stopped capture may be read again, for names that are defined later.
-    if conversions is not None and carry and reader_of(carry) is None:
+    if conversions is not None and carry and not is_capture(carry):
         made = conversions.of_stream(source, carry)
         if made is not None:
             with closing(ByteSource(source.name, inputs={source.name: made})) as other:

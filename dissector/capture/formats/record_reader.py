@@ -13,6 +13,11 @@ _SEARCH_BYTES = 2 << 20
 """More than a chain of records, or a block, that decides a search."""
 
 
+def is_capture(head: bytes) -> bool:
+    """Return whether a file that starts with `head` is a capture, perhaps without its header."""
+    return head.startswith(MAGIC) or is_pcap(head)
+
+
 def reader_of(head: bytes) -> tuple[FormatReader, int] | None:
     """Return the reader of a file that starts with `head`, and the size of its header, if any."""
     if head.startswith(MAGIC):

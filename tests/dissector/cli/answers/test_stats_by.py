@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dissector import dissect
+from dissector.summary.key_columns import KEYS
 from tests.dissector.cli.conftest import Run
 
 CAPTURES = Path(__file__).parents[4] / "captures"
@@ -151,7 +152,7 @@ def test_sizes(good: Run, shop: Path) -> None:
 
 
 def test_wrong_keys(run: Run, shop: Path) -> None:
-    keys = "minute, second, client, api, version, topic, broker, error, software"
+    keys = ", ".join(KEYS)
     done = run("stats", shop, "--by", "api,hour")
     assert done == (2, "", f"kafkashark: --by takes {keys}, not 'hour'\n")
     done = run("stats", shop, "--by", "api,api")

@@ -43,6 +43,7 @@ NAMES = (
         for kind in ("request", "response")
         for name in ("data", "captured_bytes", "size", "packet", "time_ns", "offset")
     ),
+    "server_ns",
 )
 
 
