@@ -234,8 +234,9 @@ class StateTables(ConnectionStates):
         """Return the lowest packet with bytes waiting in front of the kernel's connections."""
         if not self.counts.barrier_count:
             return NEVER
-        rows = self.connections[np.isin(self.connections["mode"], (Mode.UNRECOGNISED, Mode.KAFKA))]
-        return int(rows["sides"]["barrier"].min(initial=NEVER))
+        rows = self.connections[: len(self.numbers)]
+        waiting = rows[np.isin(rows["mode"], (Mode.UNRECOGNISED, Mode.KAFKA))]
+        return int(waiting["sides"]["barrier"].min(initial=NEVER))
 
     def waiting_packet(self) -> int:
         """Return the first packet with a frame that waits for a response or for its turn."""

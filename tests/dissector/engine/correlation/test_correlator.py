@@ -320,6 +320,16 @@ def test_frames_wait_behind_a_barrier() -> None:
     check(chunks[:3], [True], [1, 2])
 
 
+def test_only_connections_hold_packets_back() -> None:
+    """The tables have room for more connections than there are."""
+    waiting = Chunk(
+        1, 1, data=bytes(3) + b"\x08" + bytes(8), packet=2, horizon=(1, NEVER), held=True
+    )
+    chunks = [Chunk(2, 1, 1, missing=1, packet=1), waiting, Chunk(0, 1, 1, missing=12, packet=3)]
+    check(chunks, [True] * 3, [2])
+    assert correlate(chunks, [True] * 3, [2])[2] == 1
+
+
 def test_a_chunk_may_release_a_delayed_piece_that_is_longer() -> None:
     """The room for the chunk is not enough; the kernel once asked for it again and again."""
     many = b"".join(map(heartbeat_response, range(2, 500)))
