@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.replay import SequentialClient, fetched
+from benchmarks.replay_clients import SequentialClient, fetched
 from benchmarks.timing import KAFKASHARK, Row, Run, process
 from dissector.protocol.records import Record, new_batch
 from tools.record import generations, large

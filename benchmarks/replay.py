@@ -5,19 +5,29 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from heapq import merge
 from pathlib import Path
 
 from benchmarks.broker import TOPIC, answering
+from benchmarks.replay_clients import (
+    IN_FLIGHT,
+    MOCK_VERSION,
+    PAUSE_NS,
+    WRITE_RECORDS,
+    WRITES,
+    WRITTEN,
+    SequentialClient,
+    capture,
+    clients,
+    fetched,
+    written,
+)
 from benchmarks.timing import KAFKASHARK, Row, call_us, process
 from cluster.fields.batch_rewriter import match_records
 from cluster.mock.embedded_broker import EmbeddedBroker
-from dissector.protocol.apis import KEYS, api
-from dissector.protocol.headers import response_header_version
 from dissector.protocol.records import (
-    LegacyRecord,
     Record,
     iter_records,
     new_batch,
@@ -27,27 +37,14 @@ from replay import Pace, Plan, Report, replay
 from replay.compare.record_diff import compare_records
 from replay.mapping.offset_map import PartitionOffsets
 from replay.public import AS_FAST_AS_POSSIBLE
-from tests.replay.support.scripted_broker import filled
 from tools.record.large import Packet
-from tools.record.steady import Client, Exchange, Traffic, save
+from tools.record.steady import Exchange, Traffic, save
 
 REQUESTS = 20_000
 CONNECTIONS = 10
 MANY = 1000
 RUNS = 3
 BATCHES, BATCH_RECORDS = 20, 500
-VERSION = 12
-"""Last version of Produce with topic names."""
-
-WRITES, WRITE_RECORDS, WRITTEN = 80, 5_000, 20
-"""
-Produced and fetched data: one batch of about 1 MB in each request and response, to this number of
-    partitions: the embedded broker keeps 5 MB of each.
-"""
-
-MOCK_VERSION, FETCH_VERSION = 10, 11
-"""Versions of Produce and Fetch that the embedded broker supports."""
-
 TAILS, TAILED, TAIL_PAUSE_NS = 20, 250, 1_000_000
 """Consumers at the end of a log, and the batches that each fetches, one by one."""
 
@@ -56,130 +53,7 @@ TAIL_RATE = 5_000
 PLAN_RATE = 30_000
 """A capture of 109 MB with 149,248 requests is planned within 5 s."""
 
-IN_FLIGHT = 5
-PAUSE_NS = 100_000_000
 MAX_LAG_MS = 5.0
-
-
-class Producer(Client):
-    """A client that sends small batches to its partition, with a number of them in flight."""
-
-    def bursts(self, requests: int) -> Iterator[list[Exchange]]:
-        """Yield the exchanges in groups of `IN_FLIGHT` requests."""
-        made = [exchange(self.number, offset) for offset in range(requests)]
-        for start in range(0, requests, IN_FLIGHT):
-            yield made[start : start + IN_FLIGHT]
-
-    def produce(self, requests: int, pause_ns: int) -> Iterator[Packet]:
-        """Yield the packets of a number of requests."""
-        yield from self._handshake()
-        for burst in self.bursts(requests):
-            for request, _ in burst:
-                yield from self._send(0, request)
-            for _, response in burst:
-                assert response is not None
-                yield from self._send(1, response)
-            self.now_ns += pause_ns
-
-
-def exchange(partition: int, offset: int) -> Exchange:
-    """Return the frames of one Produce request with one record, and of its response."""
-    record = LegacyRecord(0, 0, 0, 0, 1, 0, 1_700_000_000_000, b"key-%d" % offset, b"v" * 100)
-    return written(partition, offset, new_batch([record]).to_bytes())
-
-
-def written(partition: int, offset: int, records: bytes, version: int = VERSION) -> Exchange:
-    """Return the frames of a Produce request and its response, of the embedded broker or ours."""
-    found = api(KEYS["Produce"])
-    assert found is not None
-    partitions = [{"index": partition, "records": records}]
-    produce = {
-        "acks": 1,
-        "timeout_ms": 1000,
-        "topic_data": [{"name": TOPIC, "partition_data": partitions}],
-    }
-    answer = {"index": partition, "base_offset": offset, "log_append_time_ms": -1}
-    answers = [answer | ({"log_start_offset": 0} if version == MOCK_VERSION else {})]
-    produced = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
-    number = offset.to_bytes(4, "big")
-    begin = found.key.to_bytes(2, "big") + version.to_bytes(2, "big") + number
-    request = filled(found.request.fields, version, produce)
-    response = filled(found.response.fields, version, produced)
-    head = number + b"\0" * response_header_version(found.key, version)
-    return (
-        begin + b"\0\x05bench\0" + found.request.codec(version).build(request),
-        head + found.response.codec(version).build(response),
-    )
-
-
-class SequentialClient(Client):
-    """A client with one request in flight at a time."""
-
-    def packets(self, exchanges: Iterable[Exchange], pause_ns: int = 0) -> Iterator[Packet]:
-        """Yield the packets of requests and responses."""
-        yield from self._handshake()
-        for request, response in exchanges:
-            assert response is not None
-            yield from self._send(0, request)
-            yield from self._send(1, response)
-            self.now_ns += pause_ns
-
-
-def fetched(partition: int, offset: int, batch: bytes, max_bytes: int = 0) -> Exchange:
-    """Return the frames of a Fetch request, by default for one batch, and of a response with it."""
-    max_bytes = max_bytes or len(batch)
-    found = api(KEYS["Fetch"])
-    assert found is not None
-    wanted = {
-        "partition": partition,
-        "current_leader_epoch": -1,
-        "fetch_offset": offset,
-        "log_start_offset": -1,
-        "partition_max_bytes": max_bytes,
-    }
-    fetch = {
-        "replica_id": -1,
-        "max_wait_ms": 1000,
-        "min_bytes": 1,
-        "max_bytes": max_bytes,
-        "session_epoch": -1,
-        "topics": [{"topic": TOPIC, "partitions": [wanted]}],
-    }
-    end = WRITES // WRITTEN * WRITE_RECORDS
-    given = {
-        "partition_index": partition,
-        "log_start_offset": 0,
-        "high_watermark": end,
-        "last_stable_offset": end,
-        "aborted_transactions": [],
-        "preferred_read_replica": -1,
-        "records": offset.to_bytes(8, "big") + batch[8:],
-    }
-    said = {"responses": [{"topic": TOPIC, "partitions": [given]}]}
-    number = offset.to_bytes(4, "big")
-    begin = found.key.to_bytes(2, "big") + FETCH_VERSION.to_bytes(2, "big") + number
-    request = filled(found.request.fields, FETCH_VERSION, fetch)
-    response = filled(found.response.fields, FETCH_VERSION, said)
-    return (
-        begin + b"\0\x05bench" + found.request.codec(FETCH_VERSION).build(request),
-        number + found.response.codec(FETCH_VERSION).build(response),
-    )
-
-
-def clients(connections: int) -> list[Producer]:
-    """Return the clients of a capture."""
-    order = random.Random(7)
-    return [
-        Producer(at, Traffic(), order, order.randrange(PAUSE_NS), [0, 0])
-        for at in range(connections)
-    ]
-
-
-def capture(path: Path, requests: int, connections: int, pause_ns: int = 1_000_000) -> Path:
-    """Write a capture of a number of requests."""
-    each = requests // connections
-    save(path, merge(*(client.produce(each, pause_ns) for client in clients(connections))))
-    return path
 
 
 async def bare(port: int, requests: int, connections: int) -> float:
