@@ -9,6 +9,7 @@ import conform.probe.probes  # noqa: F401 (adds its rules to the registry)
 from conform.registry.rule import Rule
 from conform.rule_selection import sort_rules
 from conform.rules import REGISTRY
+from dissector.view.text.generated_part import with_generated
 
 FAMILIES = {
     "F": "Frames, headers, order",
@@ -52,17 +53,8 @@ def rules_page() -> str:
 
 
 def with_rules_in(text: str) -> str:
-    """
-    Return a page with its list of rules replaced by that of the registry.
-
-    Raises:
-        SystemExit: The page has no markers around the list.
-    """
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not (begin and end):
-        raise SystemExit(f"the page has no {_BEGIN}")
-    return f"{before}{begin}\n\n{rules_page()}\n\n{end}{after}"
+    """Return a page with its list of rules replaced by that of the registry."""
+    return with_generated(text, (_BEGIN, _END), f"\n\n{rules_page()}\n\n")
 
 
 def _row(rule: Rule) -> str:

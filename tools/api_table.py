@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis
+from dissector.view.text.generated_part import with_generated
 
 PAGE = Path(__file__).parents[1] / "docs" / "apis.md"
 BEGIN, END = "<!-- apis -->\n", "<!-- /apis -->"
@@ -37,11 +38,7 @@ def _flexible_from(each: Api) -> str:
 
 def written_into(text: str) -> str:
     """Return a text with the current table between its marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"there is no {BEGIN.strip()} ... {END}")
-    return f"{before}{begin}{table()}{end}{after}"
+    return with_generated(text, (BEGIN, END), table())
 
 
 def main(arguments: list[str]) -> None:

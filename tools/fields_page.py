@@ -14,6 +14,7 @@ from pathlib import Path
 from dissector.cli.presentation.listing import CATALOGUES, TYPES
 from dissector.filter.functions import FUNCTIONS
 from dissector.filter.names import field_list, wireshark_list
+from dissector.view.text.generated_part import with_generated
 
 PAGE = Path(__file__).parents[1] / "docs" / "fields.md"
 BEGIN, END = "<!-- lists, by tools.fields_page -->\n", "<!-- end of lists -->"
@@ -56,11 +57,7 @@ def _table(heading: str, rows: Iterable[tuple[str, ...]]) -> str:
 
 def written_into(text: str) -> str:
     """Return a text with the current lists between its marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"there is no {BEGIN.strip()} ... {END}")
-    return f"{before}{begin}\n{lists()}\n{end}{after}"
+    return with_generated(text, (BEGIN, END), f"\n{lists()}\n")
 
 
 def main(arguments: list[str]) -> None:
