@@ -38,7 +38,7 @@ from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.offset_ranges import Ranges
 from replay.model.outcome import Difference, Reason
-from replay.plan.concurrent_changes import Overlaps
+from replay.order.concurrent_changes import Overlaps
 from replay.sessions.retry_policy import TRANSITIONAL_STATES
 
 _Body = Mapping[str, Any]

@@ -16,7 +16,7 @@ from dissector.protocol.messages import Message
 from replay.compare.record_diff import RETURNED_TWICE, TIMES
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.plan.read_write_sets import (
+from replay.order.read_write_sets import (
     COMMUTING,
     PARTITION_APIS,
     TOPICS,

@@ -15,7 +15,7 @@ class Step:
     A captured request at its place in a plan.
 
     Attributes:
-        number: From 0, in the order of processing by the brokers: see `plan.service_order`.
+        number: From 0, in the order of processing by the brokers: see `order.service_order`.
         captured: The request and its response.
         after: Numbers of the steps that must have responses before this one is sent.
         left_out: Reason why it is not sent; empty if it is.

@@ -25,11 +25,9 @@ from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.undeclared_nulls import has_undeclared_null
-from replay.plan.capture_part import CapturePart
-from replay.plan.completeness import completeness
-from replay.plan.concurrent_changes import overlaps
-from replay.plan.dependencies import Dependencies
-from replay.plan.exclusion_policy import (
+from replay.order.concurrent_changes import overlaps
+from replay.order.dependencies import Dependencies
+from replay.order.exclusion_policy import (
     SENT_BY_BROKERS,
     UNDECLARED_NULL,
     is_handshake,
@@ -38,19 +36,21 @@ from replay.plan.exclusion_policy import (
     why_not_ready,
     why_partition_was_new,
 )
-from replay.plan.missing_prerequisites import find_missing_prerequisites
-from replay.plan.part_split import Accesses, dependent_connections, split_connections
-from replay.plan.plain_fetches import FetchReader, PlainFetch
-from replay.plan.planned_steps import PlannedSteps
-from replay.plan.read_write_sets import (
+from replay.order.read_write_sets import (
     Log,
     ReadWriteSets,
     ShapeReadWriteSets,
     read_write_sets_of,
 )
+from replay.order.service_order import service_order
+from replay.plan.capture_part import CapturePart
+from replay.plan.completeness import completeness
+from replay.plan.missing_prerequisites import find_missing_prerequisites
+from replay.plan.part_split import Accesses, dependent_connections, split_connections
+from replay.plan.plain_fetches import FetchReader, PlainFetch
+from replay.plan.planned_steps import PlannedSteps
 from replay.plan.request_shapes import ShapeIndex, producer_at
 from replay.plan.sequence_gaps import SequenceFinder, produced_batches
-from replay.plan.service_order import service_order
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
 from replay.plan.shown_cluster import ShownCluster, software_of
 

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from replay.plan.dependencies import Dependencies, same_resources
-from replay.plan.read_write_sets import CLUSTER, COMMUTING, TOPICS
+from replay.order.dependencies import Dependencies, same_resources
+from replay.order.read_write_sets import CLUSTER, COMMUTING, TOPICS
 
 _LISTED = COMMUTING | {TOPICS}
 """Resources that represent whole lists: only steps that read the list depend on its changes."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.protocol.field_roles import Role
-from replay.plan.dependencies import Dependencies, same_resources
-from replay.plan.read_write_sets import CLUSTER, Resource
+from replay.order.dependencies import Dependencies, same_resources
+from replay.order.read_write_sets import CLUSTER, Resource
 
 _Numbers = NDArray[np.int64]
 

@@ -26,7 +26,7 @@ from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import FETCH
 from dissector.protocol.program import FieldRef, programs
 from dissector.protocol.records.layout import CONTROL
-from replay.plan.read_write_sets import Log, ReadWriteSets
+from replay.order.read_write_sets import Log, ReadWriteSets
 
 Bools: TypeAlias = NDArray[np.bool_]
 

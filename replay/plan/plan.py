@@ -13,9 +13,9 @@ from dissector.filter import Filter, parse
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
 from replay.model.plan_source import Source
+from replay.order.exclusion_policy import allowed_apis
 from replay.plan.builder import PlanBuilder
 from replay.plan.capture_part import CapturePart
-from replay.plan.exclusion_policy import allowed_apis
 from replay.plan.planned_steps import PlannedSteps
 
 _WINDOW_BYTES = 2 << 20

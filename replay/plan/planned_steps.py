@@ -19,14 +19,14 @@ from dissector.capture.columns import Int64s
 from dissector.engine.exchanges.stored_exchanges import ExchangeSpill
 from replay.model.plan_source import Source
 from replay.model.step import Step
+from replay.order.group_order import GroupHistory
+from replay.order.read_write_sets import Resource
+from replay.order.topic_lives import EndedLife
 from replay.plan.capture_part import CapturePart, order_within
 from replay.plan.completeness import Completeness
-from replay.plan.group_order import GroupHistory
 from replay.plan.missing_prerequisites import MissingPrerequisites
-from replay.plan.read_write_sets import Resource
 from replay.plan.request_shapes import Shape
 from replay.plan.sequence_gaps import ProducerPartition, SequenceGaps
-from replay.plan.topic_lives import EndedLife
 
 _NO_OVERLAPS: dict[Resource, bool] = {}
 

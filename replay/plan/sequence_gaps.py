@@ -23,7 +23,7 @@ from construct import Container
 from cluster.fields.batch_rewriter import batch_headers
 from dissector.capture.columns import Int64s
 from dissector.protocol.messages import Message
-from replay.plan.read_write_sets import Log
+from replay.order.read_write_sets import Log
 
 SEQUENCES = 1 << 31
 """Sequences wrap from 2^31 - 1 to 0 (Kafka, DefaultRecordBatch.incrementSequence)."""

@@ -27,7 +27,7 @@ from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import REJOINED
 from replay.model.step import Step
-from replay.plan.group_order import leaving_members
+from replay.order.group_order import leaving_members
 from replay.plan.plan import Plan
 from replay.sessions.retry_policy import RetryReason, rebalances
 

@@ -23,7 +23,7 @@ from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step
-from replay.plan.group_order import REBALANCES, has_partitions, leaving_members
+from replay.order.group_order import REBALANCES, has_partitions, leaving_members
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
 _KEEPS_ALIVE = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}

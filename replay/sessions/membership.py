@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.messages import Message
-from replay.plan.group_order import REBALANCES, leaving_members
+from replay.order.group_order import REBALANCES, leaving_members
 
 BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
 """APIs of groups with broker-assigned partitions."""

@@ -34,7 +34,7 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import rewrite
-from replay.plan.group_order import REBALANCES
+from replay.order.group_order import REBALANCES
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import GroupSessions
 from replay.sessions.heartbeats import Heartbeats

@@ -26,7 +26,7 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
 from replay.mapping.id_map import IdMap
-from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS
+from replay.order.exclusion_policy import UNKNOWN_PARTITION_ERRORS
 from replay.sessions.retry_policy import RetryReason, errors_of
 
 _RESPONSE_ROLES = frozenset({Role.ERROR, Role.RECORDS})

@@ -23,8 +23,8 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records.layout import CONTROL
 from dissector.protocol.schema import Schema
 from replay.mapping.id_map import IdMap
-from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS, setting_prerequisite
-from replay.plan.group_order import REBALANCES, count_assigned
+from replay.order.exclusion_policy import UNKNOWN_PARTITION_ERRORS, setting_prerequisite
+from replay.order.group_order import REBALANCES, count_assigned
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 

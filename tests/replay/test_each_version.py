@@ -18,7 +18,7 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import Record, new_batch
 from replay import Plan, Report, replay_async
 from replay.options.target_settings import TargetSettings
-from replay.plan.exclusion_policy import allowed_apis
+from replay.order.exclusion_policy import allowed_apis
 from replay.report.report import html_lines, junit_lines, ndjson_lines, text_lines
 from replay.run.dry_run import dry_run_lines
 from tests.corpus import fast_and_long

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ssl
 
 from cluster.client.auth import Security
+from replay.order.exclusion_policy import SENT_BY_BROKERS
 from replay.plan.builder import TO_CONTROLLER
-from replay.plan.exclusion_policy import SENT_BY_BROKERS
 from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.lines import Case, Line, Part
 from tests.broker.replay.support.substitute_scenes import (

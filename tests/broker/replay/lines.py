@@ -18,7 +18,7 @@ from cluster.client.auth import Security
 from replay import Pace, Plan, replay
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
-from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
+from replay.order.exclusion_policy import EXCLUDED_APIS, Exclusion
 from replay.report.report import Report
 from replay.run.orchestrator import learn_noise
 from tests.broker.kafka_cluster import Cluster

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replay import Plan, replay
-from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
+from replay.order.exclusion_policy import EXCLUDED_APIS, Exclusion
 from replay.report.report import Report
 from replay.sessions.transaction_compat import ADDED
 from tests.broker.conftest import StartCluster

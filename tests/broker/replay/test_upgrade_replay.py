@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replay import Pace, Plan, replay
-from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
+from replay.order.exclusion_policy import EXCLUDED_APIS, Exclusion
 from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.support.found import Found, found
 from tests.broker.replay.support.recording import fresh, record

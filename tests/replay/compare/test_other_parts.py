@@ -13,7 +13,7 @@ from replay.compare.other_parts import follow_from_other_parts
 from replay.compare.record_diff import RETURNED_TWICE
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.plan.read_write_sets import GROUPS, TOPICS, Resource
+from replay.order.read_write_sets import GROUPS, TOPICS, Resource
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import produced
 

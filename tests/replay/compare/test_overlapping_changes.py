@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from replay.model.outcome import Verdict
-from replay.plan.read_write_sets import Resource
+from replay.order.read_write_sets import Resource
 from tests.replay.support.comparison import found
 
 PARTITION: Resource = ("partition", "orders", 0)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dissector.protocol.apis import KEYS
-from replay.plan.dependencies import Dependencies
+from replay.order.dependencies import Dependencies
+from replay.order.read_write_sets import CLUSTER, TOPICS, ReadWriteSets, Resource
 from replay.plan.missing_prerequisites import MissingPrerequisites, find_missing_prerequisites
-from replay.plan.read_write_sets import CLUSTER, TOPICS, ReadWriteSets, Resource
 from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script
 from tests.replay.support.builders import uuid

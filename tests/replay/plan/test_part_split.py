@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import UsageError
+from replay.order.read_write_sets import read_write_sets_of
 from replay.plan.capture_part import order_within
 from replay.plan.part_split import dependent_connections, split_connections
 from replay.plan.plan import Plan
-from replay.plan.read_write_sets import read_write_sets_of
 from tests.replay.support.replay_captures import SHIPPED
 
 CAPTURES = (

@@ -11,7 +11,7 @@ from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step
-from replay.plan.group_order import GroupHistory
+from replay.order.group_order import GroupHistory
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import GroupSessions
 from tests.replay.support.builders import request, topology, whole

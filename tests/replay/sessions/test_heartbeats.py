@@ -17,7 +17,7 @@ from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step
-from replay.plan.group_order import has_partitions
+from replay.order.group_order import has_partitions
 from replay.sessions.heartbeats import Heartbeats
 from tests.replay.support.builders import response, step, topology, whole
 from tests.replay.support.timers import Timers

@@ -9,7 +9,7 @@ from replay.compare.ignore_rules import Noise
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Verdict
-from replay.plan.read_write_sets import Resource
+from replay.order.read_write_sets import Resource
 from tests.replay.support.outcomes import outcome
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.plan.dependencies import Dependencies
-from replay.plan.group_order import GroupAction, GroupEvent
-from replay.plan.read_write_sets import GROUPS, TOPICS, UNKNOWN_OFFSET, ReadWriteSets
+from replay.order.dependencies import Dependencies
+from replay.order.group_order import GroupAction, GroupEvent
+from replay.order.read_write_sets import GROUPS, TOPICS, UNKNOWN_OFFSET, ReadWriteSets
 from tests.replay.support.builders import uuid
 
 LOG = ("orders", 0)

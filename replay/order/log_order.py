@@ -18,8 +18,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.plan.read_write_sets import UNKNOWN_OFFSET, Log
-from replay.plan.topic_lives import TopicLife
+from replay.order.read_write_sets import UNKNOWN_OFFSET, Log
+from replay.order.topic_lives import TopicLife
 
 _Ints = NDArray[np.int64]
 _Numbers = NDArray[np.int32]

@@ -15,8 +15,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.plan.dependencies import CaptureTimes, Dependencies, same_resources
-from replay.plan.read_write_sets import Resource
+from replay.order.dependencies import CaptureTimes, Dependencies, same_resources
+from replay.order.read_write_sets import Resource
 
 _Ints = NDArray[np.int64]
 _Span = tuple[int, int]

@@ -7,7 +7,7 @@ import pytest
 from dissector.errors import UsageError
 from dissector.protocol.apis import KEYS, NAMES
 from dissector.protocol.messages import decode_request
-from replay.plan.exclusion_policy import (
+from replay.order.exclusion_policy import (
     EXCLUDED_APIS,
     allowed_apis,
     provided_prerequisites,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from replay.plan.concurrent_changes import overlaps
-from replay.plan.read_write_sets import ReadWriteSets, Resource
+from replay.order.concurrent_changes import overlaps
+from replay.order.read_write_sets import ReadWriteSets, Resource
 from tests.replay.plan.test_dependencies import Exchanges
 from tests.replay.support.builders import uuid
 

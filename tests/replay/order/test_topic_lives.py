@@ -10,7 +10,7 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import decode_request, decode_response
 from replay import Plan
 from replay.mapping.id_map import IdMap
-from replay.plan.topic_lives import TopicLife, TopicLives
+from replay.order.topic_lives import TopicLife, TopicLives
 from tests.default_frames import request, response, sized
 from tests.replay.support import produce_messages
 from tests.replay.support.builders import uuid

@@ -21,8 +21,8 @@ from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.records.layout import CONTROL
-from replay.plan.exclusion_policy import Exclusion, exclusion_of
-from replay.plan.group_order import GroupEvent, group_event_of
+from replay.order.exclusion_policy import Exclusion, exclusion_of
+from replay.order.group_order import GroupEvent, group_event_of
 
 Resource = tuple[Any, ...]
 """`("group", name)`, `("topic", name or id)`, `("partition", name or id, number)`, ..."""

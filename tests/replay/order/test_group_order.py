@@ -9,7 +9,7 @@ import pytest
 
 from cluster.conversion.resource_names import NO_ID
 from dissector.protocol.messages import Message
-from replay.plan.group_order import REBALANCES, GroupAction, GroupEvent, GroupOrder, group_event_of
+from replay.order.group_order import REBALANCES, GroupAction, GroupEvent, GroupOrder, group_event_of
 from tests.replay.support.builders import request, response, uuid
 
 GROUP = {"group_id": "g", "member_id": "m"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replay.plan.read_write_sets import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, read_write_sets_of
+from replay.order.read_write_sets import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, read_write_sets_of
 from tests.replay.support.builders import request, response, uuid
 from tests.replay.support.produce_messages import batches
 

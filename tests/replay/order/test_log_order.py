@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.plan.log_order import LogOrder
-from replay.plan.read_write_sets import UNKNOWN_OFFSET
+from replay.order.log_order import LogOrder
+from replay.order.read_write_sets import UNKNOWN_OFFSET
 from tests.replay.support.builders import uuid
 
 LOGS = (("orders", 0), (uuid(1), 0), ("orders", 1))

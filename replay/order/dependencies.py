@@ -20,9 +20,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.plan.group_order import GroupHistory, GroupOrder
-from replay.plan.log_order import LogOrder, NameTopic
-from replay.plan.read_write_sets import (
+from replay.order.group_order import GroupHistory, GroupOrder
+from replay.order.log_order import LogOrder, NameTopic
+from replay.order.read_write_sets import (
     COMMUTING,
     TOPICS,
     UNKNOWN_OFFSET,
@@ -31,7 +31,7 @@ from replay.plan.read_write_sets import (
     Resource,
     ShapeReadWriteSets,
 )
-from replay.plan.topic_lives import TopicLives, log_topic
+from replay.order.topic_lives import TopicLives, log_topic
 
 
 class CaptureTimes(Protocol):

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from dissector.capture.columns import Int64s
 from dissector.protocol.messages import Message
-from replay.plan.read_write_sets import Log, ReadWriteSets
+from replay.order.read_write_sets import Log, ReadWriteSets
 
 
 class TopicLife(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.plan.service_order import service_order
+from replay.order.service_order import service_order
 
 NONE = -1
 

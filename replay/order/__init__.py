@@ -1,0 +1,1 @@
+"""What each captured request reads and writes, and which others it must follow."""
