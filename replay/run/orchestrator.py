@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -158,7 +157,6 @@ async def _connect_and_play(
             cluster.cluster_id, cluster.features, len(cluster.brokers), settings.to == MOCK
         )
         worlds = await _id_map_factory(plan, settings, cluster)
-        gc.freeze()  # repeated collections over the plan would delay requests
         begin_ns = time.perf_counter_ns()
         outcomes = _OutcomeRecorder(report, settings, worlds.created_topics | plan.created)
         run = ReplayRun(plan, cluster, worlds, outcomes, settings.play_options)
@@ -171,7 +169,6 @@ async def _connect_and_play(
     except ReplayError as error:
         report.ended = str(error)
     finally:
-        gc.unfreeze()
         report.elapsed_ns = time.perf_counter_ns() - begin_ns
         cluster.close()
 
