@@ -6,7 +6,7 @@ import pytest
 
 from replay.order.concurrent_changes import overlaps
 from replay.order.read_write_sets import ReadWriteSets, Resource
-from tests.replay.plan.test_dependencies import Exchanges
+from tests.replay.order.test_dependencies import Exchanges
 from tests.replay.support.builders import uuid
 
 PARTITION: Resource = ("partition", "orders", 0)
