@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dissector.capture.tcp.connection_table import ConnectionTable
     from dissector.engine.export.flow_filter import Hashes
     from dissector.engine.reading.reader import Reading
-    from dissector.protocol.field_roles import ValueKind
 
 _NUMBERED = re.compile(
     r"\b(connection|capture|packet|\w+_packet|tcp\.stream|frame\.(number|time_relative))\b"
@@ -79,7 +78,11 @@ def export(given: ExportOptions) -> None:
         return
     if given.redact:
         whole_source = source(None)
-        with closing(_redaction(whole_source, secret, kept, decrypts=given.decrypt)) as redaction:
+        redaction = Redaction(secret, kept, whole_source.capture.names, decrypts=given.decrypt)
+        if given.keep_schema:
+            redaction.keep_schemas(whole_source.record_values().reader)
+        with closing(redaction):
+            _read_all(redaction, whole_source)
             stop, reading = whole_source.capture.options.stop, whole_source.capture.reading
             if stop.is_requested or reading is None:
                 return
@@ -103,17 +106,13 @@ def export(given: ExportOptions) -> None:
         print("kafkashark:", escaped(text), file=sys.stderr)
 
 
-def _redaction(
-    source: capture_source.Source, key: bytes, kept: frozenset[ValueKind], *, decrypts: bool
-) -> Redaction:
+def _read_all(redaction: Redaction, source: capture_source.Source) -> None:
     """Read and replace all messages of the capture, regardless of the filter."""
     source.reports_unreadable = True
-    redaction = Redaction(key, kept, source.capture.names, decrypts=decrypts)
     for window in source.each_window():
         assert source.capture.reading is not None
         with using(source.capture.options.schemas):
             redaction.read(source.capture.exchanges_of(window), source.capture.reading)
-    return redaction
 
 
 def _report_redaction(redaction: Redaction, map_file: str | None) -> None:

@@ -24,8 +24,14 @@ def kept_roles(given: ExportOptions) -> frozenset[ValueKind]:
         UsageError: The kind does not exist, or an option of `--redact` is given without it.
     """
     if not given.redact:
-        values = (given.keep, given.key, given.map_file, given.decrypt)
-        for name, value in zip(("--keep", "--key", "--map", "--decrypt"), values, strict=True):
+        values = {
+            "--keep": given.keep,
+            "--keep-schema": given.keep_schema,
+            "--key": given.key,
+            "--map": given.map_file,
+            "--decrypt": given.decrypt,
+        }
+        for name, value in values.items():
             if value:
                 raise UsageError(f"{name} needs --redact")
     words = [word.strip() for word in (given.keep or "").split(",") if word.strip()]

@@ -12,9 +12,11 @@ from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
 from dissector.redaction.messages.message_redactor import MessageRedactor
+from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.packets.stream_store import StreamStore
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
+from dissector.values.value_reader import ValueReader
 
 _SIZE_BYTES = 4
 
@@ -49,6 +51,10 @@ class Redaction:
         self.stream = StreamStore()
         self._mechanisms: dict[int, str] = {}
         self._plain: dict[int, list[tuple[int, PlainMessage]]] = {}
+
+    def keep_schemas(self, reader: ValueReader) -> None:
+        """Replace keys and values that a reader decodes so that their schemas still read them."""
+        self._messages.keep_schemas(StructuredValues(self._values, reader))
 
     def close(self) -> None:
         """Drop the reading."""

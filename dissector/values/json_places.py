@@ -11,8 +11,15 @@ import re
 from typing import Any
 
 from dissector.values.located_value import MAX_PARTS, LocatedValue, item_name
+from dissector.values.value_leaves import Leaf, LeafKind, Leaves
+from dissector.values.value_limits import ValueProblem
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+_NAME_END = re.compile(rb"\s*:")
+_WORDS = (b"t", b"f", b"n")
+"""What `true`, `false` and `null` begin with."""
 
 
 class _Open:
@@ -63,3 +70,41 @@ def located_json(data: bytes, at: int = 0) -> LocatedValue | None:
             return part
         around[-1].add(part)
     return None
+
+
+def json_leaves(data: bytes, at: int = 0, words: frozenset[bytes] = frozenset()) -> Leaves | None:
+    """Return the texts, but for some words, and the numbers of a valid JSON; None if too many."""
+    leaves = Leaves()
+    try:
+        for token in _TOKEN.finditer(data, at):
+            start, end, first = token.start(), token.end(), token[0][:1]
+            if first == b'"':
+                if _NAME_END.match(data, end) is None and token[0] not in words:
+                    leaves.add(Leaf(LeafKind.JSON_TEXT, start + 1, end - 1))
+            elif first not in b"{}[],:" and first not in _WORDS:
+                leaves.add(Leaf(LeafKind.JSON_NUMBER, start, end))
+    except ValueProblem:
+        return None
+    return leaves
+
+
+def words_of_schema(text: str) -> frozenset[bytes]:
+    """Return the texts that a JSON schema allows by `enum` and `const`, as JSON."""
+    try:
+        waiting = [json.loads(text)]
+    except (ValueError, RecursionError):
+        return frozenset()
+    found: set[bytes] = set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            allowed = part.get("enum")
+            listed = [part.get("const"), *(allowed if isinstance(allowed, list) else ())]
+            found |= {_quoted(each) for each in listed if isinstance(each, str)}
+        if isinstance(part, dict | list):
+            waiting += part.values() if isinstance(part, dict) else part
+    return frozenset(found)
+
+
+def _quoted(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -23,6 +23,7 @@ from dissector.values.located_value import LocatedValue
 from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema, Origin
 from dissector.values.schemas.schema_store import SchemaStore
 from dissector.values.topic_formats import GivenFormat, TopicFormats
+from dissector.values.value_leaves import Leaf
 from dissector.values.value_limits import ValueProblem, output_limit
 
 
@@ -57,6 +58,19 @@ class DecodedValue(NamedTuple):
         found = decoder.located(content, at, message)
         is_connect = found is not None and connect_payload(found.value) is not None
         return found.member("payload") if found is not None and is_connect else found
+
+    def leaves_in(self, data: bytes) -> Sequence[Leaf] | None:
+        """Return the leaves of the key or the value in its bytes; None if these are unknown."""
+        if self.origin is None or self.problem:
+            return None
+        decoder, content, at, message = self.origin
+        leaves = None if content is not data else decoder.leaves(data, at, message)
+        found = (
+            self.located_in(data) if leaves and self.format and "connect" in self.format else None
+        )
+        if leaves is None or found is None:
+            return leaves
+        return [each for each in leaves if found.start <= each.start and each.end <= found.end]
 
 
 NOTHING = DecodedValue()

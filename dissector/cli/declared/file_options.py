@@ -50,6 +50,12 @@ class ExportOptions(FilterOptions, OutputOptions, ReadingOptions):
         help="With --redact: write the replaced names and their pseudonyms, for you only.",
         role=WRITES,
     )
+    keep_schema: bool = option(
+        "--keep-schema",
+        default=False,
+        help="With --redact: keys and values that decode (see --values) keep their structure; each "
+        "text and each number in them is replaced.",
+    )
     decrypt: bool = option(
         "--decrypt",
         default=False,

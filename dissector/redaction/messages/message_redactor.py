@@ -21,6 +21,7 @@ from dissector.protocol.schema import Field
 from dissector.protocol.spans import Span, spans
 from dissector.redaction.messages.record_redactor import RecordRedactor
 from dissector.redaction.messages.sasl import redact_token
+from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import Scope, ValueRedactor
 
 _FIXED_HEADER_BYTES = {"request": 8, "response": 4}
@@ -48,6 +49,10 @@ class MessageRedactor:
     def lost_batches(self) -> int:
         """Number of compressed batches zeroed for want of a replacement of their length."""
         return self._records.lost_batches
+
+    def keep_schemas(self, structured: StructuredValues) -> None:
+        """Replace what a schema reads so that it still does."""
+        self._records.structured = structured
 
     def redact(
         self, message: Message, request: Message | None = None, mechanism: str | None = None

@@ -8,7 +8,8 @@ one, the batch becomes zeros. A CRC that was wrong stays wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from dissector.engine.records.batch_scanner import key_and_value
@@ -22,7 +23,9 @@ from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.limits import DEFAULT, Budget
 from dissector.protocol.records.payload_kernel import NULL, read_rows
 from dissector.redaction.compression.same_length import same_length
+from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import ValueRedactor
+from dissector.values.carriers.schema_headers import NAMING_HEADERS
 
 _MARKS = (8, 4, 2, 0)
 """Bytes of the keyed marks of contents, until compressed records are short enough."""
@@ -66,16 +69,26 @@ class _Place(NamedTuple):
         return data[self.start : self.start + self.length] if self.length >= 0 else None
 
 
+class _Parts(NamedTuple):
+    """Where the key and the value of a record lie, its headers, and its batch."""
+
+    places: tuple[_Place, _Place]
+    headers: Mapping[str, bytes]
+    batch: _Batch
+
+
 class RecordRedactor:
     """
     Replaces the contents of `records` fields.
 
     Attributes:
         lost_batches: Number of batches that became zeros, because no replacement had their length.
+        structured: Replaces what a schema reads so that it still does; None: as all other contents.
     """
 
     def __init__(self, values: ValueRedactor, redact_embedded: Callable[[Embedded], bytes]) -> None:
         self.lost_batches = 0
+        self.structured: StructuredValues | None = None
         self._values = values
         self._records_left = 0
         self._redact_embedded = redact_embedded
@@ -149,11 +162,15 @@ class RecordRedactor:
         out = bytearray(data)
         rows, headers, end = read_rows(data, min(count, self._records_left))
         self._records_left -= len(rows)
-        for _, _, _, key, key_length, value, value_length, _ in rows:
+        headers_left = iter(headers)
+        for _, _, _, key, key_length, value, value_length, header_count in rows:
+            own = _headers_of(data, islice(headers_left, header_count))
             places = _Place(key, key_length), _Place(value, value_length)
-            self._record(out, data, places, batch, mark_bytes)
+            self._record(out, data, _Parts(places, own, batch), mark_bytes)
         for key, key_length, value, value_length in headers:
-            name = data[key : key + key_length].decode("utf-8", "surrogateescape")
+            name = _text(data, key, key_length)
+            if self.structured is not None and name in NAMING_HEADERS:
+                continue
             text = self._values.text(ValueKind.METADATA, name, {})
             out[key : key + key_length] = text.encode("utf-8", "surrogateescape")
             if value_length >= 0:
@@ -161,15 +178,9 @@ class RecordRedactor:
         out[end:] = bytes(len(out) - end)
         return bytes(out)
 
-    def _record(
-        self,
-        out: bytearray,
-        data: bytes,
-        places: tuple[_Place, _Place],
-        batch: _Batch,
-        mark_bytes: int,
-    ) -> None:
+    def _record(self, out: bytearray, data: bytes, record: _Parts, mark_bytes: int) -> None:
         """Replace the key and the value of a record."""
+        places, headers, batch = record
         decoded = _decode(batch, *(place.of(data) for place in places))
         for place, part in zip(places, ("key", "value"), strict=True):
             content = place.of(data)
@@ -177,9 +188,18 @@ class RecordRedactor:
                 continue
             embedded: Embedded | None = getattr(decoded, part) if decoded is not None else None
             if embedded is not None and len(embedded.data) == len(content):
-                out[place.start : place.start + place.length] = self._redact_embedded(embedded)
+                new: bytes | None = self._redact_embedded(embedded)
+            elif self.structured is not None:
+                is_key = part == "key"
+                new = self.structured.replaced(
+                    batch.topic, content, headers, is_key=is_key, mark_bytes=mark_bytes
+                )
             else:
+                new = None
+            if new is None:
                 self._replace(out, data, place, mark_bytes)
+            else:
+                out[place.start : place.start + place.length] = new
 
     def _replace(self, out: bytearray, data: bytes, place: _Place, mark_bytes: int) -> None:
         content = place.of(data) or b""
@@ -198,7 +218,8 @@ class RecordRedactor:
         codec = batch[layout.MAGIC_AT + 1] & CODEC_MASK
         if not codec or length == NULL:
             places = _Place(key, key_length), _Place(value, length)
-            self._record(out, batch, places, _Batch(level.topic, False), level.mark_bytes)
+            record = _Parts(places, {}, _Batch(level.topic, False))
+            self._record(out, batch, record, level.mark_bytes)
         else:
             out[value : value + length] = self._wrapped(batch[value:], codec, magic, level)
             out[key : key + max(key_length, 0)] = bytes(max(key_length, 0))
@@ -215,6 +236,17 @@ class RecordRedactor:
                     return new
             self.lost_batches += 1
         return bytes(len(value))
+
+
+def _headers_of(data: bytes, rows: Iterator[Sequence[int]]) -> Mapping[str, bytes]:
+    return {
+        _text(data, key, key_length): data[value : value + max(value_length, 0)]
+        for key, key_length, value, value_length in rows
+    }
+
+
+def _text(data: bytes, at: int, length: int) -> str:
+    return data[at : at + length].decode("utf-8", "surrogateescape")
 
 
 def _decode(batch: _Batch, key: bytes | None, value: bytes | None) -> DecodedRecord | None:

@@ -3,7 +3,7 @@ Names that are Kafka's own, or its clients': they stay unchanged.
 
 Source: Kafka's Topic.java, ConsumerProtocol.java, assignors, SecurityProtocol.java, Feature.java,
 ClientQuotaEntity.java, ResourceType.java, the states of groups and transactions; the names that
-clients give in ApiVersions (KIP-511).
+clients give in ApiVersions (KIP-511); the topic of Confluent's registry, and of Karapace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dissector.protocol.embedded.secrecy.settings import NON_SECRET_SETTINGS
 
 _NAMES = """
 __consumer_offsets __transaction_state __share_group_state __cluster_metadata
-__remote_log_metadata kafka-cluster
+__remote_log_metadata kafka-cluster _schemas
 """
 
 _WORDS = """

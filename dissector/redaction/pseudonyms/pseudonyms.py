@@ -60,6 +60,10 @@ class Pseudonyms:
         found = address_pseudonym(self._permutation, text)
         return self._note(text, found or text_pseudonym(self._permutation, text, _is_taken))
 
+    def text(self, text: str) -> str:
+        """Return the pseudonym of a text that names nothing, of as many bytes."""
+        return text_pseudonym(self._permutation, text, lambda _: False) if text else text
+
     def word(self, text: str) -> str:
         """Return the pseudonym of a text that usually is one of Kafka's words: these stay."""
         return text if text in WORDS else self.name(text)

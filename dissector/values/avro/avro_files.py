@@ -54,7 +54,7 @@ def container_values(data: bytes) -> list[Any]:
 
 
 def _metadata(data: bytes, room: Room) -> tuple[dict[str, bytes], int]:
-    read = types.map_reader(types.read_bytes)
+    read = types.map_reader(types.read_string, types.read_bytes)
     items, at = read(data, len(CONTAINER_MAGIC), room)
     return {key: bytes.fromhex(value) for key, value in items.items()}, at
 

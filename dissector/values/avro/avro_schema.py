@@ -13,10 +13,12 @@ from functools import cached_property, partial
 from typing import Any
 
 from dissector.values.avro import avro_types as types
+from dissector.values.avro.avro_leaves import LOGICAL_CHOICES, PLAIN_CHOICES, LeafRecorder
 from dissector.values.avro.avro_places import PlaceRecorder
 from dissector.values.avro.avro_types import Read
 from dissector.values.avro.record_code import MAX_FIELDS, compiled_record
 from dissector.values.located_value import LocatedValue
+from dissector.values.value_leaves import Leaves
 from dissector.values.value_limits import (
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_DEPTH,
@@ -84,10 +86,25 @@ class AvroSchema:
             return None
         return recorder.found()
 
+    def leaves(self, data: bytes, at: int) -> Leaves | None:
+        """Return the leaves of a value that decodes; None if they are too many."""
+        recorder, read = self._recorded
+        recorder.leaves = Leaves()
+        try:
+            read(data, at, Room(len(data)))
+        except (ValueProblem, RecursionError):
+            return None
+        return recorder.leaves
+
     @cached_property
     def _observed(self) -> tuple[PlaceRecorder, Read]:
         recorder = PlaceRecorder()
         return recorder, self._reader(_ObservedBuilder(recorder))
+
+    @cached_property
+    def _recorded(self) -> tuple[LeafRecorder, Read]:
+        recorder = LeafRecorder()
+        return recorder, self._reader(_LeafBuilder(recorder))
 
     def _reader(self, builder: _Builder) -> Read:
         for each in self._references:
@@ -142,6 +159,7 @@ class _Builder:
     """Builds readers; knows the named types so far."""
 
     def __init__(self, to_compile: int = MAX_FIELDS) -> None:
+        self._map_key: Read = types.read_string
         self._to_compile = to_compile
         self._named: dict[str, Read] = {}
         self._open: set[str] = set()
@@ -160,7 +178,7 @@ class _Builder:
             case {"type": "array", "items": items}:
                 return types.array_reader(self.read(items, space, depth + 1))
             case {"type": "map", "values": values}:
-                return types.map_reader(self.read(values, space, depth + 1))
+                return types.map_reader(self._map_key, self.read(values, space, depth + 1))
             case {"type": str(kind)}:
                 return types.logical_reader(self._by_name(kind, space), kind, schema)
             case {"type": inner}:
@@ -216,6 +234,39 @@ class _ObservedBuilder(_Builder):
     def read(self, schema: Any, space: str, depth: int) -> Read:
         """Return the reader of a schema; `space` is the namespace around it."""
         return self._recorder.observed(super().read(schema, space, depth))
+
+
+class _LeafBuilder(_Builder):
+    """Builds readers whose leaves are recorded."""
+
+    def __init__(self, recorder: LeafRecorder) -> None:
+        super().__init__(to_compile=0)
+        self._recorder = recorder
+        self._map_key = recorder.recorded(self._map_key, "string")
+
+    def read(self, schema: Any, space: str, depth: int) -> Read:
+        """Return the reader of a schema; logical types have limits of their own."""
+        match schema:
+            case {"type": str(kind), "logicalType": str(logical)} if choices := LOGICAL_CHOICES.get(
+                (kind, logical)
+            ):
+                read = types.logical_reader(types.PRIMITIVES[kind], kind, schema)
+                return self._recorder.recorded(read, kind, choices)
+        return super().read(schema, space, depth)
+
+    def _by_name(self, name: str, space: str) -> Read:
+        read = super()._by_name(name, space)
+        if name not in types.PRIMITIVES:
+            return read
+        return self._recorder.recorded(read, name, PLAIN_CHOICES.get(name, range(0)))
+
+    def _define(self, schema: dict[str, Any], kind: str, space: str, depth: int) -> Read:
+        read = super()._define(schema, kind, space, depth)
+        if kind in ("enum", "fixed"):
+            choices = range(0, 2 * len(schema.get("symbols", ())), 2)
+            read = self._recorder.recorded(read, kind, choices)
+            self._named[declared_name(schema, space)[0]] = read
+        return read
 
 
 def full_name(name: str, space: str) -> str:

@@ -202,7 +202,7 @@ def array_reader(read_item: Read) -> Read:
     return read
 
 
-def map_reader(read_value: Read) -> Read:
+def map_reader(read_key: Read, read_value: Read) -> Read:
     """Return a reader of a map."""
 
     def read(data: bytes, at: int, room: Room) -> tuple[dict[str, Any], int]:
@@ -212,7 +212,7 @@ def map_reader(read_value: Read) -> Read:
             if not count:
                 return items, at
             for _ in range(count):
-                key, at = read_string(data, at, room)
+                key, at = read_key(data, at, room)
                 items[key], at = read_value(data, at, room)
 
     return read

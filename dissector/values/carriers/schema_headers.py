@@ -22,6 +22,11 @@ _APICURIO_MESSAGE = {True: "apicurio.protobuf.type.key", False: "apicurio.protob
 SCHEMA_HEADERS = {is_key: {_CONFLUENT[is_key], *_APICURIO[is_key]} for is_key in (True, False)}
 """Headers that name the schema of a key, or of a value."""
 
+NAMING_HEADERS = frozenset(
+    (*SCHEMA_HEADERS[True], *SCHEMA_HEADERS[False], *_APICURIO_MESSAGE.values())
+)
+"""All headers that name schemas, or their messages."""
+
 _ID, _GUID = 0, 1
 _ID_END, _GUID_END = 5, 17
 

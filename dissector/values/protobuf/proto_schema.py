@@ -9,9 +9,11 @@ from typing import Any
 
 from dissector.values.protobuf.descriptor_sets import parse_file_descriptor
 from dissector.values.protobuf.proto_declarations import ProtoFile, ProtoMessage
+from dissector.values.protobuf.proto_leaves import LeafWalk
 from dissector.values.protobuf.proto_text import parse_proto
 from dissector.values.protobuf.type_pool import TypePool
 from dissector.values.protobuf.wire_format import read_span, read_varint
+from dissector.values.value_leaves import Leaves
 from dissector.values.value_limits import (
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_DEPTH,
@@ -60,6 +62,15 @@ class ProtoSchema:
         if unknown and is_exact:
             raise ValueProblem(f"{unknown:,} fields that {message.full_name} does not declare")
         return value
+
+    def leaves(self, message: ProtoMessage, data: bytes, at: int) -> Leaves | None:
+        """Return the leaves of a value that decodes; None if they are too many."""
+        walk = LeafWalk(self._pool, data)
+        try:
+            walk.message(message, at, len(data))
+        except (ValueProblem, IndexError, RecursionError):
+            return None
+        return walk.leaves
 
     def check(self, message: ProtoMessage) -> None:
         """

@@ -90,11 +90,11 @@ class TypePool:
             if message.full_name not in seen:
                 seen.add(message.full_name)
                 self._reader(message)
-                for scope, field in self._fields(message):
-                    if isinstance(found := self._type_of(field, scope), ProtoMessage):
+                for scope, field in self.fields_of(message):
+                    if isinstance(found := self.type_of(field, scope), ProtoMessage):
                         waiting.append(found)
 
-    def _type_of(self, field: ProtoField, scope: str) -> ProtoMessage | ProtoEnum | None:
+    def type_of(self, field: ProtoField, scope: str) -> ProtoMessage | ProtoEnum | None:
         """Return the message or enum of a field; None for other types."""
         is_plain = field.type_name in SCALARS or field.type_name in CONTENTS
         return None if is_plain else self._resolved(field.type_name, scope)
@@ -120,7 +120,7 @@ class TypePool:
         if reader is None:
             finish: Finish | None = self._any if name == ANY else FINISHES.get(name)
             reader = MessageReader(name, finish)
-            for scope, field in self._fields(message):
+            for scope, field in self.fields_of(message):
                 if field.name in reader.start or not (
                     field.name.isidentifier() or field.name[:1] == "["
                 ):
@@ -129,7 +129,8 @@ class TypePool:
             self._readers[name] = reader
         return reader
 
-    def _fields(self, message: ProtoMessage) -> Iterator[tuple[str, ProtoField]]:
+    def fields_of(self, message: ProtoMessage) -> Iterator[tuple[str, ProtoField]]:
+        """Yield the fields of a message, each with the scope in which its type is named."""
         yield from ((message.full_name, each) for each in message.fields)
         yield from self._extensions.get(message.full_name, ())
 

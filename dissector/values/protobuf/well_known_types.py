@@ -80,6 +80,7 @@ message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
 KNOWN_FILES = tuple(map(parse_proto, (_GOOGLE_PROTOBUF, _GOOGLE_TYPE, _CONFLUENT_TYPE)))
 
 ANY = "google.protobuf.Any"
+FIELD_MASK = "google.protobuf.FieldMask"
 KNOWN_FILES[0].messages[0].fields[1].type_name = RAW
 
 _EPOCH = datetime(1970, 1, 1)

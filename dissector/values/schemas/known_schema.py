@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from dissector.values.avro.avro_schema import AvroSchema
 from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace
-from dissector.values.json_places import located_json
+from dissector.values.json_places import json_leaves, located_json, words_of_schema
 from dissector.values.json_values import json_value
 from dissector.values.located_value import LocatedValue
 from dissector.values.protobuf.proto_declarations import ProtoMessage
 from dissector.values.protobuf.proto_schema import ProtoSchema
+from dissector.values.value_leaves import Leaves
 from dissector.values.value_limits import SchemaProblem
 
 AVRO, JSON_SCHEMA, PROTOBUF = "avro", "json-schema", "protobuf"
@@ -48,6 +50,10 @@ class Decoder(Protocol):
         """Return a value that decodes with the places of its parts; None if these are unknown."""
         return None
 
+    def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
+        """Return the leaves of a value that decodes; None if they are too many."""
+        ...
+
     @property
     def declared(self) -> Any:
         """The schema as JSON, if it is Avro's; None for others."""
@@ -81,13 +87,26 @@ class _AvroDecoder(Decoder):
     def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
         return self.schema.located(data, at)
 
+    def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
+        return self.schema.leaves(data, at)
+
 
 class _JsonDecoder(Decoder):
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+
     def value(self, data: bytes, at: int, *_: Any, **__: Any) -> Any:
         return json_value(data[at:])
 
     def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
         return located_json(data, at)
+
+    def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
+        return json_leaves(data, at, self._words)
+
+    @cached_property
+    def _words(self) -> frozenset[bytes]:
+        return words_of_schema(self._text) if self._text else frozenset()
 
 
 PLAIN_JSON: Decoder = _JsonDecoder()
@@ -111,6 +130,10 @@ class _ProtobufDecoder(Decoder):
         if name:
             chosen = self.schema.named(name)
         return self.schema.value(chosen, data, at, is_exact=is_exact)
+
+    def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
+        chosen, at = self._choose(message, data, at)
+        return self.schema.leaves(chosen, data, at)
 
     def check(self, message: MessageChoice) -> None:
         chosen, _ = self._choose(message, b"", 0)
@@ -173,7 +196,7 @@ class KnownSchema:
             case "avro":
                 return _AvroDecoder(self.text, self.references)
             case "json-schema":
-                return _JsonDecoder()
+                return _JsonDecoder(self.text)
             case "protobuf":
                 return _ProtobufDecoder(self.text, self.references)
         raise SchemaProblem(f"schemas of type {self.kind[:20]!r} are not read")

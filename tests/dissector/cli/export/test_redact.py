@@ -18,6 +18,7 @@ from tests.corpus import CAPTURES, fast_and_long
 from tests.dissector.capture.handmade_packets import block, ethernet, interface, ipv4, section
 from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
+from tests.dissector.values.value_captures import write_values
 from tools.record.manifest import keylogs
 
 NUMBERED = ("capture", "connection", "request_packet", "response_packet", "packet", "evidence")
@@ -268,3 +269,28 @@ def test_invalid_options(
     assert status == 2
     assert message in err
     assert not Path("out.pcapng").exists()
+
+
+def test_keep_schema_leaves_values_readable(run: Run, tmp_path: Path, key: Path) -> None:
+    """What decodes still does, by the schemas in the new capture, with other contents."""
+    capture, out = write_values(tmp_path / "a.pcap"), tmp_path / "b.pcapng"
+    done = run("export", capture, "--keep-schema", "-o", out)
+    assert (done.status, "--keep-schema needs --redact" in done.err) == (2, True)
+    redacted(run, capture, out, key, "--keep-schema", "--keep", "topic")
+    columns = "topic,key_schema,key_decoded,value_format,value_schema,value_decoded,value_problem"
+    before, after = (
+        run("records", each, "-Y", "topic == orders", "-T", "ndjson", "--columns", columns).rows
+        for each in (capture, out)
+    )
+    for old, new in zip(before, after, strict=True):
+        assert {**new, "key_decoded": None, "value_decoded": None} == {
+            **old,
+            "key_decoded": None,
+            "value_decoded": None,
+        }
+        old_value, new_value = old["value_decoded"], new["value_decoded"]
+        assert list(new_value) == list(old_value)
+        assert len(new_value["items"]) == len(old_value["items"])
+        assert new_value["name"] not in (old_value["name"], "Ann")
+        assert len(new_value["name"].encode()) == len(old_value["name"].encode())
+    assert b"Ann" not in out.read_bytes()
