@@ -36,6 +36,7 @@ COMPARISONS = (
     "selection",
     "soundness",
     "verdicts",
+    "words",
 )
 """All comparisons that share the corpus."""
 

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any, ClassVar, Protocol
 
 from textual import events, on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
@@ -24,12 +24,14 @@ from browse.listing.capture_access import CaptureAccess
 from browse.listing.exchange_finder import WindowSearch
 from browse.listing.exchange_loading import ExchangeLoading
 from browse.listing.list_columns import TimeForms
+from browse.listing.palette import PaletteApp
 from browse.listing.row_list import RowList
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 
 POLL_S = 0.1
 """Interval at which the screen collects the results of threads."""
+_THEME_OF_16_COLORS = "ansi-dark"
 _PATIENCE_S = 0.04
 """Delay before the details of a chosen row are shown, to keep scrolling fast."""
 
@@ -51,7 +53,7 @@ def run_in_thread(work: Callable[[], None]) -> Thread:
     return thread
 
 
-class BrowseBase(App[str]):
+class BrowseBase(PaletteApp):
     """
     The screen without key actions.
 
@@ -104,6 +106,7 @@ class BrowseBase(App[str]):
         self.bar = FilterBar(self._suggest, FilterHistory(self.settings.filters), id="filter-bar")
         mode = self.session.mode
         self.rows = RowList(self.session.shown, mode, self.times, id="rows")
+        self.rows.info = self.session.info
         self.rows.columns = self.columns_of(mode.name, mode.columns) or mode.shown
         self.panes = PaneLayout(self.rows, details, self.settings)
         self.status = StatusLine(id="status")
@@ -127,6 +130,8 @@ class BrowseBase(App[str]):
         self.title = "kafkashark"
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
+        if self._has_16_colors and not self.theme.startswith("ansi-"):
+            self.theme = _THEME_OF_16_COLORS
         self.rows.is_following = self.session.access.is_live
         self.rows.focus()
         # The first rows are painted before the rest is read: the thread would delay them.
@@ -135,6 +140,10 @@ class BrowseBase(App[str]):
         if self._initial_filter:
             self.apply_filter(self._initial_filter)
         self.take_in()
+
+    @property
+    def _has_16_colors(self) -> bool:
+        return self.console.color_system == "standard" and not self.is_headless
 
     def columns_of(self, mode: str, known: tuple[str, ...]) -> list[str]:
         """Return the remembered columns that a mode has."""
@@ -252,6 +261,7 @@ class BrowseBase(App[str]):
             self._window_search = None
             if not search.failure:
                 self._show_wanted()
+                self.rows.repaint()
         self.show_status()
         if session.loading.is_done and not self._explained:
             self._explained = True
@@ -283,7 +293,8 @@ class BrowseBase(App[str]):
         if self._window_search is not None:
             self._window_search.cancel()
         self.settings.times = self.times.style
-        self.settings.theme = self.theme
+        if not self._has_16_colors:
+            self.settings.theme = self.theme
         self.settings.filters = self.bar.history.texts
         if self._settings_file is not None:
             self.settings.save(self._settings_file)

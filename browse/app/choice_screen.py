@@ -29,7 +29,8 @@ class ChoiceScreen(ModalScreen[int | None]):
         border: round $primary; background: $surface; padding: 0 1;
     }
     ChoiceScreen Label { text-style: bold; }
-    ChoiceScreen OptionList { width: auto; min-width: 30; height: auto; border: none; }
+    ChoiceScreen OptionList { width: auto; min-width: 30; height: auto; }
+    ChoiceScreen OptionList, ChoiceScreen OptionList:focus { border: none; padding: 0; }
     """
 
     def __init__(self, title: str, choices: Sequence[str]) -> None:

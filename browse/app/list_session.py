@@ -15,6 +15,7 @@ from browse.filtering.filter_texts import joined
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.exchange_loading import ExchangeLoading
 from browse.listing.list_columns import EXCHANGE_MODE, Mode
+from browse.listing.row_info import RowInfo
 from browse.rows.exchange_messages import EVIDENCE, EXCHANGE, MessageRows
 from browse.rows.row_parts import RowParts
 from browse.rows.shown_rows import Mask, ShownRows
@@ -77,12 +78,14 @@ class ListSession:
         self.mode: Mode = EXCHANGE_MODE
         self.text = ""
         self.crumbs: list[Crumb] = []
-        self.exchanges = ShownRows(loading.parts)
+        # Live, rows come as exchanges end: an older place would move what the user looks at.
+        self.exchanges = ShownRows(loading.parts, () if access.is_live else EXCHANGE_MODE.key)
         self.shown = self.exchanges
         self.run: Pass | None = None
         self._spawn = spawn
         self._filter_run: FilterRun | None = None
         self._messages = MessageRows(loading.parts)
+        self._info = RowInfo(loading.parts, loading.finder, access.show_secrets)
         self._mode_pass: RecordPass | EventPass | None = None
         self._was_done = False
         self._given_rows = sys.maxsize
@@ -197,6 +200,17 @@ class ListSession:
                 numbers = self.loading.parts.numbers("connection")
                 rows = np.flatnonzero(numbers == parts.value(row, "connection"))
                 return int(rows[0]) if len(rows) else None
+
+    def info(self, row: int) -> str:
+        """Return what a row of exchanges or messages is about."""
+        number = self.exchange_number(row)
+        if number is None:
+            return ""
+        found = self._info.of(number)
+        if self.mode.name != "messages":
+            return str(found)
+        is_request = self.shown.parts.value(row, "kind") == "request"
+        return found.request if is_request else found.response
 
     def _find(self, connection: int, packet: int, correlation_id: int | None = None) -> int | None:
         """Return the exchange with a request or response completed by a packet."""

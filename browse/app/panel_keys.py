@@ -19,6 +19,7 @@ from browse.detail.byte_view import ByteView
 from browse.detail.field_tree import FieldTree
 from browse.filtering.filter_bar import FilterInput
 from browse.listing.list_columns import MODES
+from browse.listing.row_info import INFO, MEANING
 from browse.listing.row_list import RowList
 from dissector.errors import Problem
 
@@ -139,7 +140,7 @@ class PanelKeys(OutputKeys):
 
         mode = self.session.mode
         infos = CATALOGUES.get(_CATALOGUES.get(mode.name, ""), ())
-        meanings = {each.name: each.meaning for each in infos}
+        meanings = {each.name: each.meaning for each in infos} | {INFO: MEANING}
         names = dict.fromkeys([*mode.columns, *self.rows.columns])
         every = [(name, meanings.get(name, "")) for name in names]
 

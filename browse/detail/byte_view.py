@@ -46,7 +46,7 @@ class ByteView(ScrollView, can_focus=True):
 
     DEFAULT_CSS = """
     ByteView { background: $surface; color: $foreground; }
-    ByteView > .byte-view--offset { color: $text-muted; }
+    ByteView > .byte-view--offset { color: $byte-offset; }
     ByteView > .byte-view--marked { background: $primary; color: $text; }
     ByteView > .byte-view--cursor { background: $secondary; color: $text; text-style: bold; }
     ByteView:focus > .byte-view--cursor { text-style: bold reverse; }

@@ -217,6 +217,8 @@ class DetailPanes(Container):
             return  # belongs to the previous exchange
         if place is not None and place.block is not self.bytes.block:
             self._show_block(place.block)
+        if place is not None and place.start == 0 and place.end >= len(place.block.data):
+            place = None  # all bytes: the mark would say nothing
         # The bytes must not scroll while the user moves in them.
         self.bytes.mark(place, moves=not self.bytes.has_focus)
 

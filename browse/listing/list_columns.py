@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from browse.listing.row_info import INFO
 from dissector.column_catalogue import CONNECTIONS, EXCHANGES, MESSAGES, RECORDS, names
 from dissector.view.tables.row_formats import cell
 from dissector.view.text.time_style import STYLES, TimeStyle
@@ -20,6 +21,8 @@ MAX_BYTES = 256
 """Bytes kept of a record's key or value."""
 SAMPLE_ROWS = 200
 """Number of rows that determine the widths."""
+MIN_INFO = 36
+"""Least width of the column `info`, which takes what the columns before it leave."""
 
 
 class Mode(NamedTuple):
@@ -30,7 +33,7 @@ class Mode(NamedTuple):
         name: Name on the screen and in options.
         columns: All columns.
         shown: Columns shown by default.
-        key: Column in capture order; None if the order of reading is kept.
+        key: Columns in capture order, the first that is not null; none: the order of reading.
         packets: Columns with packet numbers.
         time: Column with the time.
     """
@@ -38,20 +41,20 @@ class Mode(NamedTuple):
     name: str
     columns: tuple[str, ...]
     shown: tuple[str, ...]
-    key: str | None
+    key: tuple[str, ...]
     packets: tuple[str, ...]
     time: str
 
 
 EXCHANGE_MODE = Mode(
     "exchanges",
-    names(EXCHANGES),
+    (*names(EXCHANGES), INFO),
     (
-        *("request_packet", "request_time_ns", "api", "api_version", "client_id", "latency_ms"),
-        *("errors", "topics", "status", "client", "broker", "connection", "correlation_id"),
+        *("request_packet", "request_time_ns", "client_id", "api", "api_version", "latency_ms"),
+        *(INFO, "errors", "topics", "status", "client", "broker", "connection", "correlation_id"),
         *("response_packet", "request_bytes", "response_bytes", "problems"),
     ),
-    None,
+    ("request_packet", "response_packet"),
     ("request_packet", "response_packet"),
     "request_time_ns",
 )
@@ -59,13 +62,13 @@ MODES: tuple[Mode, ...] = (
     EXCHANGE_MODE,
     Mode(
         "messages",
-        names(MESSAGES),
+        (*names(MESSAGES), INFO),
         (
             *("packet", "time_ns", "source", "target", "api", "api_version", "kind"),
-            *("correlation_id", "client_id", "latency_ms", "errors", "topics", "bytes"),
+            *(INFO, "correlation_id", "client_id", "latency_ms", "errors", "topics", "bytes"),
             *("connection", "problems"),
         ),
-        "packet",
+        ("packet",),
         ("packet",),
         "time_ns",
     ),
@@ -77,7 +80,7 @@ MODES: tuple[Mode, ...] = (
             *("timestamp_ms", "api", "client_id", "codec", "producer_id", "sequence", "control"),
             *("status", "acks", "error"),
         ),
-        None,
+        (),
         ("packet",),
         "time_ns",
     ),
@@ -89,7 +92,7 @@ MODES: tuple[Mode, ...] = (
             *("ended", "bytes_a", "bytes_b", "packets_a", "packets_b", "gaps_a", "gaps_b"),
             *("retransmissions_a", "retransmissions_b", "tls_version", "tls_not_decrypted"),
         ),
-        None,
+        (),
         (),
         "first_time_ns",
     ),
@@ -97,7 +100,7 @@ MODES: tuple[Mode, ...] = (
         "events",
         ("time_ns", "end_ns", "kind", "subject", "event", "cause", "count", "text", "certain"),
         ("time_ns", "kind", "subject", "event", "count", "cause", "certain", "text"),
-        None,
+        (),
         (),
         "time_ns",
     ),
@@ -117,6 +120,7 @@ _TITLES = {
     "request_bytes": "req_bytes",
     "response_bytes": "resp_bytes",
     "connection": "conn",
+    "latency_ms": "ms",
 }
 _WIDE = {"text": 120, "value": 60, "problems": 80}
 
@@ -194,10 +198,21 @@ class ColumnWidths:
         is_right: Whether a column is right-aligned, as numbers are.
     """
 
-    def __init__(self, names: Sequence[str], samples: Iterable[Sequence[tuple[str, bool]]]) -> None:
-        """Fit the widths to samples: texts, and whether they are numbers."""
+    def __init__(
+        self,
+        names: Sequence[str],
+        samples: Iterable[Sequence[tuple[str, bool]]],
+        *,
+        room: int = 0,
+        sorted_by: str | None = None,
+    ) -> None:
+        """
+        Fit the widths to samples: texts, and whether they are numbers.
+
+        `room` is the width of the screen; the heading of `sorted_by` has an arrow.
+        """
         self.names = tuple(names)
-        self.widths = [cell_len(title(name)) for name in names]
+        self.widths = [cell_len(title(name)) + (name == sorted_by) for name in names]
         self.is_right = [True] * len(self.names)
         has_rows = False
         for row in samples:
@@ -208,6 +223,16 @@ class ColumnWidths:
                 self.is_right[at] = self.is_right[at] and (is_number or not text)
         if not has_rows:
             self.is_right = [False] * len(self.names)
+        if INFO in self.names:
+            at = self.names.index(INFO)
+            self.is_right[at] = False
+            self.widths[at] = max(MIN_INFO, room - self.begin(at))
+
+    def holds(self, row: Sequence[tuple[str, bool]]) -> bool:
+        """Return whether the texts of a row fit, or are too long for any column."""
+        limits = (_WIDE.get(name, MAX_WIDTH) for name in self.names)
+        cells = zip(row, self.widths, limits, strict=True)
+        return all(min(limit, cell_len(text)) <= width for (text, _), width, limit in cells)
 
     @property
     def total(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -25,12 +25,13 @@ from browse.listing.list_columns import (
     is_time,
     title,
 )
+from browse.listing.row_info import INFO
 from browse.listing.row_marks import RowMarks
 from browse.rows.shown_rows import ShownRows
 
 _HEADER = 1
-_GUTTER = 2
-"""Width of the left margin with marks."""
+_GUTTER = 3
+"""Width of the left margin: a mark, a sign, a space."""
 
 
 class RowList(ScrollView, can_focus=True):
@@ -46,6 +47,7 @@ class RowList(ScrollView, can_focus=True):
         cursor: Place of the chosen row.
         column: Index of the chosen column.
         is_following: Whether the cursor stays on the last row as rows are added.
+        info: Returns the text of the column `info` of a row by its number.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,18 +72,24 @@ class RowList(ScrollView, can_focus=True):
     RowList { background: $surface; color: $foreground; overflow-x: auto; overflow-y: scroll; }
     RowList > .row-list--header { background: $panel; color: $foreground; text-style: bold; }
     RowList > .row-list--column { background: $primary; color: $text; text-style: bold; }
-    RowList > .row-list--cursor { background: $panel-lighten-2; text-style: bold; }
+    RowList > .row-list--cursor {
+        background: $panel-lighten-2; color: $foreground; text-style: bold;
+    }
     RowList:focus > .row-list--cursor { background: $primary; color: $text; text-style: bold; }
-    RowList > .row-list--error { color: $text-error; }
-    RowList > .row-list--incomplete { color: $text-warning; }
+    RowList > .row-list--error { color: $row-error; }
+    RowList > .row-list--damaged { color: $row-damaged; }
+    RowList > .row-list--incomplete { color: $row-incomplete; }
     RowList > .row-list--data { color: $foreground; }
-    RowList > .row-list--metadata { color: $text-muted; }
-    RowList > .row-list--groups { color: $text-accent; }
-    RowList > .row-list--transactions { color: $text-success; }
-    RowList > .row-list--security { color: $text-secondary; }
-    RowList > .row-list--admin { color: $text-primary; }
-    RowList > .row-list--cluster { color: $text-primary; }
+    RowList > .row-list--metadata { color: $row-metadata; }
+    RowList > .row-list--groups { color: $row-groups; }
+    RowList > .row-list--transactions { color: $row-transactions; }
+    RowList > .row-list--security { color: $row-security; }
+    RowList > .row-list--admin { color: $row-admin; }
+    RowList > .row-list--cluster { color: $row-admin; }
     RowList > .row-list--other { color: $foreground; }
+    RowList:nocolor > .row-list--error { color: $foreground; text-style: bold; }
+    RowList:nocolor > .row-list--damaged { color: $foreground; text-style: bold; }
+    RowList:nocolor > .row-list--incomplete { color: $foreground; text-style: bold; }
     """
 
     class Chosen(Message):
@@ -108,6 +116,7 @@ class RowList(ScrollView, can_focus=True):
         self.cursor = 0
         self.column = 0
         self.is_following = False
+        self.info: Callable[[int], str] = lambda number: ""
         self._widths = ColumnWidths(self.columns, ())
         self._fitted = 0
         self._announced: int | None = -1
@@ -146,7 +155,7 @@ class RowList(ScrollView, can_focus=True):
         elif self._number is not None and count:
             self.cursor = self.shown.nearest(self._number)
         self.cursor = max(0, min(self.cursor, count - 1))
-        if not count or count >= 4 * self._fitted:
+        if count >= 4 * self._fitted or not self._holds_last():
             self._fit()
         self._strips.clear()
         self.virtual_size = Size(self._widths.total + _GUTTER, count + _HEADER)
@@ -156,6 +165,10 @@ class RowList(ScrollView, can_focus=True):
             self._choose()
         self._announce()
         self.refresh()
+
+    def on_resize(self) -> None:
+        """Fit the columns into the new width."""
+        self.repaint()
 
     def repaint(self) -> None:
         """Render again after a change of marks or of the form of times."""
@@ -185,18 +198,31 @@ class RowList(ScrollView, can_focus=True):
     def _fit(self) -> None:
         count = len(self.shown)
         places = range(0, count, max(1, count // SAMPLE_ROWS))
-        self._widths = ColumnWidths(self.columns, map(self._cells, places))
+        sort = self.shown.sort
+        self._widths = ColumnWidths(
+            self.columns,
+            (self._cells(place, with_info=False) for place in places),
+            room=self.scrollable_content_region.width - _GUTTER,
+            sorted_by=sort.name if sort else None,
+        )
         self._fitted = count
         self.column = max(0, min(self.column, len(self.columns) - 1))
+
+    def _holds_last(self) -> bool:
+        """Return whether the last row fits: times grow while a capture does."""
+        count = len(self.shown)
+        return not count or self._widths.holds(self._cells(count - 1, with_info=False))
 
     def text_of(self, place: int) -> str:
         """Return the text of all non-empty cells of a row."""
         return "  ".join(text for text, _ in self._cells(place) if text)
 
-    def _cells(self, place: int) -> list[tuple[str, bool]]:
+    def _cells(self, place: int, *, with_info: bool = True) -> list[tuple[str, bool]]:
         """Return the cells of a row: text, and whether it is a number."""
         number = self.shown.number(place)
         values = self.shown.parts.cells(number, self.columns)
+        if with_info and INFO in self.columns:
+            values[list(self.columns).index(INFO)] = self.info(number)
         return [
             (
                 self._time(name, value, place)
@@ -264,16 +290,20 @@ class RowList(ScrollView, can_focus=True):
         key = place, len(self.columns)
         found = self._strips.get(key)
         if found is None:
-            mark = self.marks.sign(self.shown.number(place))
-            text = mark.ljust(_GUTTER) + self._widths.line(text for text, _ in self._cells(place))
+            mark = self.marks.sign(self.shown.number(place)).ljust(1)
+            sign = row_colors.SIGNS.get(self._kind(place), " ")
+            text = f"{mark}{sign} " + self._widths.line(text for text, _ in self._cells(place))
             found = self._strips[key] = Strip([Segment(text)])
         return found
 
-    def _style(self, place: int) -> Style:
+    def _kind(self, place: int) -> str:
+        """Return the style of a row by name."""
         names = [name for name in row_colors.COLUMNS if name in self.mode.columns]
         values = self.shown.parts.cells(self.shown.number(place), names)
-        kind = row_colors.style_of(dict(zip(names, values, strict=True)))
-        style = self.get_component_rich_style(f"row-list--{kind}")
+        return row_colors.style_of(dict(zip(names, values, strict=True)))
+
+    def _style(self, place: int) -> Style:
+        style = self.get_component_rich_style(f"row-list--{self._kind(place)}")
         if place == self.cursor:
             style += self.get_component_rich_style("row-list--cursor")
         return style

@@ -111,7 +111,7 @@ class CellSearch(Pass):
                 return
             columns = self._parts.columns(part)
             mask = np.zeros(row_count(columns), np.bool_)
-            for name in self._names:
+            for name in filter(columns.__contains__, self._names):
                 mask |= _mask(name, columns[name], self._holds)
             found.append(self._parts.begin_of(part) + np.flatnonzero(mask))
             self._searched = part + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -20,6 +20,46 @@ _BATCH = 1 << 14
 """Rows per batch in another order than that of the capture."""
 
 
+class CaptureOrder:
+    """
+    The order of rows by packets, which grows with the parts.
+
+    Parts come almost in order: only rows behind the first one of new parts are sorted again.
+    """
+
+    def __init__(self, parts: RowParts, key: Sequence[str]) -> None:
+        self._parts = parts
+        self._key = key
+        self._seen = 0
+        self._order = np.zeros(0, np.int64)
+        self._packets = np.zeros(0, np.int64)
+
+    def of(self, parts: int) -> Ints:
+        """Return the numbers of the rows of the first parts, in order."""
+        if parts > self._seen:
+            found = [self._packets_of(part) for part in range(self._seen, parts)]
+            new = np.concatenate(found)
+            begin = self._parts.begin_of(self._seen)
+            cut = int(np.searchsorted(self._packets, new.min(), side="right"))
+            packets = np.concatenate([self._packets[cut:], new])
+            numbers = np.concatenate([self._order[cut:], begin + np.arange(len(new))])
+            order = np.argsort(packets, kind="stable")
+            self._packets = np.concatenate([self._packets[:cut], packets[order]])
+            self._order = np.concatenate([self._order[:cut], numbers[order]])
+            self._seen = parts
+        return self._order
+
+    def _packets_of(self, part: int) -> Ints:
+        """Return the key of each row of a part; rows without one stay behind their window."""
+        count = self._parts.ends[part] - self._parts.begin_of(part)
+        found = np.full(count, NONE, np.int64)
+        for name in self._key:
+            column = self._parts.column(part, name)
+            if isinstance(column, Integers):
+                found = np.where(found == NONE, column.values, found)
+        return np.where(found == NONE, found.max(initial=0), found)
+
+
 class ShownRows:
     """
     Rows by their place on the screen.
@@ -27,10 +67,11 @@ class ShownRows:
     Attributes:
         parts: All rows.
         sort: Sorted column; None for capture order.
-        key: Column in capture order; None if the order of reading is kept.
+        key: Columns in capture order, of which the first that is not null counts; empty if the
+            order of reading is kept.
     """
 
-    def __init__(self, parts: RowParts, key: str | None = None) -> None:
+    def __init__(self, parts: RowParts, key: Sequence[str] = ()) -> None:
         self.parts = parts
         self.key = key
         self.sort: SortKey | None = None
@@ -40,6 +81,7 @@ class ShownRows:
         self._passing: list[Ints] = []
         self._order: Ints | None = None
         self._count = 0
+        self._capture_order = CaptureOrder(parts, key)
 
     def __len__(self) -> int:
         return self._count
@@ -63,7 +105,11 @@ class ShownRows:
         """Return the place of a row, or of the nearest shown row in capture order."""
         place = self.place_of(number)
         if place is None and self._order is not None and len(self._order):
-            place = int(np.argmin(np.abs(self._order - number)))
+            ranks = np.arange(len(self.parts))
+            if self.key:
+                order = self._capture_order.of(self._seen)
+                ranks[order] = np.arange(len(order))
+            place = int(np.argmin(np.abs(ranks[self._order] - ranks[number])))
         return place or 0
 
     def columns(self) -> Iterator[Columns]:
@@ -147,9 +193,8 @@ class ShownRows:
             numbers = np.concatenate([np.zeros(0, np.int64), *self._passing])
             self._passing = [numbers]
             numbers = numbers[numbers < total]
-        sort = self.sort or (SortKey(self.key, False) if self.key else None)
-        if sort is not None and total:
-            order = self._sorted(sort)
+        if total and (self.sort is not None or self.key):
+            order = self._sorted(self.sort) if self.sort else self._capture_order.of(self._seen)
             if numbers is not None:
                 is_shown = np.zeros(total, np.bool_)
                 is_shown[numbers] = True

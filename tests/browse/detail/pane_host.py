@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from browse.detail import DetailPanes, FieldChosen, FieldColumn
+from browse.listing.palette import PaletteApp
 from dissector.public import Exchange, open_capture
 from tests.corpus import FOLDER
 from tests.default_frames import request, response
@@ -20,7 +21,7 @@ _SEGMENT = 50_000
 """Bytes of a packet."""
 
 
-class Host(App[None]):
+class Host(PaletteApp):
     """An app with only the panes; it records their messages."""
 
     def __init__(self, show_secrets: bool = False) -> None:

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 
 from browse.detail.byte_view import ByteView
+from browse.listing.palette import PaletteApp
 from dissector.view.text.hexdump import hexdump
 from dissector.view.text.tree_node import Block, Place
 from tests.browse.detail.pane_host import lines
@@ -16,7 +17,7 @@ from tests.browse.detail.pane_host import lines
 DATA = bytes(range(256)) * 16
 
 
-class Host(App[None]):
+class Host(PaletteApp):
     def __init__(self) -> None:
         super().__init__()
         self.bytes = ByteView()

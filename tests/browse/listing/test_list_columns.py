@@ -19,7 +19,7 @@ def test_cells_are_safe_for_a_terminal() -> None:
 
 
 def test_widths_fit_the_samples() -> None:
-    widths = ColumnWidths(("api", "latency_ms"), [[("Fetch", False), ("12.500", True)]])
+    widths = ColumnWidths(("api", "network_ms"), [[("Fetch", False), ("12.500", True)]])
     assert widths.line(("Fetch", "1.0")) == "Fetch         1.0"
     assert widths.line(("LeaderAndIsr", "")).startswith("Lead…")
     assert [widths.at(x) for x in (0, 6, 7, 99)] == [0, 0, 1, None]

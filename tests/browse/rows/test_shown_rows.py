@@ -60,7 +60,7 @@ def test_a_filter_applies_to_later_rows() -> None:
 
 def test_an_order_applies_to_later_rows() -> None:
     parts = RowParts()
-    shown = ShownRows(parts, key="packet")
+    shown = ShownRows(parts, key=("packet",))
     parts.append(part(("a", 5), ("b", 1)))
     shown.update()
     assert names(shown) == ["b", "a"]
