@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from advise.catalogue.connection_catalogue import CONNECTION_PER_REQUEST, HUNG_REQUESTS
 from advise.catalogue.group_catalogue import REBALANCE_LOOP
-from advise.catalogue.producer_catalogue import TINY_BATCHES
+from advise.catalogue.producer_catalogue import PRODUCER_PER_RECORD, TINY_BATCHES
 from advise.detectors import DETECTORS
 from advise.detectors.subject_judge import Judge
 from advise.evidence.capture_evidence import CaptureEvidence
@@ -39,7 +40,10 @@ def advise_windows(
         show_secrets: Show names that hold credentials instead of masks.
     """
     evidence = CaptureEvidence(
-        capture, limits[TINY_BATCHES.id]["linger_ms"], limits[REBALANCE_LOOP.id]["count"]
+        capture,
+        limits[TINY_BATCHES.id]["linger_ms"],
+        limits[HUNG_REQUESTS.id]["seconds"],
+        limits[REBALANCE_LOOP.id]["count"],
     )
     for window in windows:
         evidence.add(window)
@@ -49,7 +53,8 @@ def advise_windows(
     judges = [Judge(each, limits[each.id], evidence) for each in advices]
     for judge in judges:
         DETECTORS[judge.advice.id](judge)
-    findings = [_masked(each, mask) for judge in judges for each in judge.findings]
+    found = [each for judge in judges for each in judge.findings]
+    findings = [_masked(each, mask) for each in _without_consequences(found)]
     findings.sort(key=lambda each: (RANKS.index(each.rank), -each.count, each.advice.id))
     clients = evidence.totals(evidence.requests.calls, "client")
     return AdviceReport(
@@ -62,6 +67,21 @@ def advise_windows(
         len(clients),
         sum(row["count"] for row in clients),
     )
+
+
+def _without_consequences(findings: Sequence[AdviceFinding]) -> list[AdviceFinding]:
+    """Return findings but the many connections of clients that open many producers."""
+    causes = {
+        (each.subject.client_id, each.subject.host)
+        for each in findings
+        if each.advice is PRODUCER_PER_RECORD
+    }
+    return [
+        each
+        for each in findings
+        if each.advice is not CONNECTION_PER_REQUEST
+        or (each.subject.client_id, each.subject.host) not in causes
+    ]
 
 
 def _masked(finding: AdviceFinding, mask: Callable[[str], str]) -> AdviceFinding:

@@ -32,6 +32,12 @@ EXIT_FAILED, EXIT_ERROR = 1, 2
 LEARN = "learn"
 
 
+def _use_synthetic_records(are_wanted: bool) -> None:
+    from dissector.request_log.synthetic_records import use_synthetic_records
+
+    use_synthetic_records(are_wanted)
+
+
 class ReplayOptions(
     FilterOptions,
     PaceOptions,
@@ -52,6 +58,13 @@ class ReplayOptions(
     )
     ignore_throttle: bool = option(
         "--ignore-throttle", default=False, help="Ignore the throttle time in responses."
+    )
+    synthetic_records: bool = option(
+        "--synthetic-records",
+        default=False,
+        callback=_use_synthetic_records,
+        help="Of request logs, which have only the sizes of records: produce made-up ones of "
+        "these sizes.",
     )
     no_final_check: bool = option(
         "--no-final-check",

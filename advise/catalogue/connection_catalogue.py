@@ -23,7 +23,10 @@ CONNECTION_PER_REQUEST = advice(
     count=(20, "connections of a client to a broker"),
     seconds=(5, "seconds from the first to the last"),
     rate=(10, "connections a minute"),
-    requests=(3, "requests of a connection beyond versions, login and metadata, at most"),
+    requests=(
+        3,
+        "requests of a connection beyond versions, login and metadata, at most",
+    ),
 )
 
 METADATA_STORM = advice(
@@ -146,7 +149,8 @@ HUNG_REQUESTS = advice(
     "hung-requests",
     Rank.RISKY,
     "Requests without an answer",
-    what="Requests had no answer within their own timeout.",
+    what="Requests had no answer for as long as clients wait, until the connection or the capture "
+    "ended. JoinGroup and SyncGroup, which wait for members, do not count.",
     cost="The client waits for its timeout, closes the connection and sends again; records may be "
     "written twice without idempotence.",
     settings=(
@@ -157,8 +161,9 @@ HUNG_REQUESTS = advice(
         "request_timeout_ms",
         "requestTimeout, enforceRequestTimeout: true",
     ),
-    source="Kafka's documentation of request.timeout.ms; docs/timeline.md, `unanswered`",
+    source="request.timeout.ms of Kafka; `unanswered` in kafkashark timeline has the cause",
     count=(1, "requests"),
+    seconds=(30, "seconds without an answer"),
 )
 
 THROTTLING = advice(

@@ -17,11 +17,16 @@ from advise.catalogue.connection_catalogue import (
 )
 from advise.detectors.subject_judge import API_KEYS, API_NAMES, Judge, detects, rate_of
 from advise.evidence.tally import Total
-from advise.registry.advice_report import Subject
 
 _PREPARING = {
     API_KEYS[name]
-    for name in ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata", "InitProducerId")
+    for name in (
+        "ApiVersions",
+        "SaslHandshake",
+        "SaslAuthenticate",
+        "Metadata",
+        "InitProducerId",
+    )
 }
 """What clients send before what they connected for."""
 
@@ -146,7 +151,11 @@ def _loops(judge: Judge, is_wanted: Callable[[str], bool], what: str) -> None:
 @detects(UNKNOWN_TOPIC_LOOP)
 def unknown_topic_loop(judge: Judge) -> None:
     """Requests for unknown topics."""
-    _loops(judge, {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"}.__contains__, "answered")
+    _loops(
+        judge,
+        {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"}.__contains__,
+        "answered",
+    )
 
 
 @detects(DENIED_LOOP)
@@ -183,33 +192,23 @@ def reauthentication(judge: Judge) -> None:
 
 @detects(HUNG_REQUESTS)
 def hung_requests(judge: Judge) -> None:
-    """The timeline's events of requests without an answer."""
+    """Requests without an answer until their connection, or the capture, ended."""
     evidence = judge.evidence
     judge.judged += 1
-    for event in evidence.explanations.hung:
-        packets = sorted(event.packets)
-        if not packets or event.count < judge.limit("count"):
-            continue
-        first = event.evidence[0]
-        row = {
-            "count": event.count,
-            "first_ns": event.time_ns,
-            "last_ns": event.end_ns,
-            "first_packet": packets[0],
-            "last_packet": packets[-1],
-        }
-        if event.cause not in ("network", "broker"):
-            continue
-        judge.add(
-            row,
-            Subject(first.client_id or "", first.client.rpartition(":")[0], broker=first.broker),
-            event.count,
-            "count",
-            "requests",
-            f"{first.api or 'request'}: {event.text}",
-            apis=(first.api,) if first.api else (),
-            more="status == unanswered",
-        )
+    for row in evidence.totals(evidence.requests.hung, "client", "broker", "api"):
+        if row["count"] >= judge.limit("count"):
+            api = API_NAMES.get(row["api"], str(row["api"]))
+            seconds = row["wait_ms"] / 1000
+            judge.add(
+                row,
+                judge.subject(row["client"], broker=evidence.names.brokers.name(row["broker"])),
+                seconds,
+                "seconds",
+                "seconds without an answer",
+                f"{row['count']:,} {api} requests without an answer, for up to {seconds:,.0f} s",
+                apis=(api,) if row["api"] in API_NAMES else (),
+                more="status == unanswered",
+            )
 
 
 @detects(THROTTLING)

@@ -7,7 +7,8 @@ import numpy as np
 from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
-from dissector.engine.tables.exchange_table import NONE, ORPHAN, Ints
+from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
+from dissector.engine.tables.exchange_table import NONE, ORPHAN, UNANSWERED, Ints
 from dissector.protocol.apis import all_apis
 from dissector.protocol.broker_requests import BETWEEN_BROKERS
 
@@ -17,6 +18,9 @@ _BROKER_KEYS = np.array([each.key for each in all_apis() if each.name in BETWEEN
 
 _THROTTLED = (PRODUCE, FETCH, 19, 20, 37)
 """Produce, Fetch, and the requests that controllers limit (KIP-599)."""
+
+_WAITING = (11, 14)
+"""JoinGroup and SyncGroup wait for other members."""
 
 _FIRST_FOR_BROKERS = 4
 """First version of AddPartitionsToTxn that only brokers use (KIP-890)."""
@@ -31,17 +35,29 @@ class CallTallies:
             number of requests if those within the linger were one.
         errors: Errors by client, connection, API, error and topic (of exchanges on one topic).
         throttles: Throttled answers.
+        hung: Requests that had no answer for so long that they hang.
         of_brokers: Connections of brokers and controllers to each other.
     """
 
-    def __init__(self, linger_ns: int) -> None:
-        """Begin; `linger_ns` is the time that requests could wait for each other."""
-        self._linger_ns = max(linger_ns, 1)
+    def __init__(self, linger_ns: int, hang_ns: int) -> None:
+        """
+        Begin.
+
+        Args:
+            linger_ns: The time that Produce requests could wait for each other.
+            hang_ns: The time without an answer after which a request hangs.
+        """
+        self._linger_ns, self._hang_ns = max(linger_ns, 1), hang_ns
+        self._with_gaps: set[int] = set()
+        self._now_ns = 0
+        self.hung = Tally(("client", "connection", "broker", "api"), ("count",), most=("wait_ms",))
         keys = ("client", "connection", "broker", "api", "version")
         self.calls = Tally(keys, ("count", "failed", "bursts", "bytes"))
         self.errors = Tally(("client", "connection", "api", "error", "topic"), ("count",))
         self.throttles = Tally(
-            ("client", "connection", "api"), ("count", "milliseconds"), most=("longest",)
+            ("client", "connection", "api"),
+            ("count", "milliseconds"),
+            most=("longest",),
         )
         self.of_brokers: set[int] = set()
 
@@ -66,11 +82,45 @@ class CallTallies:
         self._add_errors(window, rows[window.failed[rows]])
         self._add_throttles(window)
 
+    def add_hanging(self, window: WindowRows, ends: ConnectionEnds, gaps: ConnectionGaps) -> None:
+        """
+        Add the requests that hang: until their connection ended, or until now.
+
+        On connections with gaps the answer may be lost in the capture.
+        """
+        table = window.table
+        self._with_gaps.update(gaps.connection.tolist())
+        latest_ns = max(window.time_ns.max(), table.response.time_ns.max())
+        self._now_ns = max(self._now_ns, int(latest_ns))
+        chosen = (table.status == UNANSWERED) & ~np.isin(table.api_key, _WAITING)
+        chosen &= ~np.isin(table.connection, list(self._with_gaps))
+        rows = np.flatnonzero(chosen)
+        if not len(rows):
+            return
+        ended = dict(zip(ends.connection.tolist(), ends.time_ns.tolist(), strict=True))
+        numbers, index = np.unique(table.connection[rows], return_inverse=True)
+        end_ns = np.array([ended.get(each, self._now_ns) for each in numbers.tolist()], np.int64)
+        wait_ns = end_ns[index.ravel()] - window.time_ns[rows]
+        hangs = wait_ns >= self._hang_ns
+        rows, wait_ns = rows[hangs], wait_ns[hangs]
+        self.hung.add(
+            window.of(
+                rows,
+                broker=window.broker[rows],
+                api=table.api_key[rows],
+                count=np.ones(len(rows), np.int64),
+                wait_ms=wait_ns // 1_000_000,
+            )
+        )
+
     def _bursts(self, window: WindowRows) -> Ints:
         """Return 1 for the first Produce request of each linger on a connection, 0 for others."""
         rows = np.flatnonzero(window.table.api_key == PRODUCE)
         found = np.zeros(len(window.table), np.int64)
-        connection, slot = window.table.connection[rows], window.time_ns[rows] // self._linger_ns
+        connection, slot = (
+            window.table.connection[rows],
+            window.time_ns[rows] // self._linger_ns,
+        )
         order = np.lexsort((slot, connection))
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = (np.diff(connection[order]) != 0) | (np.diff(slot[order]) != 0)

@@ -6,8 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-import numpy as np
-
 from advise.evidence.call_tallies import CallTallies
 from advise.evidence.cluster_tallies import ClusterTallies
 from advise.evidence.data_tallies import DataTallies
@@ -50,20 +48,23 @@ class CaptureEvidence:
         cluster: Totals of metadata and logins.
         keys: A sample of keys.
         offers: Software of clients, versions of brokers.
-        explanations: Reasons of rebalances, hanging requests.
+        explanations: Reasons of rebalances.
     """
 
-    def __init__(self, capture: Capture, linger_ms: float, loop_rebalances: float) -> None:
+    def __init__(
+        self, capture: Capture, linger_ms: float, hang_s: float, loop_rebalances: float
+    ) -> None:
         """
         Begin.
 
         Args:
             capture: The capture.
             linger_ms: How long Produce requests could wait for each other.
+            hang_s: Seconds without an answer after which a request hangs.
             loop_rebalances: Number of rebalances from which on a group's reasons are looked for.
         """
         self.names = KnownNames.new()
-        self.requests = CallTallies(int(linger_ms * 1e6))
+        self.requests = CallTallies(int(linger_ms * 1e6), int(hang_s * 1e9))
         self.data = DataTallies()
         self.groups = GroupTallies()
         self.cluster = ClusterTallies()
@@ -72,13 +73,13 @@ class CaptureEvidence:
         self.explanations = Explanations(capture)
         self._capture = capture
         self._loop_rebalances = loop_rebalances
+        self._is_finished = False
+        self._totals: dict[tuple[int, tuple[str, ...]], list[Total]] = {}
 
     def add(self, window: Window) -> None:
         """Add a window; windows must be passed in order."""
         capture, table = self._capture, window.exchanges
-        no_rows = np.zeros(0, np.int64)
         if not len(table):
-            self.explanations.add(window, no_rows)
             return
         assert capture.reading is not None
         self.offers.observe(window)
@@ -87,19 +88,27 @@ class CaptureEvidence:
             rows = WindowRows(capture.reading, table, known, self.names)
             for part in (self.requests, self.data, self.groups, self.cluster):
                 part.add(rows)
+            self.requests.add_hanging(rows, window.ends, window.gaps)
             self.keys.add(rows, capture.names)
             looping = self._looping_groups()
-            of_groups = self.groups.group_rows(rows, looping) if looping else no_rows
-        self.explanations.add(window, of_groups)
+            of_groups = self.groups.group_rows(rows, looping) if looping else None
+        if of_groups is not None:
+            self.explanations.add(window, of_groups)
 
     def finish(self) -> None:
         """End the pass."""
+        self._is_finished = True
         self._capture.names.mark_complete()
         self.explanations.finish()
 
     def totals(self, tally: Tally, *keys: str) -> list[Total]:
         """Return totals by some keys, without connections between brokers."""
-        return tally.by(*keys, without=self.requests.of_brokers)
+        found = self._totals.get((id(tally), keys))
+        if found is None:
+            found = tally.by(*keys, without=self.requests.of_brokers)
+            if self._is_finished:
+                self._totals[id(tally), keys] = found
+        return found
 
     @cached_property
     def span(self) -> Span:

@@ -27,6 +27,9 @@ _RECORDS_SIZE = "recordsSizeInBytes"
 Convert = Callable[[Any, "JsonNotes"], Any]
 """Returns a value of JSON in the form that codecs take."""
 
+RecordsOf = Callable[[int], bytes]
+"""Returns records in place of logged ones, of which only the size is known."""
+
 
 class JsonMessageError(Exception):
     """A message that can't be encoded; the text names the field."""
@@ -62,10 +65,12 @@ class JsonMessage:
     prepare: Convert
 
     @classmethod
-    def of(cls, schema: Schema, version: int) -> JsonMessage:
-        """Return the encoder of a declared version."""
+    def of(
+        cls, schema: Schema, version: int, records_of: RecordsOf = lambda size: b""
+    ) -> JsonMessage:
+        """Return the encoder of a declared version; `records_of` makes up records."""
         named = replace(schema, fields=tuple(map(_json_named, schema.fields)), _codecs={})
-        return cls(named.codec(version), _struct(schema.fields, version))
+        return cls(named.codec(version), _struct(schema.fields, version, records_of))
 
     def encode(self, value: Any, notes: JsonNotes) -> bytes:
         """
@@ -92,23 +97,29 @@ def _json_named(field: Field) -> Field:
     return replace(field, name=json_name(field), fields=tuple(map(_json_named, field.fields)))
 
 
-def _struct(fields: tuple[Field, ...], version: int) -> Convert:
+def _struct(fields: tuple[Field, ...], version: int, records_of: RecordsOf) -> Convert:
     here = [each for each in fields if version in each.versions]
     names = frozenset(json_name(each) for each in here if each.type != "records")
     records = next((json_name(each) for each in here if each.type == "records"), "")
     usual = names | {_RECORDS_SIZE} if records else names
+    known = usual | {records} if records else usual
+    required = {json_name(each) for each in here if each.tag is None and each.type != "records"}
     converters = [
         (json_name(each), convert)
         for each in here
-        if (convert := _converter(each, version)) is not None
+        if (convert := _converter(each, version, records_of)) is not None
     ]
 
     def prepare(value: Any, notes: JsonNotes) -> Any:
-        if value.keys() != usual:
+        if value.__class__ is not dict:
+            raise JsonMessageError(f"{str(value)[:40]!r} is not an object")
+        names = value.keys()
+        if names != usual and not (required <= names <= known):
             _mend(value, here, notes)
         if records:
-            notes.record_bytes.append(int(value.get(_RECORDS_SIZE) or 0))
-            value[records] = None if value.get(records, b"") is None else b""
+            size = int(value.get(_RECORDS_SIZE) or 0)
+            notes.record_bytes.append(size)
+            value[records] = None if value.get(records, b"") is None else records_of(size)
         for name, convert in converters:
             found = value.get(name)
             if found is not None:
@@ -124,8 +135,6 @@ def _mend(value: dict[str, Any], fields: list[Field], notes: JsonNotes) -> None:
 
     Fields that a release named otherwise are known by their place: the converters keep the order.
     """
-    if not isinstance(value, dict):
-        raise JsonMessageError(f"{str(value)[:40]!r} is not an object")
     known = {json_name(each) for each in fields}
     others = [name for name in value if name not in known and name != _RECORDS_SIZE]
     plain = [each for each in fields if each.tag is None and each.type != "records"]
@@ -148,10 +157,10 @@ def _zero(field: Field) -> Any:
     return zeros.get(field.type, 0)
 
 
-def _converter(field: Field, version: int) -> Convert | None:
+def _converter(field: Field, version: int, records_of: RecordsOf) -> Convert | None:
     """Return how the value of a field is prepared; None: as it is."""
     if field.type in ("struct", "[]struct"):
-        convert: Convert | None = _struct(field.fields, version)
+        convert: Convert | None = _struct(field.fields, version, records_of)
     else:
         convert = _SCALARS.get(field.type.removeprefix("[]"))
     if convert is None or not field.type.startswith("[]"):

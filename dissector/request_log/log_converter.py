@@ -15,9 +15,11 @@ class LogConverter:
         """Return whether a file is a log, by its first bytes."""
         return b"Completed request:" in begin or _has_protocol_mark(begin)
 
-    def key(self) -> str:
-        """Return the zone of times without one."""
-        return log_times.used_timezone()
+    def key(self) -> object:
+        """Return the zone of times without one, and whether records are made up."""
+        from dissector.request_log.synthetic_records import are_synthetic
+
+        return log_times.used_timezone(), are_synthetic()
 
     def convert(
         self, files: Sequence[Callable[[], Iterator[bytes]]]

@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api, api_keys, api_name
 from dissector.protocol.headers import (
     API_VERSIONS,
+    PRODUCE,
     request_header_version,
     response_header_version,
 )
 from dissector.request_log.json_message import JsonMessage, JsonMessageError, JsonNotes
 from dissector.request_log.line_problems import LineProblems
 from dissector.request_log.log_lines import LogEntry
+from dissector.request_log.synthetic_records import are_synthetic, records_of
 
 _NS_PER_MS = 1e6
 _CONNECTION = re.compile(r"\[?(.*?)\]?:(\d{1,5})-\[?(.*?)\]?:(\d{1,5})-\d.*")
@@ -190,7 +193,11 @@ class LogMessages:
                 if key == API_VERSIONS and kind == "response":
                     closest = 0  # KIP-511: the answer to an unknown version
                 doubt = f"{declared.name} v{version} is not known: read as v{closest}"
-            found = JsonMessage.of(schema, closest), doubt
+            if key == PRODUCE and kind == "request" and are_synthetic():
+                message = JsonMessage.of(schema, closest, partial(records_of, version=closest))
+            else:
+                message = JsonMessage.of(schema, closest)
+            found = message, doubt
             self._encoders[key, version, kind] = found
         if found[1]:
             self._problems.add(found[1], entry.line)

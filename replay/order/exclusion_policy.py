@@ -16,6 +16,7 @@ from dissector.protocol.broker_requests import BETWEEN_BROKERS, is_between_broke
 from dissector.protocol.error_codes import error_code, error_name
 from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
+from dissector.request_log.synthetic_records import are_synthetic
 
 
 class Exclusion(StrEnum):
@@ -47,6 +48,8 @@ EXCLUDED_APIS = {
     ),
 }
 """Kind -> APIs; all others are sent."""
+
+WITHOUT_RECORDS = "has no records in a request log; --synthetic-records makes some up"
 
 _EXCLUSION_OF = {name: kind for kind, names in EXCLUDED_APIS.items() for name in names.split()}
 
@@ -186,7 +189,7 @@ def _errors(response: Message | None) -> set[int]:
     return {place.value for place in places}
 
 
-def why_not_ready(api: str, response: Message | None) -> str:
+def why_not_ready(api: str, response: Message | None, is_logged: bool = False) -> str:
     """
     Return why a request is left out because of its response; empty if it is sent.
 
@@ -196,7 +199,10 @@ def why_not_ready(api: str, response: Message | None) -> str:
     Args:
         api: The API of the request.
         response: Its response; None if none was captured.
+        is_logged: Whether they are of a request log, which has no records.
     """
+    if is_logged and api == "Produce" and not are_synthetic():
+        return WITHOUT_RECORDS
     return _why_refused(_NOT_READY_ERRORS, _errors(response)) if api in _RETRIED_APIS else ""
 
 

@@ -179,7 +179,7 @@ class PlanBuilder:
         places = [(lives.log(log), is_kept, of) for log, is_kept, of in places]
         self._sequences.record(number, places)
         reason = why_left_out(request, self._allow)
-        reason = reason or why_not_ready(request.api or "", exchange.response)
+        reason = reason or why_not_ready(request.api or "", exchange.response, exchange.is_logged)
         if reason:
             self._exclusions[number] = reason
         if changed := provided_prerequisites(request, exchange.response):

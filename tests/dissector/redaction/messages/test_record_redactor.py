@@ -5,7 +5,16 @@ from __future__ import annotations
 import gzip
 from types import SimpleNamespace
 
-from dissector.protocol.records import layout
+import pytest
+
+from dissector.protocol.records import (
+    Record,
+    iter_records,
+    layout,
+    new_batch,
+    new_message_set,
+    parse_records,
+)
 from dissector.protocol.records.batch import with_crc
 from dissector.protocol.records.limits import DEFAULT
 from dissector.redaction.messages.record_redactor import RecordRedactor
@@ -40,3 +49,28 @@ def test_records_beyond_the_limit_become_zeros() -> None:
     assert len(records) == 20_000 * len(RECORD)
     assert (b"st" in begun, begun[:: len(RECORD)]) == (False, RECORD[:1] * limit)
     assert rest == bytes(len(rest))
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_records_of_each_magic_and_codec_are_redacted_in_place(magic: int, codec: str) -> None:
+    """The same length and the same records, valid checksums, and none of the contents."""
+    secrets = b"customer-4711", b"a lamp for anna"
+    records = [Record(n, key=secrets[0], value=secrets[1], timestamp=5) for n in range(9)]
+    if magic == 2:
+        field = new_batch(records, codec=codec).to_bytes()
+    else:
+        messages = new_message_set(records, magic=magic, codec=codec)
+        field = b"".join(each.to_bytes() for each in messages)
+    values = ValueRedactor(Pseudonyms(b"a key of the test"))
+    redactor = RecordRedactor(values, lambda embedded: bytes(len(embedded.data)))
+    redacted = redactor.redact(field, "orders")
+    assert (len(redacted), redactor.lost_batches) == (len(field), 0)
+    batches = parse_records(redacted)
+    assert all(each.crc_ok and not each.problems for each in batches)
+    found = list(iter_records(batches))
+    assert [(row.offset, row.magic) for row in found] == [(n, magic) for n in range(9)]
+    for row in found:
+        assert [len(row.key or b""), len(row.value or b"")] == [len(each) for each in secrets]
+        assert row.key not in secrets
+        assert row.value not in secrets
