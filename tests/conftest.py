@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests.example_counts import FULL_COUNT
-from tests.processor_times import ProcessorTimes
+from tests.plugins.processor_times import ProcessorTimes
 from tools.shares import Share
 
 # The duration of an example depends on the load of the machine.
@@ -35,6 +35,8 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("same")
+
+pytest_plugins = ["tests.plugins.open_sockets"]
 
 
 def pytest_configure(config: pytest.Config | None = None) -> None:

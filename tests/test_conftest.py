@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -113,3 +114,34 @@ def test_a_wrong_share_is_reported_in_one_line() -> None:
     config = SimpleNamespace(getoption={"share": "8/7"}.get)
     with pytest.raises(pytest.UsageError, match="'8/7' is no share of the tests"):
         pytest_configure(cast(pytest.Config, config))
+
+
+LEAKING = """
+import socket
+left = []
+def test_leaks():
+    left.append(socket.create_server(("127.0.0.1", 0)))
+def test_does_not():
+    socket.create_server(("127.0.0.1", 0)).close()
+"""
+
+
+def test_a_test_that_leaves_a_socket_open_fails(tmp_path: Path) -> None:
+    (tmp_path / "test_leaking.py").write_text(LEAKING)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.plugins.open_sockets",
+        "-c",
+        os.devnull,
+    ]
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [*command, "--rootdir", tmp_path, tmp_path], capture_output=True, text=True, env=env
+    )
+    assert "2 passed, 1 error" in done.stdout
+    assert "the test left open: a socket ('127.0.0.1', " in done.stdout
+    assert re.search("^ERROR .*::test_leaks$", done.stdout, re.MULTILINE)

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
 from typing import Any, Self, TypeVar
+from weakref import WeakSet
 
 from construct import Container
 
@@ -93,6 +87,8 @@ class Cluster(Topology):
         self.connections: dict[int, BrokerConnection] = {}
         self._running: dict[object, asyncio.Task[Any]] = {}
         self._open_slots = asyncio.Semaphore(_MAX_CONCURRENT_OPENS)
+        self._opened: WeakSet[BrokerConnection] = WeakSet()
+        self._is_closed = False
 
     @classmethod
     async def connect(
@@ -134,16 +130,21 @@ class Cluster(Topology):
         return cluster
 
     def close(self) -> None:
-        """Close the cluster's own connections."""
+        """
+        Close every connection opened through this cluster, and each that is just being opened.
+
+        Their users close them earlier, but a user that ends while it connects can't.
+        """
+        self._is_closed = True
         for task in self._running.values():
             task.cancel()
-        for connection in self.connections.values():
+        for connection in list(self._opened):
             connection.close()
         self.connections.clear()
 
     async def open(self, node: int, client_id: str | None = None) -> BrokerConnection:
         """
-        Open a new connection to a broker; the caller closes it.
+        Open a new connection to a broker; the caller closes it, or `close` does at the end.
 
         Args:
             node: The id of the broker.
@@ -186,9 +187,13 @@ class Cluster(Topology):
 
     async def _connect_to(self, host: str, port: int, client_id: str) -> BrokerConnection:
         endpoint = await self._hosts.permit(host, port, self.timeout_s)
-        return await BrokerConnection.open(
+        connection = await BrokerConnection.open(
             endpoint, self._security, self.timeout_s, client_id, self._liveness
         )
+        self._opened.add(connection)
+        if self._is_closed:
+            connection.close()
+        return connection
 
     async def _until_back(
         self, host: str, port: int, client_id: str, failure: ReplayError, patience_s: float

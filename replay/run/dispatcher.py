@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +81,7 @@ class Dispatcher:
         self.throttled_until = 0.0
         self._context = context
         self._connections: dict[int, BrokerConnection] = {}
+        self._opening: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._failures: dict[int, tuple[float, ReplayError]] = {}
         self._client_id: str | None = None
         self._loop = asyncio.get_running_loop()
@@ -232,18 +234,21 @@ class Dispatcher:
             ReplayError: It can't be reached, or its host is not allowed; raised again without an
                 attempt until the timeout.
         """
-        connection = self.open_connection(node)
-        if connection is not None:
-            return connection
+        async with self._opening[node]:  # a repeated request may come from another task
+            connection = self.open_connection(node)
+            if connection is None:
+                connection = self._connections[node] = await self._open(node)
+        return connection
+
+    async def _open(self, node: int) -> BrokerConnection:
         at, failure = self._failures.get(node, (0.0, None))
         if failure is not None and self._loop.time() < at + self._context.options.timeout_s:
             raise type(failure)(failure.address, failure.what, failure.advice)
         try:
-            self._connections[node] = await self._context.cluster.open(node, self._client_id)
+            return await self._context.cluster.open(node, self._client_id)
         except ReplayError as error:
             self._failures[node] = self._loop.time(), error
             raise
-        return self._connections[node]
 
     async def until_processed(self, sent: StepInFlight) -> None:
         """

@@ -101,8 +101,6 @@ class UpstreamCluster:
 
     async def close(self) -> None:
         """Close all connections."""
-        for connection in self._connections.values():
-            connection.close()
         if self._cluster is not None:
             self._cluster.close()
 

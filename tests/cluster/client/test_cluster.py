@@ -160,6 +160,28 @@ def test_connect_learns_all_brokers_from_one() -> None:
     with_cluster(target, do)
 
 
+def test_the_end_closes_what_its_users_left_open() -> None:
+    asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def offer_late(message: Message) -> Answer:
+        if message in target.brokers[1].requests:
+            asked.set()
+            await may_answer.wait()
+        return offers()(message)  # type: ignore[return-value]
+
+    async def do(cluster: Cluster) -> None:
+        left_open = await cluster.open(1)
+        being_opened = asyncio.create_task(cluster.open(2))
+        await asked.wait()
+        cluster.close()
+        may_answer.set()
+        assert left_open.failure
+        assert (await being_opened).failure
+
+    target = ScriptedTarget()
+    with_cluster(target, do, answers={"ApiVersions": offer_late})
+
+
 def test_connect_uses_the_first_responsive_address() -> None:
     async def main() -> None:
         target = ScriptedTarget()

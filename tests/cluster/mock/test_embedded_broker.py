@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import gc
 import socket
 import threading
 from collections.abc import Awaitable, Callable
@@ -18,6 +17,7 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.records import Record, new_batch
 from replay import Plan, replay
+from tests.replay.support.closing import assert_closed
 
 DEMO = Path(__file__).parents[3] / "captures/demo.pcap"
 
@@ -273,11 +273,10 @@ def test_a_failed_start_leaves_no_threads(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.long
 def test_the_end_closes_connections_being_opened() -> None:
-    """A ResourceWarning of a transport, an error here, would show one that was left open."""
     for _ in range(20):
         with EmbeddedBroker() as embedded:
             host, _, port = embedded.addresses[0].rpartition(":")
             clients = [socket.create_connection((host, int(port))) for _ in range(5)]
         for client in clients:
+            assert_closed(client)
             client.close()
-    gc.collect()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterable
+
+PATIENCE_S = 30.0
 
 
 async def close_listeners(servers: Iterable[asyncio.Server]) -> None:
@@ -22,3 +25,13 @@ async def close_listeners(servers: Iterable[asyncio.Server]) -> None:
         await asyncio.sleep(0)
     for server in servers:
         server.close()
+
+
+def assert_closed(client: socket.socket) -> None:
+    """Read what a server still sends, until it ends the connection."""
+    client.settimeout(PATIENCE_S)
+    try:
+        while client.recv(1 << 20):
+            pass
+    except ConnectionResetError:
+        pass

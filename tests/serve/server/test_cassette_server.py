@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import resource
 import signal
 import socket
@@ -19,6 +18,7 @@ from dissector.protocol.facts import NO_ID
 from serve.public import Cassette
 from serve.server.serve_options import ServeOptions, parse_latency
 from tests import default_frames as frames
+from tests.replay.support.closing import assert_closed
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
 from tests.serve.support.serve_process import serving
@@ -111,7 +111,7 @@ def test_the_end_does_not_wait_for_stalled_clients() -> None:
             slow = clients.enter_context(RawClient(served.bootstrap))
             slow.send(large_fetch() * 500)
             assert slow.frame()
-        gc.collect()  # warns of connections left open
+        slow.assert_closed()
 
 
 def test_many_clients_are_served_concurrently() -> None:
@@ -196,7 +196,6 @@ def test_latencies_are_parsed() -> None:
 @pytest.mark.thinned(2)
 @pytest.mark.parametrize("is_tls", [False, True])
 def test_the_end_closes_connections_being_accepted(is_tls: bool) -> None:
-    """A ResourceWarning of a transport, an error here, would reveal an open one."""
     context = None
     if is_tls:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -206,8 +205,8 @@ def test_the_end_closes_connections_being_accepted(is_tls: bool) -> None:
             host, _, port = served.bootstrap.rpartition(":")
             clients = [socket.create_connection((host, int(port))) for _ in range(5)]
         for client in clients:
+            assert_closed(client)
             client.close()
-        gc.collect()
 
 
 def test_the_largest_of_too_many_unfinished_requests_is_closed() -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message, decode_response
 from tests.default_frames import request
+from tests.replay.support.closing import assert_closed
 
 PATIENCE_S = 30.0
 
@@ -81,3 +82,7 @@ class RawClient:
             return self._socket.recv(1) == b""
         except ConnectionResetError:
             return True
+
+    def assert_closed(self) -> None:
+        """Read what the server still sends, until it ends the connection."""
+        assert_closed(self._socket)

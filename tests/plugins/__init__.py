@@ -1,0 +1,1 @@
+"""What our tests add to pytest."""

@@ -1,0 +1,61 @@
+"""
+A guard: the test that leaves a socket open fails, not the one in which it becomes garbage.
+
+A `ResourceWarning` comes with the next garbage collection, in any later test of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+BEFORE = pytest.StashKey[dict[int, int]]()
+HANDLES = Path("/dev/fd")
+
+
+def open_sockets() -> dict[int, int]:
+    """Return the sockets of this process: inode -> file handle."""
+    found = {}
+    for handle in HANDLES.iterdir():
+        try:
+            status = os.fstat(int(handle.name))
+        except OSError:  # the handle of the listing itself
+            continue
+        if stat.S_ISSOCK(status.st_mode):
+            found[status.st_ino] = int(handle.name)
+    return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Note which sockets fixtures hold."""
+    item.stash[BEFORE] = open_sockets()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail if there are more sockets than before; libraries keep theirs to brokers and Spark."""
+    ended = yield
+    before = item.stash.get(BEFORE, None)
+    if before is None or any(map(item.get_closest_marker, ("broker", "spark"))):
+        return ended
+    left = [handle for inode, handle in open_sockets().items() if inode not in before]
+    if left:
+        pytest.fail(f"the test left open: {', '.join(map(described, left))}", pytrace=False)
+    return ended
+
+
+def described(handle: int) -> str:
+    """Return both ends of a socket."""
+    with socket.socket(fileno=os.dup(handle)) as held:
+        try:
+            peer: object = held.getpeername()
+        except OSError:
+            peer = "no peer"
+        return f"a socket {held.getsockname()} to {peer}"
