@@ -87,7 +87,7 @@ class EpochGroups:
                 member.last = answer
                 return self._adapted(answer, body.member_id)
             number = recording.index.next_unused(beat_key(api, group, member.captured_id))
-        member.is_withheld = number is not None
+        member.is_withheld = number is not None and recording.request(number).member_epoch >= 0
         return self._unchanged(member, body)
 
     def _join(self, request: ClientRequest) -> Container:
@@ -101,7 +101,7 @@ class EpochGroups:
             number = recording.index.take(keys)
             captured_id = recording.request(number).member_id if number is not None else ""
         live_id = body.member_id or captured_id
-        played = PlayedMember(captured_id, answer)
+        played = PlayedMember(captured_id, answer, _has_partitions(answer))
         self._members[request.api, body.group_id, live_id] = played
         return self._adapted(answer, live_id)
 

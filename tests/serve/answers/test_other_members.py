@@ -14,6 +14,7 @@ from tests.serve.support.other_members import BY_EPOCHS, NAME, beat_alone, join
 from tests.serve.support.raw_client import RawClient
 
 SHARES = "kafka4-java-share-group"
+SWEEP = "kafka39-sweep-groups"
 INCONSISTENT = error_code("INCONSISTENT_GROUP_PROTOCOL")
 
 
@@ -122,3 +123,20 @@ def test_a_member_that_waits_for_others_in_vain_is_a_miss() -> None:
         assert not served.misses
     (miss,) = served.misses
     assert miss.what == f"an assignment of group {BY_EPOCHS}.group without its other members"
+
+
+def test_a_member_that_its_join_assigned_waits_for_nobody() -> None:
+    """In version 0 the broker gives the member its id, and here all partitions at once."""
+    with (
+        Cassette(SHIPPED / f"{SWEEP}.pcap", strict=True) as served,
+        RawClient(served.bootstrap, "kafkashark-sweep") as client,
+    ):
+        values = {"group_id": "sweep.consumer.0", "instance_id": None, "rack_id": None}
+        values |= {"rebalance_timeout_ms": 30_000, "server_assignor": None, "topic_partitions": []}
+        member, epoch = "", 0
+        for names in (["sweep.groups.read"], None, None, None):
+            given = {"member_id": member, "member_epoch": epoch, "subscribed_topic_names": names}
+            answer = client.ask("ConsumerGroupHeartbeat", 0, **given, **values)
+            assert (answer.error_code, bool(answer.assignment)) == (0, bool(names))
+            member, epoch = answer.member_id, answer.member_epoch
+    assert not served.misses
