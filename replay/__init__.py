@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from replay.compare.ignore_rules import Noise
     from replay.options.pacing import Pace
     from replay.plan.plan import Plan
+    from replay.plan.schema_mapping import SchemaMapping
     from replay.public import replay, replay_async
     from replay.report.merged_report import merge_reports
     from replay.report.report import Report
@@ -26,6 +27,7 @@ __all__ = [
     "Pace",
     "Plan",
     "Report",
+    "SchemaMapping",
     "Security",
     "merge_reports",
     "replay",
@@ -37,6 +39,7 @@ _PLACES = {
     "Pace": "replay.options.pacing",
     "Plan": "replay.plan.plan",
     "Report": "replay.report.report",
+    "SchemaMapping": "replay.plan.schema_mapping",
     "Security": "cluster.client.auth",
     "merge_reports": "replay.report.merged_report",
     "replay": "replay.public",

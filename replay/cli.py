@@ -14,10 +14,12 @@ from dissector.cli.declared.reading_options import (
     ReportFileOptions,
     SecretOptions,
 )
+from dissector.cli.declared.value_options import ValueSourceOptions
 from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_api
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES
+from dissector.values.source_options import PASSWORD_VARIABLE
 from dissector.view.text.escape import escaped
 from replay.options.pace_options import PaceOptions
 from replay.options.security_options import TargetOptions
@@ -25,6 +27,7 @@ from replay.options.security_options import TargetOptions
 if TYPE_CHECKING:
     from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
+    from replay.plan.schema_mapping import SchemaMapping
     from replay.report.report import Report
 
 EXIT_FAILED, EXIT_ERROR = 1, 2
@@ -47,6 +50,7 @@ class ReplayOptions(
     CopyOptions,
     SecretOptions,
     ReportFileOptions,
+    ValueSourceOptions,
 ):
     """The options of `replay`."""
 
@@ -165,6 +169,25 @@ class ReplayOptions(
         help="Write the differences of this replay, for --accept.",
         role=WRITES,
     )
+    map_schemas: str | None = option(
+        "--map-schemas",
+        default=None,
+        metavar="URL",
+        help="The target's schema registry: ids of schemas in records become those that it has for "
+        "the same schemas, which the capture has, or --values.",
+    )
+    map_schemas_user: str = option(
+        "--map-schemas-user",
+        default="",
+        metavar="NAME[:PASSWORD]",
+        help="Login at the registry of --map-schemas; without a password that of "
+        f"${PASSWORD_VARIABLE}.",
+    )
+    register_schemas: bool = option(
+        "--register-schemas",
+        default=False,
+        help="With --map-schemas: register the schemas that it lacks.",
+    )
     upgrade: bool = option(
         "--upgrade",
         default=False,
@@ -207,6 +230,7 @@ def replay(given: ReplayOptions) -> int:
         keylogs=given.keylogs,
         decode_as=given.decode_as,
         part=given.part or "",
+        schema_mapping=_schema_mapping(given, setting),
     ) as plan:
         for problem in plan.problems:
             _warn(problem)
@@ -221,6 +245,24 @@ def replay(given: ReplayOptions) -> int:
                 return 0
             setting = _with_noise(setting, patterns)
         return _replay(plan, setting, given.report, given.write_accepted)
+
+
+def _schema_mapping(given: ReplayOptions, setting: TargetSettings) -> SchemaMapping | None:
+    from cluster.conversion.resource_names import NameMap
+    from replay.plan.schema_mapping import SchemaMapping
+
+    if given.map_schemas is None:
+        for name in ("map_schemas_user", "register_schemas"):
+            if getattr(given, name):
+                raise UsageError(f"--{name.replace('_', '-')} needs --map-schemas")
+        return None
+    return SchemaMapping(
+        given.map_schemas,
+        given.map_schemas_user,
+        given.register_schemas,
+        given.value_settings,
+        NameMap(setting.topic_map, setting.prefix).topic,
+    )
 
 
 def _settings(given: ReplayOptions) -> TargetSettings:

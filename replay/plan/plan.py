@@ -17,6 +17,7 @@ from replay.order.exclusion_policy import allowed_apis
 from replay.plan.builder import PlanBuilder
 from replay.plan.capture_part import CapturePart
 from replay.plan.planned_steps import PlannedSteps
+from replay.plan.schema_mapping import SchemaMappedCapture, SchemaMapping
 
 _WINDOW_BYTES = 2 << 20
 """Amount of capture data in memory at a time: more makes planning no faster."""
@@ -61,6 +62,7 @@ class Plan(PlannedSteps):
         keylogs: Iterable[str | Path] = (),
         decode_as: Iterable[str] = (),
         part: str = "",
+        schema_mapping: SchemaMapping | None = None,
     ) -> Self:
         """
         Read captures, spool their exchanges, and plan the replay.
@@ -78,12 +80,13 @@ class Plan(PlannedSteps):
             decode_as: Tunnels on other UDP ports; as in `Options`.
             part: `I/N`: only the connections of part I of N, for several processes that replay
                 one capture together.
+            schema_mapping: Replace the ids of schemas in records by those of another registry.
 
         Raises:
             CaptureError: A file is not a capture.
             FilterError: The filter is invalid.
             UsageError: A name in `allow` is not an API that can be allowed, an input is not a
-                capture, or the part does not exist.
+                capture, the part does not exist, or a registry lacks schemas.
         """
         chosen_part = CapturePart.parse(part) if part else None
         given = captures[0] if len(captures) == 1 else None
@@ -101,11 +104,15 @@ class Plan(PlannedSteps):
                 decode_as=tuple(decode_as),
                 inputs=inputs,
             )
-        capture = Capture(names, options)
+        capture, mapped = Capture(names, options), None
+        if schema_mapping is not None:
+            capture = mapped = SchemaMappedCapture(names, options, schema_mapping)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
         options.packet_lengths = chosen is not None and chosen.uses_packet_lengths
         plan, may_send = cls(), allowed_apis(allow)
         filter_text = chosen.text if chosen else ""
         plan.source = Source.of(names, filter_text, may_send, options.ports, part)
         PlanBuilder(plan, capture, chosen, may_send, chosen_part).build()
+        if mapped is not None:
+            plan.problems += mapped.problems_of_ids()
         return plan

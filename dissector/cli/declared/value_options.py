@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dissector.cli.parsing.declarations import Options, option
@@ -23,8 +24,8 @@ def _hide_records(masks: tuple[str, ...]) -> None:
     hide_records(bool(masks))
 
 
-class ValueOptions(Options):
-    """How keys and values are decoded."""
+class ValueSourceOptions(Options):
+    """Where the schemas of keys and values are."""
 
     heading: ClassVar[str] = "Values"
 
@@ -57,6 +58,20 @@ class ValueOptions(Options):
         "--no-values", default=False, help="Decode no keys and values, whatever the variable says."
     )
 
+    @property
+    def value_settings(self) -> ValueSettings:
+        """The options, and the environment variable."""
+        from dissector.values.value_settings import ValueSettings
+
+        given = ValueSettings(self.values, self.value_formats, self.no_values, self.values_user)
+        return given.with_variable()
+
+
+class ValueOptions(ValueSourceOptions):
+    """How keys and values are decoded, and shown."""
+
+    heading: ClassVar[str] = "Values"
+
     masks: tuple[str, ...] = option(
         "--mask",
         default=(),
@@ -74,15 +89,10 @@ class ValueOptions(Options):
         Raises:
             UsageError: A mask is not a path, or secrets are to be shown too.
         """
-        from dissector.values.value_settings import ValueSettings
-
         if self.masks:
             from dissector.values.value_masks import ValueMasks
 
             ValueMasks(self.masks)
             if getattr(self, "show_secrets", False):
                 raise UsageError("--mask and --show-secrets exclude each other")
-        given = ValueSettings(
-            self.values, self.value_formats, self.no_values, self.values_user, self.masks
-        )
-        return given.with_variable()
+        return replace(super().value_settings, masks=self.masks)

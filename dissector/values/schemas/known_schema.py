@@ -69,6 +69,9 @@ class Decoder(Protocol):
         return
 
 
+Reference: TypeAlias = tuple[str, str, int]
+"""A schema that another one refers to: its name there, subject and version."""
+
 Origin: TypeAlias = tuple[Decoder, bytes, int, MessageChoice]
 """A decoder, the bytes that it read, their begin, and the message."""
 
@@ -166,12 +169,14 @@ class KnownSchema:
         text: As its source has it; a Protobuf descriptor in base64.
         names: Its subjects with their versions, or the name of its file with 0.
         references: Texts of the schemas that it refers to, in the order of their use.
+        refers_to: Their names in it, subjects and versions, as a registry has them.
     """
 
     kind: str
     text: str
     names: list[tuple[str, int]] = field(default_factory=list)
     references: tuple[str, ...] = ()
+    refers_to: tuple[Reference, ...] = ()
     _decoder: Decoder | SchemaProblem | None = field(default=None, repr=False)
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 
 from dissector.values.carriers.carried_schema import SchemaRef
 from dissector.values.json_values import json_value
-from dissector.values.schemas.known_schema import AVRO
+from dissector.values.schemas.known_schema import AVRO, Reference
 from dissector.values.schemas.schema_store import SchemaStore, guid_of
 from dissector.values.value_limits import ValueProblem
 
@@ -20,6 +20,8 @@ SCHEMAS_TOPIC = "_schemas"
 """The topic of Confluent's registry, and of Karapace."""
 
 _KINDS = {"AVRO": AVRO, "JSON": "json-schema", "PROTOBUF": "protobuf"}
+KIND_NAMES = {kind: name for name, kind in _KINDS.items()}
+"""What registries call the kinds of schemas."""
 
 
 def is_entry(value: object) -> bool:
@@ -51,11 +53,12 @@ def add_entry(store: SchemaStore, entry: Mapping[str, Any]) -> None:
     )
 
 
-def _references(found: object) -> Iterable[tuple[str, int]]:
+def _references(found: object) -> Iterable[Reference]:
     for each in found if isinstance(found, list) else ():
         match each:
             case {"subject": str(subject), "version": int(version)}:
-                yield subject, version
+                name = each.get("name")
+                yield name if isinstance(name, str) else subject, subject, version
 
 
 def add_record(store: SchemaStore, value: bytes | None) -> bool:

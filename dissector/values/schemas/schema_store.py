@@ -7,7 +7,7 @@ from uuid import UUID
 from dissector.values.avro.avro_fingerprint import fingerprint
 from dissector.values.avro.avro_schema import AvroSchema
 from dissector.values.carriers.carried_schema import SchemaRef
-from dissector.values.schemas.known_schema import AVRO, KnownSchema
+from dissector.values.schemas.known_schema import AVRO, KnownSchema, Reference
 from dissector.values.value_limits import SchemaProblem
 
 MAX_SCHEMAS = 100_000
@@ -54,7 +54,7 @@ class SchemaStore:
         version: int = 0,
         *,
         refs: tuple[SchemaRef, ...] = (),
-        references: tuple[tuple[str, int], ...] = (),
+        references: tuple[Reference, ...] = (),
         imported: tuple[str, ...] = (),
     ) -> None:
         """
@@ -66,7 +66,7 @@ class SchemaStore:
             subject: Its subject, or the name of its file.
             version: Its version; 0 for a file.
             refs: Its ids.
-            references: Subjects and versions of the schemas that it refers to, which come first.
+            references: The schemas that it refers to, which come first.
             imported: Texts of other schemas that it refers to.
         """
         if len(self) >= MAX_SCHEMAS:
@@ -74,7 +74,7 @@ class SchemaStore:
         texts = (*self._texts(references), *imported)
         schema = self._by_text.get((kind, text, texts))
         if schema is None:
-            schema = KnownSchema(kind, text, references=texts)
+            schema = KnownSchema(kind, text, references=texts, refers_to=references)
             self._by_text[kind, text, texts] = schema
             if kind == AVRO:
                 self._without_fingerprint.append(schema)
@@ -84,10 +84,10 @@ class SchemaStore:
         for ref in refs:
             self._by_ref[ref] = schema
 
-    def _texts(self, references: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
+    def _texts(self, references: tuple[Reference, ...]) -> tuple[str, ...]:
         """Return the schemas that are referred to, and before each what it refers to itself."""
         texts: dict[str, None] = {}
-        for subject, version in references:
+        for _, subject, version in references:
             versions = self.by_subject.get(subject, {})
             found = versions.get(version) or (versions and versions[max(versions)]) or None
             if found is not None:

@@ -66,7 +66,8 @@ ROLES = {
     "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --watch <",
     "records": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
-    "--target-profile < --tls-ca < --tls-certificate < --tls-key < --write-accepted >",
+    "--target-profile < --tls-ca < --tls-certificate < --tls-key < --value-format < --values < "
+    "--write-accepted >",
     "record": "--listener-tls-ca < --listener-tls-certificate < --listener-tls-key < "
     "--sasl-secret < --tls-ca < --tls-certificate < --tls-key < -o >",
     "report": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
