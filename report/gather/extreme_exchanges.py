@@ -9,6 +9,7 @@ import numpy as np
 
 from dissector.engine.tables.column_types import Columns, Integers, Milliseconds, row_dict
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.summary.group_totals import per_value
 
 
 class ExtremeExchanges:
@@ -47,6 +48,12 @@ def latency_ns(columns: Columns) -> Ints:
     latency = columns["latency_ms"]
     assert isinstance(latency, Milliseconds)
     return latency.values_ns
+
+
+def failures(columns: Columns) -> Ints:
+    """Return 1 for each exchange with errors; negative for others."""
+    found: Ints = np.where(per_value(columns["errors"], bool) > 0, 1, -1)
+    return found
 
 
 def total_bytes(columns: Columns) -> Ints:

@@ -37,7 +37,8 @@ from dissector.summary.upgrade_check import (
 from dissector.summary.version_offers import VersionOffers
 from report.gather.covered_part import Part
 from report.gather.event_digest import EventDigest
-from report.gather.extreme_exchanges import ExtremeExchanges, latency_ns, total_bytes
+from report.gather.exchange_dots import ExchangeDots
+from report.gather.extreme_exchanges import ExtremeExchanges, failures, latency_ns, total_bytes
 from report.gather.guarded_sections import Sections
 from report.gather.time_bins import TimeBins
 from timeline.timeline import Timeline
@@ -52,6 +53,7 @@ DECODED_EXCHANGES = 20_000
 """Default number of exchanges whose records are decoded: some seconds with 30 records each."""
 
 MOST_EXTREME = 25
+MOST_FAILED = 100
 
 _SECTIONS: Mapping[str, Grouping] = {
     **GROUPS,
@@ -98,6 +100,8 @@ class Figures:
         bins: Totals over time.
         slowest: Exchanges with the longest latencies.
         largest: Exchanges with the most bytes.
+        failed: The first exchanges with errors.
+        dots: All exchanges of a small capture.
         events: The events.
         sections: Sections that are incomplete, and why.
         followed: Part of the capture covered by events.
@@ -118,6 +122,10 @@ class Figures:
     largest: ExtremeExchanges = field(
         default_factory=lambda: ExtremeExchanges(MOST_EXTREME, total_bytes)
     )
+    failed: ExtremeExchanges = field(
+        default_factory=lambda: ExtremeExchanges(MOST_FAILED, failures)
+    )
+    dots: ExchangeDots = field(default_factory=ExchangeDots)
     events: EventDigest = field(default_factory=EventDigest)
     sections: Sections = field(default_factory=Sections)
     exchanges: int = 0
@@ -218,6 +226,7 @@ class Figures:
         self._has_read_error = True  # unless the exception is raised outside
         for window in self.source.each_window(gleaning=True):
             self.sections.read_bytes += len(window.exchanges.data)
+            self.sections.feed("latency", partial(self.dots.look_for_records, window))
             self._add_columns(window)
             decoded = self.decoded.take(window, whole=False)
             if decoded is not None and len(decoded.exchanges):
@@ -266,7 +275,8 @@ class Figures:
             return
         self.sections.feed("totals", partial(self._statistics.add, columns))
         self.sections.feed("time", partial(self.bins.add, columns))
-        for extreme in (self.slowest, self.largest):
+        self.sections.feed("latency", partial(self.dots.add, columns))
+        for extreme in (self.slowest, self.largest, self.failed):
             self.sections.feed("exchanges", partial(extreme.add, columns))
         self.exchanges += row_count(columns)
         for name in ("request_time_ns", "response_time_ns"):

@@ -74,7 +74,14 @@ class Series:
 
 
 class TimeBins:
-    """Totals of exchanges in time bins."""
+    """
+    Totals of exchanges in time bins.
+
+    Attributes:
+        BUCKETS: Buckets of latencies per doubling in `density`.
+    """
+
+    BUCKETS = 4
 
     def __init__(self, max_bins: int = MAX_BINS) -> None:
         """Start; `max_bins` limits the number of occupied bins."""
@@ -128,6 +135,18 @@ class TimeBins:
         names = {code: label for label, code in self._labels[dimension].items()}
         parts = rows.sort("bin").partition_by("label", as_dict=True, include_key=False)
         return [Series(names[code], parts[(code,)].to_dicts()) for code in busiest.to_list()]
+
+    def density(self) -> list[dict[str, Any]]:
+        """Return `count` and `errors` for each `bin` and `bucket` of latencies of all exchanges."""
+        import polars as pl
+
+        frame = self._merge()
+        if frame is None:
+            return []
+        answered = frame.filter((pl.col("dimension") == 0) & (pl.col("bucket") != _NO_LATENCY))
+        coarse = pl.col("bucket").floordiv(_BUCKETS_PER_DOUBLING // self.BUCKETS)
+        found = answered.with_columns(coarse).group_by("bin", "bucket")
+        return found.agg(pl.col("count", "errors").sum()).sort("bin", "bucket").to_dicts()
 
     def _codes(self, dimension: str, codes: Ints, labels: Sequence[Label]) -> Ints:
         """Map the codes of a window to numbers of labels."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,12 +16,14 @@ from dissector.view.document.content import (
     Notes,
     PageParts,
     Section,
+    Table,
 )
 from dissector.view.document.html_form import asset, json_for_script
-from report.gather.capture_lacks import kafka_states, lacks, tls_reasons, why_empty
+from report.gather.capture_lacks import Lack, kafka_states, lacks, tls_reasons, why_empty
 from report.gather.covered_part import Part
 from report.gather.figures import Figures
 from report.page.data_table import TableMaker
+from report.page.dot_data import density_data, dot_data
 from report.page.drawings import lanes_drawing, plots_drawing
 from report.page.finding_tables import (
     event_counts,
@@ -29,6 +32,7 @@ from report.page.finding_tables import (
     finding_table,
     upgrade_tables,
 )
+from report.page.first_page import cards, latency_drawing, subtitle
 from report.page.lanes import lanes
 from report.page.plot_data import plot_data
 from report.page.safe_text import SafeText, counted_bytes, first_words, time_us
@@ -45,6 +49,10 @@ from report.page.traffic_tables import (
 from timeline.events.words import duration, mask_of
 
 _ASSETS = Path(__file__).parent / "assets"
+_NOTHING = (
+    "Nothing could be judged: no exchange can be read. Figures, events, conformance and the "
+    "upgrade check are left out."
+)
 _LANES = {"group": "Groups", "transaction": "Transactions", "producer": "Producers"}
 
 
@@ -54,6 +62,8 @@ def capture_document(figures: Figures) -> Document:
     plots: dict[str, Any] = figures.sections.run(
         "time", lambda: plot_data(figures.bins, figures.begin_ns, safe), {"x": []}
     )
+    nothing: dict[str, Any] = {}
+    plots |= figures.sections.run("latency", lambda: _latency(figures, safe), nothing)
     name = safe.text(first_words([Path(each).name for each in figures.capture.paths]))
     return Document(
         f"Kafka in {name}",
@@ -61,9 +71,13 @@ def capture_document(figures: Figures) -> Document:
         _sections(figures, safe, has_plots=bool(plots["x"])),
         page=PageParts(
             styles=[asset(_ASSETS / each) for each in ("uPlot.min.css", "report.css")],
-            scripts=[asset(_ASSETS / each) for each in ("uPlot.iife.min.js", "report_plots.js")],
+            scripts=[
+                asset(_ASSETS / each)
+                for each in ("uPlot.iife.min.js", "report_plots.js", "report_dots.js")
+            ],
             data=json_for_script(plots),
         ),
+        subtitle=figures.sections.run("totals", lambda: subtitle(figures), ""),
     )
 
 
@@ -73,6 +87,8 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
     of_exchange = TableMaker(safe, partial(exchange_interval, begin_ns=figures.begin_ns))
     of_event = TableMaker(safe, partial(event_interval, begin_ns=figures.begin_ns))
     works: dict[str, tuple[str, Callable[[], Iterable[Block]]]] = {
+        "overview": ("overview", lambda: cards(figures, found)),
+        "lanes": ("events", lambda: _lanes(figures, safe)),
         "totals": (
             "totals",
             lambda: chain(
@@ -88,6 +104,8 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
         "conformance": ("conformance", lambda: _conformance(figures, safe, maker)),
         "upgrade": ("upgrade", lambda: upgrade_tables(figures, maker)),
     }
+    kafka = kafka_states(figures.reading)
+    found = lacks(figures.reading, kafka, figures.problems)
     blocks: dict[str, list[Block]] = {}
     for name, (section, work) in works.items():
         # What comes before a failure stays.
@@ -99,11 +117,26 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
 
     def noted(name: str, *sections: str) -> list[Block]:
         said = [notes[each] for each in sections if each in notes]
-        return [Notes(said, mood="bad"), *blocks.get(name, ())]
+        found = [each for each in blocks.get(name, ()) if _says_something(each)]
+        if name and not found and not said:
+            found = [Notes(["The capture has nothing of this."])]
+        return [Notes(said, mood="bad"), *found]
 
+    lane_blocks = blocks["lanes"]
     time = [*noted("", "time"), *([plots_drawing()] if has_plots else ())]
+    capture = Section("capture", "Capture", list(_capture(figures, safe, found, len(kafka))))
+    if not figures.exchanges and not notes:
+        return [capture, Section("left-out", "Everything else", [Notes([_NOTHING], mood="bad")])]
+    latency = [*noted("", "latency"), *([latency_drawing(figures)] if has_plots else ())]
     return [
-        Section("capture", "Capture", list(_capture(figures, safe))),
+        Section("overview", "Overview", noted("overview", "totals", "overview")),
+        *([Section("latency", "Latency", latency)] if has_plots else ()),
+        *(
+            [Section("lanes", "Groups, transactions, producers", lane_blocks)]
+            if lane_blocks
+            else ()
+        ),
+        capture,
         *([Section("time", "Over time", time)] if has_plots or "time" in notes else ()),
         Section("totals", "Totals", noted("totals", "totals")),
         Section("exchanges", "Exchanges", noted("exchanges", "exchanges")),
@@ -117,16 +150,32 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
 
 def _append(made: list[Block], work: Callable[[], Iterable[Block]]) -> None:
     for block in work():
-        made.append(block)
+        made.append(replace(block, lines=list(block.lines)) if isinstance(block, Notes) else block)
 
 
-def _capture(figures: Figures, safe: SafeText) -> Iterator[Block]:
+def _says_something(block: Block) -> bool:
+    match block:
+        case Notes(lines):
+            return bool(lines)
+        case Table():
+            return bool(block.rows)
+    return True
+
+
+def _latency(figures: Figures, safe: SafeText) -> dict[str, Any]:
+    """Return the data of the plot of latencies."""
+    if figures.dots.is_full:
+        return {"density": density_data(figures.bins, figures.begin_ns)}
+    return {"dots": dot_data(figures.dots, figures.begin_ns, safe)}
+
+
+def _capture(
+    figures: Figures, safe: SafeText, found: Sequence[Lack], kafka: int
+) -> Iterator[Block]:
     """Yield what the capture is, and how complete it is."""
-    kafka = kafka_states(figures.reading)
     if empty := why_empty(figures.reading):
         yield Notes([safe.text(empty)], mood="bad")
-    yield Facts([(what, safe.text(value)) for what, value in _facts(figures, len(kafka))])
-    found = lacks(figures.reading, kafka, figures.problems)
+    yield Facts([(what, safe.text(value)) for what, value in _facts(figures, kafka)])
     missing = [f"{each.count:,} {each.what}: {each.meaning}" for each in found if each.count]
     title = "How complete it is"
     yield Notes(map(safe.text, missing), title, "bad")
@@ -141,18 +190,23 @@ def _capture(figures: Figures, safe: SafeText) -> Iterator[Block]:
 
 
 def _events(figures: Figures, safe: SafeText, maker: TableMaker) -> Iterator[Block]:
-    part = _part_text(figures.followed, "--events")
-    yield Notes(filter(None, [part]))
-    counts = event_counts(figures, TableMaker(safe))
-    if not counts.rows and not part:
-        yield Notes(["None."])
+    yield Notes(filter(None, [_part_text(figures.followed, "--events")]))
+    yield event_counts(figures, TableMaker(safe))
+    yield from event_tables(figures, maker)
+
+
+def _lanes(figures: Figures, safe: SafeText) -> Iterator[Block]:
+    """Yield the lanes of each kind; before them, which part they cover."""
+    followed, span_s = figures.followed, max((figures.end_ns - figures.begin_ns) / 1e9, 1e-6)
+    until_s = (followed.until_ns - figures.begin_ns) / 1e9 if followed.is_cut else span_s
+    is_first = True
     for kind, title in _LANES.items():
         found, more = lanes(figures.events.retained(kind), figures.begin_ns, safe)
         if found:
-            span_s = max((figures.end_ns - figures.begin_ns) / 1e9, 1e-6)
-            yield lanes_drawing(title, found, more, span_s)
-    yield counts
-    yield from event_tables(figures, maker)
+            if is_first:
+                yield Notes(filter(None, [_part_text(followed, "--events")]))
+            is_first = False
+            yield lanes_drawing(title, found, more, span_s, until_s)
 
 
 def _uses(figures: Figures, maker: TableMaker) -> Iterator[Block]:

@@ -43,7 +43,9 @@ def plots_drawing() -> Drawing:
     return Drawing([Markup(_PLOTS)])
 
 
-def lanes_drawing(title: str, lanes: Sequence[Lane], more: int, span_s: float) -> Drawing:
+def lanes_drawing(
+    title: str, lanes: Sequence[Lane], more: int, span_s: float, until_s: float
+) -> Drawing:
     """
     Return lanes of events on the axis of time.
 
@@ -52,13 +54,16 @@ def lanes_drawing(title: str, lanes: Sequence[Lane], more: int, span_s: float) -
         lanes: The lanes.
         more: Number of subjects without one.
         span_s: Duration of the capture.
+        until_s: End of the part that events cover.
     """
-    return Drawing(_lines(title, lanes, more, span_s))
+    return Drawing(_lines(title, lanes, more, span_s, until_s))
 
 
-def _lines(title: str, lanes: Sequence[Lane], more: int, span_s: float) -> Iterator[Markup]:
+def _lines(
+    title: str, lanes: Sequence[Lane], more: int, span_s: float, until_s: float
+) -> Iterator[Markup]:
     yield Markup(f"<h3>{html_text(title)}</h3>")
-    yield Markup('<div class="lanes">')
+    yield Markup(f'<div class="lanes" data-until="{until_s}">')
     for lane in lanes:
         subject = html_text(lane.subject)
         yield Markup(f'<div class="lane"><span title="{subject}">{subject}</span>')
@@ -79,6 +84,6 @@ def _mark(mark: Mark, span_s: float) -> Markup:
     width = round(max(_LANE_WIDTH * (mark.end_s - mark.begin_s) / span_s, _LEAST_WIDTH), 2)
     return Markup(
         f'<rect class="{mark.css_class}" x="{begin}" y="1" width="{width}" height="14" '
-        f'data-begin="{mark.begin_s}" data-end="{mark.end_s}">'
+        f'data-begin="{mark.begin_s}" data-end="{mark.end_s}" data-label="{html_text(mark.label)}">'
         f"<title>{html_text(mark.title)}</title></rect>"
     )

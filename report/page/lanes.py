@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from report.page.safe_text import SafeText
 from timeline.events.event import Event
+from timeline.events.words import duration
 
 MAX_LANES = 30
 """Maximum number of lanes per kind; subjects with the most events are chosen."""
@@ -19,6 +20,7 @@ _BAD = frozenset(
         *("leader changed", "flapping", "denied", "login failed", "unanswered", "connect failed"),
     }
 )
+_LABELLED_NS = 10_000_000
 _GOOD = frozenset({"committed"})
 _HOURLY = frozenset({"produces"})
 """Hourly sums, which have no mark: it would be as long as the lane."""
@@ -34,12 +36,14 @@ class Mark:
         end_s: End in the same unit.
         css_class: CSS class of the mark.
         title: Description of the event.
+        label: Its name, and how long it took if it took long.
     """
 
     begin_s: float
     end_s: float
     css_class: str
     title: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +87,10 @@ def _mark(event: Event, begin_ns: int, safe: SafeText) -> Mark:
         round((event.end_ns - begin_ns) / 1e9, 6),
         css_class(event),
         safe.text(f"{event.event}{cause}: {event.text}"),
+        safe.text(_label(event)),
     )
+
+
+def _label(event: Event) -> str:
+    took_ns = event.end_ns - event.time_ns
+    return f"{event.event} {duration(took_ns)}" if took_ns >= _LABELLED_NS else event.event

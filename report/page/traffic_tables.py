@@ -87,11 +87,12 @@ def error_table(figures: Figures, maker: TableMaker) -> Table:
 def extreme_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
     """Yield the slowest and the largest exchanges."""
     for name, title, rows in (
+        ("failed", "Exchanges with errors", figures.failed.rows),
         ("slowest", "Slowest exchanges", figures.slowest.rows),
         ("largest", "Largest exchanges", figures.largest.rows),
     ):
         shown = [_marked({**row, "time": time_us(_begin_ns(row))}) for row in rows]
-        yield maker.table(name, title, _EXCHANGE, shown, is_open=name == "slowest")
+        yield maker.table(name, title, _EXCHANGE, shown, is_open=name != "largest")
 
 
 def exchange_interval(row: Row, begin_ns: int) -> tuple[float, float]:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from dissector.cli import main
+from dissector.public import Exchange, open_capture
+from report.gather.exchange_dots import ExchangeDots
 from tests.corpus import FOLDER
 from tests.report.pages import ParsedPage, page_of, run
 
@@ -151,7 +153,58 @@ def test_a_capture_without_kafka(tmp_path: Path, capsys: pytest.CaptureFixture[s
     empty.write_bytes(DEMO.read_bytes()[:24])
     page = page_of(tmp_path, empty)
     assert "Over time" not in page.text
-    assert "None." in page.text
+    assert "Nothing could be judged" in page.text
+
+
+def test_tls_without_keys_never_looks_like_a_pass(tmp_path: Path) -> None:
+    page = page_of(tmp_path, FOLDER / "kafka4-java-tls13.pcap.gz")
+    assert "Nothing could be judged" in page.text
+    assert "4 TLS connections not decrypted" in page.text
+    assert "0 of 0" not in page.text
+
+
+def test_dots_equal_pairs(demo: ParsedPage) -> None:
+    with open_capture(DEMO) as capture:
+        rows = [each.row() for each in capture]
+    answered = [row for row in rows if row["latency_ms"] is not None]
+    dots = demo.plots["dots"]
+    found = zip(dots["packet"], dots["us"], dots["kind"], dots["api"], strict=True)
+    expected = {
+        (
+            row["request_packet"],
+            round(row["latency_ms"] * 1e6) // 1000,
+            bool(row["errors"]),
+            row["api"],
+        )
+        for row in answered
+    }
+    assert {
+        (packet, us, kind == 1, dots["apis"][api]) for packet, us, kind, api in found
+    } == expected
+    empty = {p for p, kind in zip(dots["packet"], dots["kind"], strict=True) if kind == 2}
+    with open_capture(DEMO) as capture:
+        assert empty == {each.request_packet for each in capture if _brought_nothing(each)}
+    assert f"{len(empty)} of 92" in demo.text
+
+
+def _brought_nothing(exchange: Exchange) -> bool:
+    body = exchange.body("response")
+    if exchange.api != "Fetch" or body is None or exchange.errors:
+        return False
+    partitions = [each for topic in body["responses"] for each in topic["partitions"]]
+    return not any(each["records"] for each in partitions)
+
+
+def test_many_exchanges_become_a_density(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExchangeDots.__init__, "__defaults__", (100,))
+    page = page_of(tmp_path, DEMO)
+    assert "dots" not in page.plots
+    density = page.plots["density"]
+    (every,) = page.plots["series"]["all"]
+    with open_capture(DEMO) as capture:
+        no_response = sum(each.latency_ms is None for each in capture)
+    assert sum(density["count"]) == sum(every["count"]) - no_response
+    assert sum(density["errors"]) == sum(every["errors"])
 
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

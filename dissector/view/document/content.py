@@ -31,6 +31,34 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Card:
+    """
+    A figure that a reader should see first.
+
+    Attributes:
+        figure: The number, with its unit.
+        words: What it counts.
+        mood: Of the figure.
+    """
+
+    figure: str
+    words: str
+    mood: Mood = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """
+    Figures side by side.
+
+    Attributes:
+        cards: The figures.
+    """
+
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True, slots=True)
 class Notes:
     """
     Sentences.
@@ -135,7 +163,7 @@ class Drawing:
     lines: Iterable[Markup]
 
 
-Block: TypeAlias = Facts | Notes | Findings | Table | Drawing
+Block: TypeAlias = Cards | Facts | Notes | Findings | Table | Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +209,7 @@ class Document:
         sections: Its parts.
         mood: Of the headline.
         page: What its page has besides the usual.
+        subtitle: Of what and when it is, in one line below the headline; may be empty.
     """
 
     title: str
@@ -188,6 +217,7 @@ class Document:
     sections: Sequence[Section]
     mood: Mood = ""
     page: PageParts = field(default=PageParts())
+    subtitle: str = ""
 
 
 def table_of(title: str, rows: Sequence[Mapping[str, Any]]) -> Iterable[Table]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from dissector.view.document.content import (
     Block,
+    Cards,
     Document,
     Drawing,
     Facts,
@@ -113,6 +114,8 @@ class _Names:
 def _header_lines(document: Document) -> Iterator[str]:
     yield "<header>"
     yield f"<h1{_class(document.mood)}>{html_text(document.headline)}</h1>"
+    if document.subtitle:
+        yield f'<p class="subtitle">{html_text(document.subtitle)}</p>'
     yield '<nav aria-label="Sections">'
     for section in document.sections:
         yield f'<a href="#{section.name}">{html_text(section.title)}</a>'
@@ -134,6 +137,12 @@ def _section_lines(section: Section, names: _Names) -> Iterator[str]:
 
 def _block_lines(block: Block, above: str, names: _Names) -> Iterator[str]:
     match block:
+        case Cards(cards):
+            yield '<ul class="cards">'
+            for card in cards:
+                figure, words = html_text(card.figure), html_text(card.words)
+                yield f"<li><b{_class(card.mood)}>{figure}</b> <span>{words}</span></li>"
+            yield "</ul>"
         case Facts(rows):
             yield "<dl>"
             for name, value in rows:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dissector.view.document.content import (
     Block,
+    Cards,
     Document,
     Drawing,
     Facts,
@@ -34,6 +35,7 @@ def text_lines(
     """
     if not ends_with_headline:
         yield escaped(document.headline)
+        yield from [escaped(document.subtitle)] if document.subtitle else ()
     is_first = ends_with_headline
     for section in document.sections:
         for block in section.blocks:
@@ -52,6 +54,8 @@ def text_lines(
 
 def _block_lines(block: Block, terminal_width: int | None) -> Iterator[str]:
     match block:
+        case Cards(cards):
+            yield from (f"{escaped(card.figure)} {escaped(card.words)}" for card in cards)
         case Facts(rows):
             width = max([NAME_WIDTH, *(len(name) for name, _ in rows)])
             yield from (f"{name:<{width}} {escaped(value)}" for name, value in rows)

@@ -14,14 +14,19 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
   const ms = (each) => each === null ? null : each / 1000;
   const shown = (each) => each === null || each === undefined ? "–" :
     each >= 100 ? Math.round(each).toLocaleString("en") : String(Number(each.toPrecision(3)));
+  const si = (each) => {
+    const [unit, name] = [[1e9, " G"], [1e6, " M"], [1e3, " k"], [1, ""]].find(([size]) => Math.abs(each) >= size) || [1, ""];
+    return `${Number((each / unit).toPrecision(3))}${name}`;
+  };
+  const bin = data.width_s >= 1 ? `${data.width_s} s` : `${Math.round(data.width_s * 1000)} ms`;
   const PLOTS = [
     {title: "Exchanges per second", lines: [["exchanges", "count", rate]], compared: ["count", rate]},
     {title: "Bytes per second", lines: [["requests", "request_bytes", rate], ["responses", "response_bytes", rate]],
       compared: ["bytes", rate]},
     {title: "Latency in ms", log: true, compared: ["p99", ms], comparedTitle: "Latency in ms, 99th percentile",
       lines: [["p50", "p50", ms], ["p95", "p95", ms], ["p99", "p99", ms], ["max", "max", ms]]},
-    {title: "Errors and requests without a response", lines: [["errors", "errors", Number],
-      ["unanswered", "unanswered", Number]], compared: ["errors", Number], comparedTitle: "Exchanges with errors"},
+    {title: `Errors and requests without a response, in each ${bin}`, lines: [["errors", "errors", Number],
+      ["unanswered", "unanswered", Number]], compared: ["errors", Number], comparedTitle: `Exchanges with errors, in each ${bin}`},
   ];
 
   function column(series, name, change) {
@@ -64,7 +69,7 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
       cursor: {sync: {key: "report"}, drag: {x: true, y: false}, bind: {dblclick: () => () => zoom(first, last)}},
       scales: {x: {time: data.has_clock}, y: plot.log && hasValues ? {distr: 3} :
         {range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1]}},
-      axes: [{...axis, space: 70, values: (u, every, i, space, step) => ticks(every, step)}, {...axis, size: 62, grid: plot.log ? {...axis.grid, filter: (u, every) => every.map(decade)} : axis.grid, values: (u, ticks) => ticks.map((each) => each === null ? "" : shown(each))}],
+      axes: [{...axis, space: 70, values: (u, every, i, space, step) => ticks(every, step)}, {...axis, size: 62, grid: plot.log ? {...axis.grid, filter: (u, every) => every.map(decade)} : axis.grid, values: (u, ticks) => ticks.map((each) => each === null ? "" : si(each))}],
       series: [{label: "time", value: (u, s) => s === null ? "–" : clock(s)}, ...lines.map(([label], i) => ({
         label, width: 1.5, stroke: () => color(`--c${i % 8}`), spanGaps: false,
         points: {show: lines[i][1].length < 40 || plot.log, size: 4}, value: (u, each) => shown(each)}))],
@@ -114,7 +119,7 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
         });
       }
       const small = document.createElement("small");
-      small.textContent = best ? ` – highest: ${shown(best)} (${name}) at ${clock(xs[at])}` : " – none";
+      small.textContent = best ? ` – bins of ${bin}; highest: ${shown(best)} (${name}) at ${clock(xs[at])}` : ` – bins of ${bin}; none`;
       each.caption.replaceChildren(each.title, small);
     }
   }
@@ -184,6 +189,7 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
   }
 
   [reportZoom.min, reportZoom.max] = [first, last];
+  Object.assign(reportZoom, {ticks, zoom, moveLanes, pressed, whole: () => zoom(first, last)});
   for (const hidden of document.querySelectorAll(".controls, .keys")) hidden.hidden = false;
   dimension.addEventListener("change", () => { fillValues(); draw(); });
   value.addEventListener("change", () => draw());

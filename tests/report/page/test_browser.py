@@ -76,6 +76,7 @@ def test_a_drag_zooms_all_plots(page: Page, demo: Path) -> None:
     whole = page.value(RANGE)
     mark = "document.querySelector('.lane rect').getAttribute('x')"
     before = page.value(mark)
+    page.value("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
     left, top, width, height = page.value(
         "(() => { const box = document.querySelector('.u-over').getBoundingClientRect();"
         " return [box.left, box.top, box.width, box.height]; })()"
@@ -153,3 +154,21 @@ def test_a_page_without_exchanges(page: Page, tmp_path: Path) -> None:
     assert run(empty, "-o", output) == 0
     page.open(output)
     assert page.value("document.querySelector('.filter').hidden") is True
+
+
+def test_dots_and_lanes_follow_the_zoom(page: Page, demo: Path) -> None:
+    page.open(demo)
+    count = "document.querySelectorAll('#latency-plot circle, #latency-plot path').length"
+    every = page.value(count)
+    data = "JSON.parse(document.getElementById('data').textContent)"
+    assert every == page.value(f"{data}.dots.at.length") > 200
+    assert page.value("document.querySelectorAll('.mark-label').length") > 2
+    box = page.value(
+        "(() => { const box = document.getElementById('latency-plot').getBoundingClientRect();"
+        " return [box.left, box.top, box.width]; })()"
+    )
+    left, top, width = box
+    page.drag((left + width * 0.3, top + 50), (left + width * 0.6, top + 60))
+    assert 0 < page.value(count) < every
+    assert page.value("reportZoom.isWhole") is False
+    assert "of" in page.value("document.getElementById('filtered').textContent")
