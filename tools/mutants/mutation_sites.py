@@ -22,6 +22,8 @@ OTHER_COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.IsNot: ast.Is,
 }
 
+_TRIVIAL = (ast.Pass, ast.Raise, ast.Expr)
+
 
 class Site(NamedTuple):
     """
@@ -66,7 +68,7 @@ class _Finder(ast.NodeVisitor):
             return
         self.depth += 1
         code = node.body[ast.get_docstring(node) is not None :]
-        if len(code) > 1 or not isinstance(code[0], ast.Pass | ast.Raise | ast.Expr):
+        if len(code) > 1 or not all(isinstance(each, _TRIVIAL) for each in code):
             self.add(node, "returns at once", lambda: node.body.insert(0, ast.Return(None)))
         for statement in code:
             self.visit(statement)

@@ -60,6 +60,13 @@ def test_compiled_functions_have_no_faults() -> None:
     assert sites_of(ast.parse("@Kernel\ndef f(a):\n    return a + 1\n")) == []
 
 
+def test_declared_functions_have_no_faults() -> None:
+    assert (
+        sites_of(ast.parse('class P(Protocol):\n    def f(self) -> int:\n        """Doc."""\n'))
+        == []
+    )
+
+
 def test_faults_without_an_effect_are_left_out() -> None:
     text = "def f(a, b):\n    return g(max(a, b), h(a, a), strict=True)\n"
     kinds = [site.kind for site in sites_of(ast.parse(text))]
