@@ -28,7 +28,7 @@ class FaultyModule(MetaPathFinder):
     """Loads one module from a changed tree."""
 
     def __init__(self, file: Path, tree: ast.Module) -> None:
-        self.name = ".".join(file.with_suffix("").parts)
+        self.name = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
         self.file, self.tree = file, tree
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
