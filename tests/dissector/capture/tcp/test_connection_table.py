@@ -14,6 +14,7 @@ from dissector.capture.packets.layers import Layers
 from dissector.capture.tcp import resting_flows
 from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Side
 from dissector.kernel.packed_rows import BLOCK_ROWS
+from tests.dissector.capture.handmade_packets import ACK
 from tests.dissector.capture.stage_reading import Reading
 from tests.tcp_captures import Wire, pcap_file
 
@@ -84,6 +85,22 @@ def test_starts_of_streams_follow_from_both_syns() -> None:
     known = _many().tcp.connections
     assert [known.has_both_syns(number) for number in (0, 1, 5, 6)] == [False, True, False, True]
     assert known.first_sequences(np.array([6])).tolist() == [[7, 6]]
+
+
+def test_how_far_streams_were_sent_and_acknowledged() -> None:
+    """Acknowledged: all, a part, and the bytes of a side that is not in the capture."""
+    wire = Wire()
+    wire.connect(1, isn=(100, 200)).syn().client(b"abc").broker(b"de").fin()
+    wire.connect(2, isn=(100, 200)).syn().client(b"abc").send_segment(0, ACK, b"defg")
+    wire.connect(3, isn=(100, 200)).client(b"abc")
+    of_one_side = [packet for packet in wire.packets if packet.side == 0 or packet.connection < 2]
+    known = Reading(pcap_file(of_one_side)).tcp.connections
+    every = np.arange(3)
+    found = known.deliveries(every)
+    assert found.sent.tolist()[:2] == [[4, 3], [7, 0]]
+    assert found.acked.tolist() == [[4, 3], [3, 0], [-1, -1]]
+    assert known.next_sequences(every).tolist() == [[105, 204], [108, 201], [104, 201]]
+    assert known.fin_sequences(every).tolist() == [[104, 203], [-1, -1], [-1, -1]]
 
 
 def test_state_survives_pickling_and_renumbering() -> None:

@@ -116,6 +116,11 @@ def test_truncated_input_gives_its_data_and_a_problem(number: int) -> None:
         assert data.startswith(out)
 
 
+def test_a_snappy_block_beyond_the_data_says_what_is_left() -> None:
+    found = decompress(CODEC_IDS["snappy"], XERIAL + struct.pack(">i", 9) + b"abcd")
+    assert found.problem == "snappy block of 9 bytes, 4 left"
+
+
 def test_an_lz4_frame_of_only_a_header() -> None:
     header = compress(CODEC_IDS["lz4"], b"hello", magic=0)[:7]
     assert decompress(CODEC_IDS["lz4"], header, magic=0) == (b"", "lz4 frame ends early", "")
