@@ -36,8 +36,10 @@ from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.notices import reading_notices
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.apis import api_name
-from dissector.query.captured_schemas import learn_schemas
+from dissector.protocol.headers import PRODUCE
+from dissector.query.captured_schemas import learn_schemas, registry_exchanges
 from dissector.query.decoded_values import RecordValues
+from dissector.values.value_settings import ValueSettings
 
 API_VERSIONS = 18
 
@@ -121,13 +123,17 @@ class Judge:
 
     def _learn_schemas(self, capture: Capture, window: Window) -> None:
         """Take the schemas of a window; values are decoded once any is known."""
+        settings = capture.options.values or ValueSettings()
+        if settings.is_off:
+            return
         if self._values is None:
-            self._values = RecordValues(capture, capture.options.values)
-        settings, store = self._values.settings, self._values.reader.store
-        if not settings.is_off:
-            learn_schemas(capture, window, store)
-            if len(store) or settings.is_asked:
-                self._capture_state.values = self._values
+            judges = settings.is_asked and PRODUCE in window.exchanges.api_key
+            if not judges and not len(registry_exchanges(capture, window)):
+                return  # sources of schemas are not read in vain
+            self._values = RecordValues(capture, settings)
+        learn_schemas(capture, window, self._values.reader.store)
+        if len(self._values.reader.store) or settings.is_asked:
+            self._capture_state.values = self._values
 
     def _connection_numbers(self, window: Window) -> list[int]:
         return sorted(set(window.exchanges.connection.tolist()) | self._connections.keys())

@@ -33,11 +33,13 @@ class Reads:
         folder_files: Patterns of the files that are read in a folder; empty: no folder is read.
         variable: Environment variable with the paths if the option is not given.
         path_in: Returns the path in the text of the option, empty without one; None: it is one.
+        with_file: Returns the files that are read with one; None: no others.
     """
 
     folder_files: tuple[str, ...] = ()
     variable: str = ""
     path_in: Callable[[str], str] | None = None
+    with_file: Callable[[str], Iterable[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,10 @@ def _entries(folder: str, names: str) -> Iterator[str]:
 
 
 def _files_of(path: str, role: Reads) -> Iterator[str]:
-    """Yield a path, and the files that are read in it if it is a folder."""
+    """Yield a path, the files that are read with it, and in it if it is a folder."""
     yield path
+    if role.with_file is not None:
+        yield from role.with_file(path)
     if role.folder_files:
         with suppress(OSError, ValueError):
             if Path(path).is_dir():

@@ -9,6 +9,7 @@ from browse.rows.shown_rows import ShownRows
 from dissector.cli.declared.file_options import ExportOptions
 from dissector.cli.export import export
 from dissector.cli.output import write_rows
+from dissector.values.value_settings import ValueSettings
 
 
 class RowExport(Pass):
@@ -52,6 +53,7 @@ class PacketExport(Pass):
 
     def _write(self) -> None:
         options = self.source.capture.options
+        values = options.values or ValueSettings()
         given = ExportOptions(
             captures=self.source.capture.paths,
             filter_text=self._text or None,
@@ -61,5 +63,10 @@ class PacketExport(Pass):
             keylogs=tuple(options.keylogs),
             decode_as=tuple(options.decode_as),
             jobs=options.jobs,
+            values=values.sources,
+            value_formats=values.formats,
+            values_user=values.user,
+            no_values=values.is_off,
+            masks=values.masks,
         )
         export(given)

@@ -22,6 +22,7 @@ from dissector.engine.exchanges.exchange_records import COLUMNS
 from dissector.engine.tables.column_types import Coded, Columns, Row
 from dissector.errors import UsageError
 from dissector.protocol.embedded.masking import is_secret_topic
+from dissector.protocol.embedded.secrecy.hidden_records import hides_headers
 from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.tables.bulk_rows import text_columns
 
@@ -138,8 +139,11 @@ def _check_hidden(source: capture_source.Source, names: Sequence[str]) -> None:
     from dissector.cli.presentation.operand_columns import parse_operands
 
     for name in parse_operands(source, names, records=True):
-        if {getattr(each, "name", "") for each in name.sources} & {"key", "value"}:
+        sources = {getattr(each, "name", "") for each in name.sources}
+        if sources & {"key", "value"}:
             raise UsageError(f"column {name}: --mask hides it; name a field, value.FIELD")
+        if hides_headers() and "headers" in sources:
+            raise UsageError(f"column {name}: --mask hides headers; name the column headers")
 
 
 def _table_columns(columns: Columns, *, replaces: bool) -> Columns:

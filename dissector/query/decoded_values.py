@@ -19,12 +19,16 @@ from dissector.engine.tables.column_types import (
     Columns,
     Headers,
     Row,
-    SliceBuffers,
     Slices,
     row_count,
+    with_bytes,
     with_json_texts,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.protocol.embedded.secrecy.hidden_records import (
+    header_is_hidden,
+    hides_headers,
+)
 from dissector.query.captured_schemas import learn_schemas, read_schemas
 from dissector.values.value_masks import HIDDEN, ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
@@ -120,7 +124,7 @@ class RecordValues:
         if (masks := self._masks) is not None:
             for side, is_key in _SIDES.items():
                 found[side] = [masks.masked(each, is_key=is_key) for each in found[side]]
-            columns = {**columns, **{side: _hidden(columns[side], rows) for side in _SIDES}}
+            columns = _hidden(columns, rows)
         coded: dict[str, Column] = {}
         texts: dict[str, list[bytes | None]] = {}
         for name in chosen:
@@ -164,14 +168,26 @@ class RecordValues:
         ]
 
 
-_NO_BYTES = np.zeros(0, np.uint8)
-_HIDDEN_BUFFERS = SliceBuffers(np.frombuffer(HIDDEN.encode(), np.uint8), _NO_BYTES, _NO_BYTES)
-
-
-def _hidden(column: Column, rows: Ints) -> Column:
-    """Return a column of keys or values that shows only which are null."""
-    present = np.array([column.value(row) is not None for row in rows.tolist()], np.bool_)
-    return Slices(np.where(present, 0, NONE), np.full(len(rows), len(HIDDEN)), _HIDDEN_BUFFERS)
+def _hidden(columns: Columns, rows: Ints) -> Columns:
+    """Return rows with a mask for keys, values and hidden headers; null stays null."""
+    mask = HIDDEN.encode()
+    moved, buffers, at = with_bytes(columns, mask)
+    found = {**moved}
+    for side in _SIDES:
+        column = found[side]
+        present = np.array([column.value(row) is not None for row in rows.tolist()], np.bool_)
+        start, length = np.where(present, at, NONE), np.full(len(rows), len(mask))
+        found[side] = Slices(start, length, buffers)
+    headers = found["headers"]
+    if hides_headers() and isinstance(headers, Headers):
+        keys = (key or b"" for key in headers.keys.contents(np.arange(len(headers.keys))))
+        names = (key.decode("utf-8", "surrogateescape") for key in keys)
+        is_hidden = np.fromiter(map(header_is_hidden, names), np.bool_, len(headers.keys))
+        start = np.where(is_hidden, at, headers.values.start)
+        length = np.where(is_hidden, len(mask), headers.values.length)
+        values = Slices(start, length, buffers)
+        found["headers"] = Headers(headers.first, headers.count, headers.keys, values)
+    return found
 
 
 _NO_HEADERS: Mapping[str, bytes] = {}

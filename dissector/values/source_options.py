@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dissector.file_roles import Reads
-
 VALUES_VARIABLE = "KAFKASHARK_VALUES"
 """Environment variable with sources, separated as in PATH."""
 
@@ -23,10 +21,3 @@ def file_and_message(text: str) -> tuple[str, str]:
     """Return the file and the message of `FILE[:MESSAGE]`, or `FILE#MESSAGE`, as in Protobuf."""
     file, _, message = text.rpartition("#" if "#" in text else ":")
     return (file, message) if file and "/" not in message else (text, "")
-
-
-READS_FORMAT = Reads(path_in=format_file)
-"""The role of an option with a format, which may name a file."""
-
-READS_VALUES = Reads(folder_files=SOURCE_FILES, variable=VALUES_VARIABLE)
-"""The role of an option with such sources."""

@@ -1,8 +1,8 @@
-"""Fields of keys and values that are not to be shown: `value.card`, `key`."""
+"""Fields of keys and values, and headers, that are not to be shown: `value.card`, `key`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dissector.errors import UsageError
@@ -13,6 +13,7 @@ HIDDEN = "***"
 """What is shown in place of a hidden field."""
 
 _SIDES = ("key", "value")
+_HEADER = "header"
 
 
 class ValueMasks:
@@ -20,7 +21,7 @@ class ValueMasks:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """
-        Parse paths, each `key` or `value`, perhaps with names of fields behind it.
+        Parse paths: `key` or `value`, perhaps with names of fields behind it; `header.NAME`.
 
         Raises:
             UsageError: One is not such a path.
@@ -28,8 +29,10 @@ class ValueMasks:
         self._paths: dict[bool, list[list[str]]] = {True: [], False: []}
         for text in texts:
             side, *path = text.split(".")
+            if side == _HEADER and all(path):
+                continue
             if side not in _SIDES or not all(path):
-                raise UsageError(f"--mask {text}: write value.FIELD or key.FIELD")
+                raise UsageError(f"--mask {text}: write value.FIELD, key.FIELD or header.NAME")
             self._paths[side == "key"].append(path)
 
     def masked(self, found: DecodedValue, *, is_key: bool) -> DecodedValue:
@@ -40,6 +43,14 @@ class ValueMasks:
         if value is found.value or found.text is None:
             return found
         return found._replace(value=value, text=compact_json(value), origin=None)
+
+
+def hidden_headers(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the names of headers that masks name; of all headers an empty one."""
+    for text in texts:
+        side, _, name = text.partition(".")
+        if side == _HEADER:
+            yield name
 
 
 def without_field(value: Any, path: Sequence[str]) -> Any:

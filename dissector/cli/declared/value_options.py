@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from dissector.cli.parsing.declarations import Options, option
 from dissector.errors import UsageError
+from dissector.file_roles import Reads
 from dissector.protocol.embedded.secrecy.hidden_records import hide_records
 from dissector.values.source_options import (
     PASSWORD_VARIABLE,
-    READS_FORMAT,
-    READS_VALUES,
+    SOURCE_FILES,
     VALUES_VARIABLE,
+    format_file,
 )
 
 if TYPE_CHECKING:
@@ -20,8 +23,26 @@ if TYPE_CHECKING:
 
 
 def _hide_records(masks: tuple[str, ...]) -> None:
-    """Hide the bytes of records if fields of values are hidden."""
-    hide_records(bool(masks))
+    """Hide the bytes of records, and headers, if fields of values are hidden."""
+    if masks:
+        from dissector.values.value_masks import hidden_headers
+
+        hide_records(True, hidden_headers(masks))
+    else:
+        hide_records(False)
+
+
+def _imports_of(path: str) -> Iterable[str]:
+    """Return the files that a `.proto` file imports; none if it can't be read."""
+    if not path.endswith(".proto"):
+        return ()
+    from dissector.values.schemas.proto_files import imports_of
+
+    return map(str, imports_of(Path(path)))
+
+
+_READS_FORMAT = Reads(path_in=format_file, with_file=_imports_of)
+_READS_VALUES = Reads(SOURCE_FILES, VALUES_VARIABLE, with_file=_imports_of)
 
 
 class ValueSourceOptions(Options):
@@ -36,7 +57,7 @@ class ValueSourceOptions(Options):
         help="Schemas of keys and values, besides those in the capture: a folder of .avsc, "
         ".proto, .desc and .json files, a file, a dump of a registry, or https://HOST[:PORT] of "
         f"one. May be given more than once; by default those of ${VALUES_VARIABLE}.",
-        role=READS_VALUES,
+        role=_READS_VALUES,
     )
     value_formats: tuple[str, ...] = option(
         "--value-format",
@@ -45,7 +66,7 @@ class ValueSourceOptions(Options):
         help="Format of the values of topics, such as orders=avro:order.avsc, "
         "orders=protobuf:order.proto:Order or logs-*=text; of keys: orders.key=json. May be given "
         "more than once.",
-        role=READS_FORMAT,
+        role=_READS_FORMAT,
     )
     values_user: str = option(
         "--values-user",
@@ -77,8 +98,9 @@ class ValueOptions(ValueSourceOptions):
         default=(),
         metavar="value.FIELD",
         callback=_hide_records,
-        help="Hide a field of values or keys (value.card, key.id), and the bytes of all records: "
-        "keys and values are shown only decoded. May be given more than once.",
+        help="Hide a field of values or keys (value.card, key.id), or a header (header.NAME), and "
+        "the bytes of all records: keys and values are shown only decoded. May be given more than "
+        "once.",
     )
 
     @property

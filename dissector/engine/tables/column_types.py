@@ -253,16 +253,9 @@ def with_json_texts(columns: Columns, texts: Mapping[str, Sequence[bytes | None]
 
     All columns with bytes share their buffers: the texts are put behind the bytes that are there.
     """
-    old = next((buffers for each in columns.values() if (buffers := _buffers_of(each))), None)
-    empty = np.zeros(0, np.uint8)
-    data, carry_over, arena = (
-        (empty, empty, empty) if old is None else (old.data, old.carry_over, old.arena)
-    )
     pieces = [each for column in texts.values() for each in column if each is not None]
-    added = np.frombuffer(b"".join(pieces), np.uint8)
-    buffers = SliceBuffers(data, carry_over, np.concatenate((arena, added)))
-    out: dict[str, Column] = {name: _moved(each, buffers) for name, each in columns.items()}
-    end = len(data) + len(carry_over) + len(arena)
+    moved, buffers, end = with_bytes(columns, b"".join(pieces))
+    out = {**moved}
     for name, column in texts.items():
         length = np.array([0 if each is None else len(each) for each in column], np.int64)
         is_null = np.array([each is None for each in column], np.bool_)
@@ -270,6 +263,19 @@ def with_json_texts(columns: Columns, texts: Mapping[str, Sequence[bytes | None]
         out[name] = JsonTexts(np.where(is_null, NONE, start), length, buffers)
         end += int(length.sum())
     return out
+
+
+def with_bytes(columns: Columns, added: bytes) -> tuple[Columns, SliceBuffers, int]:
+    """Return columns with bytes behind those that they share, these buffers, and the place."""
+    old = next((buffers for each in columns.values() if (buffers := _buffers_of(each))), None)
+    empty = np.zeros(0, np.uint8)
+    data, carry_over, arena = (
+        (empty, empty, empty) if old is None else (old.data, old.carry_over, old.arena)
+    )
+    arena = np.concatenate((arena, np.frombuffer(added, np.uint8)))
+    buffers = SliceBuffers(data, carry_over, arena)
+    moved = {name: _moved(each, buffers) for name, each in columns.items()}
+    return moved, buffers, len(data) + len(carry_over) + len(arena) - len(added)
 
 
 def _buffers_of(column: Column) -> SliceBuffers | None:

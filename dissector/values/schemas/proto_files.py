@@ -34,13 +34,27 @@ def read_proto_file(file: Path, root: Path) -> tuple[str, tuple[str, ...]]:
             if not files:
                 raise UsageError(f"{file}: no descriptor in it")
             return files[-1], tuple(files[:-1])
-        text = read_small_text(file, "the schema ")
-        found: dict[Path, str] = {file.resolve(): text}
-        _follow(parse_file(text).imports, file, root.resolve(), found)
+        text, *imported = _with_imports(file, root).values()
     except SchemaProblem as problem:
         raise UsageError(f"{file}: {problem}") from None
-    _, *imported = found.values()
     return text, tuple(imported)
+
+
+def imports_of(file: Path) -> list[Path]:
+    """Return the files that a `.proto` text in a folder imports; none if it can't be read."""
+    try:
+        _, *imported = _with_imports(file, file.parent)
+    except (SchemaProblem, UsageError):
+        return []
+    return imported
+
+
+def _with_imports(file: Path, root: Path) -> dict[Path, str]:
+    """Return the texts of a file and of those that it imports, the file first."""
+    text = read_small_text(file, "the schema ")
+    found: dict[Path, str] = {file.resolve(): text}
+    _follow(parse_file(text).imports, file, root.resolve(), found)
+    return found
 
 
 def _follow(imports: Iterable[str], file: Path, root: Path, found: dict[Path, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,11 @@ from dissector.protocol.embedded.masking import (
 )
 from dissector.protocol.embedded.own_topics import decode_record
 from dissector.protocol.embedded.sasl_tokens import MASK
-from dissector.protocol.embedded.secrecy.hidden_records import records_are_hidden
+from dissector.protocol.embedded.secrecy.hidden_records import (
+    header_is_hidden,
+    hides_headers,
+    records_are_hidden,
+)
 from dissector.protocol.embedded.secrecy.setting_records import is_settings_topic, masked_settings
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.login_secrets import knowing
@@ -91,10 +95,20 @@ def mask_record_row(topic: str, record: dict[str, Any]) -> None:
 
 
 def hide_record(record: dict[str, Any]) -> None:
-    """Hide the key and the value of a record, in place."""
+    """Hide the key, the value and hidden headers of a record, in place."""
     for name in ("key", "value"):
         if record[name] is not None:
             record[name] = MASK
+    if hides_headers():
+        record["headers"] = without_hidden(record.get("headers") or ())
+
+
+def without_hidden(headers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the headers of a record with hidden values masked."""
+    return [
+        {**each, "value": MASK.encode()} if header_is_hidden(each["key"]) else {**each}
+        for each in headers
+    ]
 
 
 def decoded_record(

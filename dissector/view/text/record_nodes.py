@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from dissector.errors import DecodeError
+from dissector.protocol.embedded.secrecy.hidden_records import header_is_hidden
 from dissector.protocol.records import LegacyBatch, LegacyRecord, Record, RecordBatch, layout
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.limits import DEFAULT, Budget
@@ -120,8 +121,12 @@ def _record(
 
 def _headers(index: int, record: AnyRecord, located: _LocatedRecords | None) -> Iterator[TreeNode]:
     for number, (key, data) in enumerate(record.headers):
+        name = f"header {quoted(key)}"
+        if header_is_hidden(key):
+            yield TreeNode(name, MASK, None, is_masked=True)
+            continue
         place = None if located is None else located.field(index, f"headers[{number}]")
-        yield TreeNode(f"header {quoted(key)}", data_text(data), place, value=data, has_range=False)
+        yield TreeNode(name, data_text(data), place, value=data, has_range=False)
 
 
 def data_text(data: bytes | None) -> str:

@@ -52,6 +52,19 @@ def test_a_capture_is_not_overwritten(run: Run, shop: Path, tmp_path: Path, comm
     assert path.read_bytes() == shop.read_bytes()
 
 
+def test_imported_schemas_are_not_overwritten(run: Run, shop: Path, tmp_path: Path) -> None:
+    inner = tmp_path / "parts" / "user.proto"
+    inner.parent.mkdir()
+    inner.write_text('syntax = "proto3"; message User { int32 id = 1; }')
+    order = tmp_path / "order.proto"
+    order.write_text('import "parts/user.proto"; message Order { User user = 1; }')
+    for words in (("--values", order), ("--value-format", f"orders=protobuf:{order}")):
+        done = run("records", shop, *words, "-o", inner)
+        assert done.status == 2
+        assert f"{inner} is read ({words[0]}); -o would overwrite it" in done.err
+        assert inner.read_text().startswith("syntax")
+
+
 @pytest.mark.parametrize("form", ROW_FORMATS)
 def test_an_unwritable_output_file(run: Run, shop: Path, tmp_path: Path, form: str) -> None:
     file = tmp_path / "no" / "such" / "folder"

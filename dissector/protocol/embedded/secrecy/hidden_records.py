@@ -1,17 +1,41 @@
-"""Whether bytes of all records are hidden, because fields of their values are to be."""
+"""What of all records is hidden, because fields of their values are to be."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar
+from typing import NamedTuple
 
-_are_hidden: ContextVar[bool] = ContextVar("hide_records", default=False)
+ALL_HEADERS = ""
+"""In place of a name: all headers."""
 
 
-def hide_records(is_wanted: bool) -> None:
-    """Hide the bytes of records, or not, until the context ends."""
-    _are_hidden.set(is_wanted)
+class _Hidden(NamedTuple):
+    """Whether the bytes of keys and values are hidden, and the names of hidden headers."""
+
+    records: bool = False
+    headers: frozenset[str] = frozenset()
+
+
+_hidden: ContextVar[_Hidden] = ContextVar("hidden", default=_Hidden())  # noqa: B039 (immutable)
+
+
+def hide_records(is_wanted: bool, headers: Iterable[str] = ()) -> None:
+    """Hide the bytes of records and the values of some headers, or none, until the context ends."""
+    _hidden.set(_Hidden(is_wanted, frozenset(headers)))
 
 
 def records_are_hidden() -> bool:
     """Return whether keys and values are shown only where they are decoded."""
-    return _are_hidden.get()
+    return _hidden.get().records
+
+
+def hides_headers() -> bool:
+    """Return whether the value of any header is hidden."""
+    return bool(_hidden.get().headers)
+
+
+def header_is_hidden(name: str) -> bool:
+    """Return whether the value of a header is hidden."""
+    names = _hidden.get().headers
+    return name in names or ALL_HEADERS in names

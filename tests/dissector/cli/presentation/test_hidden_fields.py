@@ -8,10 +8,11 @@ import pytest
 
 from dissector.values.value_masks import without_field
 from tests.dissector.cli.conftest import Run
-from tests.dissector.values.value_captures import write_values
+from tests.dissector.values.value_captures import GUID, write_values
 
 SPELLINGS = (b"Ann", b"416e6e", b"41 6e 6e", b"0x416e6e")
-MASK = ("--mask", "value.name", "--mask", "key")
+MASK = ("--mask", "value.name", "--mask", "key", "--mask", "header.__value_schema_id")
+GUIDS = (GUID.bytes, GUID.hex.encode(), b"01 63 83 6c 98", b"c\\x83")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_no_output_has_a_hidden_field(
     done = good(shown[0], capture, *shown[1:], *MASK)
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     for output in (done.out.encode(), *files):
-        for spelled in SPELLINGS:
+        for spelled in SPELLINGS + GUIDS:
             assert spelled not in output
     assert done.out or files
 
@@ -83,7 +84,17 @@ def test_what_is_left(good: Run, run: Run, capture: Path) -> None:
         (("export", "-o", "out.pcapng"), "--redact replaces contents"),
         (("records", "--show-secrets"), "exclude each other"),
         (("records", "--mask", "card"), "write value.FIELD"),
+        (("records", "--columns", "header.other"), "--mask hides headers"),
     ):
         done = run(command[0], capture, *command[1:], *MASK)
         assert done.status == 2
         assert said in done.err
+
+
+def test_headers_are_hidden_by_name_or_all(good: Run, capture: Path) -> None:
+    words = ("-Y", "value.id == 5 and header.__value_schema_id", "-T", "ndjson", "-c", "1")
+    for mask, is_hidden in (("header", True), ("header.__value_schema_id", True), ("key", False)):
+        (row,) = good("records", capture, *words, "--mask", mask).rows
+        (header,) = row["headers"]
+        assert header["key"] == "__value_schema_id"
+        assert (header["value"] == "***") == is_hidden
