@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dissector.engine.correlation.api_limits import NOT_LOADED, UNKNOWN, load_api
@@ -24,7 +24,7 @@ from dissector.engine.correlation.frame_checks import (
 )
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.kernel.call import _to_python
-from dissector.protocol.apis import NAMES
+from dissector.protocol.apis import NAMES, all_apis
 from dissector.protocol.expected_response import expects_response
 from tests.default_frames import request
 from tests.example_counts import examples
@@ -50,6 +50,57 @@ def test_known_versions(key: int) -> None:
     for version in range(-1, 40):
         is_plausible = plausible_frames.is_plausible_version(key, version)
         assert (check_version(STATE, key, version) == Verdict.YES) == is_plausible
+
+
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize(
+    ("key", "version"), [(a.key, v) for a in all_apis() for v in a.request.versions]
+)
+def test_every_request_is_recognised(key: int, version: int) -> None:
+    frame = request(key, version, 77, "client")
+    assert check_header(STATE, frame, 0, len(frame), LIMIT) == Verdict.YES
+    assert check_in_sync(STATE, frame, 0, len(frame)) == Verdict.YES
+    assert is_like_header(frame, 0)
+
+
+def header(size: int = 30, key: int = 3, version: int = 5, client: bytes = b"\0\x04test") -> bytes:
+    front = size.to_bytes(4, "big", signed=True) + key.to_bytes(2, "big", signed=True)
+    return front + version.to_bytes(2, "big", signed=True) + b"\0\0\0\x07" + client
+
+
+@pytest.mark.parametrize(
+    ("data", "believed", "sane", "unknown"),
+    [
+        (header(), True, True, True),
+        (header(client=b"\xff\xff"), True, True, False),
+        (header(client=b"\0\0"), True, True, False),
+        (header(size=7), False, False, False),
+        (header(size=-1), False, False, False),
+        (header(size=13), False, False, False),
+        (header(size=LIMIT + 1), False, True, False),
+        (header(client=b"\xff\xfe"), False, False, False),
+        (header(client=b"\0\x04te\x01t"), False, True, False),
+        (header(client=b"\0\x04te\xfft"), False, True, False),
+        (header(size=900, client=b"\0\xfa" + b"c" * 250), False, True, False),
+        (header(key=999), False, True, True),
+        (header(key=1001), False, True, False),
+        (header(key=999, client=b"\xff\xff"), False, True, False),
+        (header(key=999, client=b"\0\x02\0\0"), False, False, False),
+        (header(key=-3), False, True, False),
+        (header(version=-1), False, True, False),
+        (header(version=17), True, True, True),
+        (header(version=18), False, True, True),
+        (header(key=7, version=0, client=b"ab"), True, True, False),
+        (bytes(30), False, False, False),
+        (b"GET / HTTP/1.1\r\nHost", False, False, False),
+    ],
+)
+def test_headers(data: bytes, believed: bool, sane: bool, unknown: bool) -> None:
+    data += bytes(20)
+    end = len(data)
+    assert (check_header(STATE, data, 0, end, LIMIT) == Verdict.YES) == believed
+    assert (check_in_sync(STATE, data, 0, end) == Verdict.YES) == sane
+    assert is_unknown_request(data, 0, end, LIMIT) == unknown
 
 
 def test_an_api_that_is_not_loaded_is_requested() -> None:
@@ -116,6 +167,9 @@ def test_headers_are_judged_as_by_the_reference(header: tuple[int, int, int, int
 
 
 @given(st.one_of(st.binary(max_size=12), st.text(max_size=6).map(lambda each: each.encode())))
+@example("grün-1".encode())
+@example(b"a\x7f")
+@example(b"caf\xe9")
 @settings(max_examples=examples(500))
 def test_readable_text(text: bytes) -> None:
     assert is_readable(text, 0, len(text)) == plausible_frames.is_readable(text)

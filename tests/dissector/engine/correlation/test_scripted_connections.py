@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, NEVER
+from dissector.engine.correlation.correlation_limits import MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator import ConnectionState
 from dissector.engine.tables.exchange_table import ANSWERED, STATUS
 from tests.default_frames import request, response, sized
-from tests.dissector.engine.chunks import HANDSHAKE, HEARTBEAT, PRODUCE, Chunk, numbered
+from tests.dissector.engine.chunks import HANDSHAKE, HEARTBEAT, PRODUCE, STEP_NS, Chunk, numbered
 from tests.dissector.engine.correlation.test_correlator import check, correlate
 from tests.example_counts import examples
 
@@ -154,7 +155,14 @@ WHOLE: dict[str, tuple[Said, list[tuple[str, int | None]]]] = {
         asks(1, 2) + gap(1, len(beat(1) + beat(2))) + asks(3, 4, 5) + answers(5, 4, 3),
         [("unanswered", 1), ("unanswered", 2), *answered(5, 4, 3)],
     ),
+    "a response before the first request": (answers(0) + asks(0), answered(0)),
+    "a response with a past id is of no later request": (
+        asks(5) + answers(5, 5) + asks(5) + answers(5),
+        [("answered", 5), ("orphan", 5), ("answered", 5)],
+    ),
 }
+EARLY = asks(1) + answers(1, 2) + asks(2) + answers(3), [*answered(1, 2), ("orphan", 3)]
+WHOLE["a response before its request"] = EARLY
 
 MIDWAY: dict[str, tuple[Said, list[tuple[str, int | None]]]] = {
     "only responses": (answers(*range(10, 15)), [("orphan", n) for n in range(10, 15)]),
@@ -167,6 +175,7 @@ MIDWAY: dict[str, tuple[Said, list[tuple[str, int | None]]]] = {
         broker(beat(1)[7:], beat(2)) + asks(3) + answers(3),
         [("orphan", 2), ("answered", 3)],
     ),
+    "a response before its request": EARLY,
 }
 
 END_OF_BOTH = [Chunk(0, 0, END)]
@@ -316,6 +325,13 @@ def test_a_response_waits_for_a_request_behind_a_hole() -> None:
     ]
     check(chunks, [True], [1, 2, 3])
     assert [(row[1], row[11]) for row in correlate(chunks, [True])[0]] == [(0, 0), (0, 3)]
+
+
+def test_a_response_waits_for_a_limited_time() -> None:
+    steps = MAX_EARLY_RESPONSE_NS // STEP_NS
+    for many, expected in ((1, "answered"), (steps + 2, "orphan")):
+        said = asks(1) + answers(1, 2) + asks(*[1] * many, 2)
+        assert (expected, 2) in play(said).statuses
 
 
 @given(
