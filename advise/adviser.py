@@ -21,6 +21,59 @@ if TYPE_CHECKING:
     from dissector.engine.reading.capture import Capture, Window
 
 
+class Adviser:
+    """Gathers the evidence of a capture, window by window, and gives advice at its end."""
+
+    def __init__(self, advices: Sequence[Advice], limits: Limits, capture: Capture) -> None:
+        """
+        Begin.
+
+        Args:
+            advices: What to look for.
+            limits: All thresholds.
+            capture: The capture.
+        """
+        self._advices, self._limits, self._capture = advices, limits, capture
+        self._evidence = CaptureEvidence(
+            capture,
+            limits[TINY_BATCHES.id]["linger_ms"],
+            limits[HUNG_REQUESTS.id]["seconds"],
+            limits[REBALANCE_LOOP.id]["count"],
+        )
+
+    def add(self, window: Window) -> None:
+        """Add a window, read with `gleaning`; windows must be passed in order."""
+        self._evidence.add(window)
+
+    def finish(self, *, show_secrets: bool = False) -> AdviceReport:
+        """
+        End the pass, and return the advice.
+
+        Args:
+            show_secrets: Show names that hold credentials instead of masks.
+        """
+        evidence = self._evidence
+        evidence.finish()
+        mask = mask_of(self._capture, show_secrets)
+        judges = [Judge(each, self._limits[each.id], evidence) for each in self._advices]
+        for judge in judges:
+            DETECTORS[judge.advice.id](judge)
+        found = [each for judge in judges for each in judge.findings]
+        findings = [_masked(each, mask) for each in _without_consequences(found)]
+        findings.sort(key=lambda each: (RANKS.index(each.rank), -each.count, each.advice.id))
+        clients = evidence.totals(evidence.requests.calls, "client")
+        return AdviceReport(
+            list(self._advices),
+            findings,
+            {judge.advice.id: judge.judged for judge in judges},
+            {judge.advice.id: dict(judge.unjudged) for judge in judges if judge.unjudged},
+            evidence.span.begin_ns,
+            evidence.span.end_ns,
+            len(clients),
+            sum(row["count"] for row in clients),
+        )
+
+
 def advise_windows(
     advices: Sequence[Advice],
     limits: Limits,
@@ -30,7 +83,7 @@ def advise_windows(
     show_secrets: bool = False,
 ) -> AdviceReport:
     """
-    Return the advice on a capture.
+    Return the advice on a capture; see `Adviser`.
 
     Args:
         advices: What to look for.
@@ -39,34 +92,11 @@ def advise_windows(
         windows: All its windows, read with `gleaning`.
         show_secrets: Show names that hold credentials instead of masks.
     """
-    evidence = CaptureEvidence(
-        capture,
-        limits[TINY_BATCHES.id]["linger_ms"],
-        limits[HUNG_REQUESTS.id]["seconds"],
-        limits[REBALANCE_LOOP.id]["count"],
-    )
+    adviser = Adviser(advices, limits, capture)
     for window in windows:
-        evidence.add(window)
+        adviser.add(window)
         del window  # frees its memory before the next one is read
-    evidence.finish()
-    mask = mask_of(capture, show_secrets)
-    judges = [Judge(each, limits[each.id], evidence) for each in advices]
-    for judge in judges:
-        DETECTORS[judge.advice.id](judge)
-    found = [each for judge in judges for each in judge.findings]
-    findings = [_masked(each, mask) for each in _without_consequences(found)]
-    findings.sort(key=lambda each: (RANKS.index(each.rank), -each.count, each.advice.id))
-    clients = evidence.totals(evidence.requests.calls, "client")
-    return AdviceReport(
-        list(advices),
-        findings,
-        {judge.advice.id: judge.judged for judge in judges},
-        {judge.advice.id: dict(judge.unjudged) for judge in judges if judge.unjudged},
-        evidence.span.begin_ns,
-        evidence.span.end_ns,
-        len(clients),
-        sum(row["count"] for row in clients),
-    )
+    return adviser.finish(show_secrets=show_secrets)
 
 
 def _without_consequences(findings: Sequence[AdviceFinding]) -> list[AdviceFinding]:

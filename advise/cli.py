@@ -3,86 +3,40 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dissector.cli.declared.check_options import CheckOptions, about_items, looks_for
 from dissector.cli.declared.reading_options import (
     CopyOptions,
     LiveOptions,
-    OutputOptions,
     ReadingOptions,
     SecretOptions,
 )
 from dissector.cli.parsing.declarations import option
-from dissector.cli.presentation.completion import complete_words
-from dissector.errors import UsageError
 from dissector.view.text.escape import escaped
-
-if TYPE_CHECKING:
-    from advise.registry.advice import Advice
-
-FORMATS = ("text", "ndjson", "junit", "sarif", "html")
-SUFFIXES = {
-    ".txt": "text",
-    ".ndjson": "ndjson",
-    ".xml": "junit",
-    ".sarif": "sarif",
-    ".html": "html",
-}
-"""Suffix of an output -> format."""
 
 FAIL_ON = ("costly", "risky", "informs", "nothing")
 
 EXIT_FOUND = 1
 
 
-def complete_advices(command: str, incomplete: str) -> list[str]:
-    """Complete the last id of a list of advices."""
+def _advice_ids() -> Iterable[str]:
     from advise.catalogue import ADVICES
 
-    return complete_words(lambda: ADVICES)(command, incomplete)
+    return ADVICES
 
 
-class AdviseOptions(OutputOptions, ReadingOptions, CopyOptions, SecretOptions, LiveOptions):
+@looks_for("advice", "tiny-batches,acks-0", _advice_ids)
+class AdviseOptions(CheckOptions, ReadingOptions, CopyOptions, SecretOptions, LiveOptions):
     """The options of `advise`."""
 
-    form: str = option(
-        "-T",
-        "--format",
-        default="",
-        metavar="FORMAT",
-        choices=FORMATS,
-        help=f"{'|'.join(FORMATS)}; by default as the suffix of -o says: {', '.join(SUFFIXES)}.",
-    )
-    select: tuple[str, ...] = option(
-        "--select",
-        default=(),
-        metavar="ADVICES",
-        complete=complete_advices,
-        help="Only these advices: tiny-batches,acks-0. Repeatable.",
-    )
-    ignore: tuple[str, ...] = option(
-        "--ignore",
-        default=(),
-        metavar="ADVICES",
-        complete=complete_advices,
-        help="Omit these advices. Repeatable.",
-    )
     thresholds: tuple[str, ...] = option(
         "--set",
         default=(),
         metavar="ADVICE.NAME=N",
         help="Another threshold, as tiny-batches.records=5. Repeatable; by default that of "
         "[tool.kafkashark.advise] in kafkashark.toml or pyproject.toml.",
-    )
-    list_advices: bool = option("--list", default=False, help="Print the advices.")
-    explain: str | None = option(
-        "--explain",
-        default=None,
-        metavar="ADVICE",
-        complete=complete_advices,
-        help="Print the documentation of an advice: settings of clients, thresholds, source.",
     )
     fail_on: str = option(
         "--fail-on",
@@ -116,21 +70,22 @@ def _advise(given: AdviseOptions) -> int:
     from advise.registry.advice import Rank
     from advise.registry.advice_limits import limits_of
     from advise.report.advice_formats import ADVICE_FORMATS
+    from advise.report.advice_ndjson import advice_row
     from advise.report.advice_text import advice_lines
     from dissector.cli.capture_source import source
     from dissector.cli.output import write_lines
 
-    if not given.form:
-        suffix = Path(given.output or "").suffix.lower()
-        given = given.replace(form=SUFFIXES.get(suffix, "text"))
+    form = given.chosen_form
     if given.explain is not None:
         explained = advice_by_id(given.explain)
-        write_lines(_in_form(given.form, advice_lines(explained), [explained]), given.output)
+        write_lines(
+            about_items(form, advice_lines(explained), [advice_row(explained)]), given.output
+        )
         return 0
     advices = select_advices(given.select, given.ignore)
-    if given.list_advices:
+    if given.list_items:
         lines = (f"{each.id:<22} {each.rank:<8} {each.title}" for each in advices)
-        write_lines(_in_form(given.form, lines, advices), given.output)
+        write_lines(about_items(form, lines, map(advice_row, advices)), given.output)
         return 0
     limits = limits_of(given.thresholds, Path())
     read = source(given)
@@ -140,17 +95,7 @@ def _advise(given: AdviseOptions) -> int:
     report.fail_on = None if given.fail_on == "nothing" else Rank(given.fail_on)
     captures = given.captures
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    write_lines(ADVICE_FORMATS[given.form](report, subject), given.output)
+    write_lines(ADVICE_FORMATS[form](report, subject), given.output)
     if not report.exchanges:
         print("kafkashark:", escaped(f"{subject}: no requests of clients"), file=sys.stderr)
     return 0 if report.passed else EXIT_FOUND
-
-
-def _in_form(form: str, lines: Iterable[str], advices: Iterable[Advice]) -> Iterator[str]:
-    """Yield lines about advices as text, or a row for each."""
-    from advise.report.advice_ndjson import advice_row
-    from dissector.view.text.value_text import json_text
-
-    if form not in ("text", "ndjson"):
-        raise UsageError(f"--list and --explain print text or ndjson, not {form}")
-    yield from lines if form == "text" else (json_text(advice_row(each)) for each in advices)

@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conform.registry.rank import Severity
-from dissector.cli.declared.reading_options import (
-    CopyOptions,
-    LiveOptions,
-    OutputOptions,
-    ReadingOptions,
-)
+from dissector.cli.declared.check_options import CheckOptions, about_items, looks_for
+from dissector.cli.declared.reading_options import CopyOptions, LiveOptions, ReadingOptions
 from dissector.cli.parsing.declarations import option
-from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
@@ -27,59 +22,19 @@ if TYPE_CHECKING:
     from conform.registry.verdict import Verdict
     from dissector.engine.reading.reader import Reading
 
-FORMATS = ("text", "ndjson", "junit", "sarif", "html")
-SUFFIXES = {
-    ".txt": "text",
-    ".ndjson": "ndjson",
-    ".xml": "junit",
-    ".sarif": "sarif",
-    ".html": "html",
-}
-"""Suffix of an output -> format."""
-
 EXIT_VIOLATION, EXIT_TOO_FEW_JUDGED = 1, 2
 
 
-def complete_rules(command: str, incomplete: str) -> list[str]:
-    """Complete the last id of a list of rules."""
+def _rule_ids() -> Iterable[str]:
     from conform.rules import REGISTRY
 
-    return complete_words(lambda: REGISTRY)(command, incomplete)
+    return REGISTRY
 
 
-class ConformOptions(OutputOptions, TargetOptions, ReadingOptions, CopyOptions, LiveOptions):
+@looks_for("rule", "F,B01", _rule_ids, items="rules or families")
+class ConformOptions(CheckOptions, TargetOptions, ReadingOptions, CopyOptions, LiveOptions):
     """The options of `conform`."""
 
-    form: str = option(
-        "-T",
-        "--format",
-        default="",
-        metavar="FORMAT",
-        choices=FORMATS,
-        help=f"{'|'.join(FORMATS)}; by default as the suffix of -o says: {', '.join(SUFFIXES)}.",
-    )
-    select: tuple[str, ...] = option(
-        "--select",
-        default=(),
-        metavar="RULES",
-        complete=complete_rules,
-        help="Only these rules or families: F,B01. Repeatable.",
-    )
-    ignore: tuple[str, ...] = option(
-        "--ignore",
-        default=(),
-        metavar="RULES",
-        complete=complete_rules,
-        help="Omit these rules or families. Repeatable.",
-    )
-    list_rules: bool = option("--list", default=False, help="Print the rules.")
-    explain: str | None = option(
-        "--explain",
-        default=None,
-        metavar="RULE",
-        complete=complete_rules,
-        help="Print the documentation of a rule.",
-    )
     baseline: Path | None = option(
         "--baseline",
         default=None,
@@ -148,21 +103,23 @@ def conform(given: ConformOptions) -> int:
 
 def _conform(given: ConformOptions) -> int:
     from conform.public import select_rules_by_name
+    from conform.report.verdict_ndjson import rule_row
     from conform.report.verdict_text import rule_lines
     from conform.rule_selection import rule_by_id, sort_rules
     from dissector.cli.output import write_lines
 
-    if not given.form:
-        suffix = Path(given.output or "").suffix.lower()
-        given = given.replace(form=SUFFIXES.get(suffix, "text"))
+    given = given.replace(form=given.chosen_form)
     if given.explain is not None:
         explained = rule_by_id(given.explain)
-        write_lines(_in_form(given.form, rule_lines(explained), [explained]), given.output)
+        write_lines(
+            about_items(given.form, rule_lines(explained), [rule_row(explained)]), given.output
+        )
         return 0
     rules = select_rules_by_name(given.select, given.ignore)
-    if given.list_rules:
+    if given.list_items:
         listed = sort_rules(rules)
-        write_lines(_in_form(given.form, _list_lines(listed), listed), given.output)
+        lines = about_items(given.form, _list_lines(listed), map(rule_row, listed))
+        write_lines(lines, given.output)
         return 0
     if given.target is not None:
         return _probe(given, given.target, rules)
@@ -236,16 +193,6 @@ def _too_few_reason(verdict: Verdict, reading: Reading | None) -> str:
 
 def _list_lines(rules: Iterable[Rule]) -> Iterable[str]:
     return (f"{rule.id}  {rule.severity:<7}  {rule.rank:<18}  {rule.title}" for rule in rules)
-
-
-def _in_form(form: str, lines: Iterable[str], rules: Iterable[Rule]) -> Iterable[str]:
-    """Return the lines about rules as text, or a row for each rule."""
-    from conform.report.verdict_ndjson import rule_row
-    from dissector.view.text.value_text import json_text
-
-    if form not in ("text", "ndjson"):
-        raise UsageError(f"--list and --explain print text or ndjson, not {form}")
-    return lines if form == "text" else (json_text(rule_row(rule)) for rule in rules)
 
 
 def _print_error(text: str) -> None:

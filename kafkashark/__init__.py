@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         dissect,
         open_capture,
     )
+    from findings import FindingReport, RankedFinding, findings
     from pipeline import register
     from record import Recorder
     from replay import (
@@ -89,6 +90,7 @@ __all__ = [
     "Exchange",
     "FilterError",
     "Finding",
+    "FindingReport",
     "ForeignModule",
     "Kind",
     "Message",
@@ -98,6 +100,7 @@ __all__ = [
     "PipelineError",
     "Plan",
     "Problem",
+    "RankedFinding",
     "ReadError",
     "Recorder",
     "ReplayError",
@@ -116,6 +119,7 @@ __all__ = [
     "decode_request",
     "decode_response",
     "dissect",
+    "findings",
     "merge_reports",
     "open_capture",
     "register",
@@ -137,6 +141,7 @@ _PLACES = {
     "Exchange": "dissector.public",
     "FilterError": "dissector.errors",
     "Finding": "conform",
+    "FindingReport": "findings",
     "ForeignModule": "dissector.errors",
     "Kind": "dissector.protocol.apis",
     "Message": "dissector.public",
@@ -146,6 +151,7 @@ _PLACES = {
     "PipelineError": "dissector.errors",
     "Plan": "replay",
     "Problem": "dissector.errors",
+    "RankedFinding": "findings",
     "ReadError": "dissector.errors",
     "Recorder": "record",
     "ReplayError": "dissector.errors",
@@ -164,6 +170,7 @@ _PLACES = {
     "decode_request": "dissector.public",
     "decode_response": "dissector.public",
     "dissect": "dissector.public",
+    "findings": "findings",
     "merge_reports": "replay",
     "open_capture": "dissector.public",
     "register": "pipeline",

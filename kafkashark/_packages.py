@@ -15,6 +15,7 @@ _REQUIRED_PACKAGES = {
     "replay": ("dissector", "cluster", "replay"),
     "conform": ("dissector", "cluster", "conform"),
     "advise": ("dissector", "timeline", "advise"),
+    "findings": ("dissector", "cluster", "timeline", "conform", "advise", "findings"),
     "pipeline": ("dissector", "pipeline"),
     "serve": ("dissector", "cluster", "serve"),
     "record": ("dissector", "cluster", "serve", "record"),

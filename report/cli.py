@@ -16,11 +16,12 @@ from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.protocol.releases.kafka_release_table import RELEASES
+from findings.cli import ScopeOptions, number_or_all
 
-ALL = "all"
 
-
-class ReportOptions(FilterOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions):
+class ReportOptions(
+    ScopeOptions, FilterOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions
+):
     """The options of `report`."""
 
     to: str | None = option(
@@ -29,20 +30,6 @@ class ReportOptions(FilterOptions, OutputOptions, ReadingOptions, CopyOptions, S
         metavar="RELEASE",
         complete=complete_words(lambda: RELEASES),
         help="Kafka release for the upgrade check; default: the newest.",
-    )
-    events: str | None = option(
-        "--events",
-        default=None,
-        metavar="N|all",
-        help="Number of exchanges, from the first, processed for events; default: 20,000. "
-        "0 omits events.",
-    )
-    conform: str | None = option(
-        "--conform",
-        default=None,
-        metavar="N|all",
-        help="Number of exchanges, from the first, checked for conformance; default: 1,000. "
-        "0 omits the check.",
     )
     records: str | None = option(
         "--records",
@@ -79,11 +66,11 @@ def report(given: ReportOptions) -> None:
     if is_terminal(output):
         raise UsageError("report requires an output file: -o report.html")
     wishes = Wishes(
-        event_exchanges=_limit("--events", given.events, EVENT_EXCHANGES),
-        judged_exchanges=_limit("--conform", given.conform, JUDGED_EXCHANGES),
+        event_exchanges=number_or_all("--events", given.events, EVENT_EXCHANGES),
+        judged_exchanges=number_or_all("--conform", given.conform, JUDGED_EXCHANGES),
         decoded_exchanges=0
         if given.no_values
-        else _limit("--records", given.records, DECODED_EXCHANGES),
+        else number_or_all("--records", given.records, DECODED_EXCHANGES),
         show_secrets=given.show_secrets,
         **({} if given.to is None else {"release": _release(given.to)}),
     )
@@ -98,22 +85,6 @@ def report(given: ReportOptions) -> None:
     for section, bug in figures.sections.bugs.items():
         line = f"kafkashark: a bug in kafkashark: report: section {section}: {bug}"
         print(f"{line}; the other sections are complete", file=sys.stderr)
-
-
-def _limit(option: str, text: str | None, default: int) -> int | None:
-    """
-    Parse a number of exchanges; None for all.
-
-    Raises:
-        UsageError: The text is not a number.
-    """
-    if text is None:
-        return default
-    if text == ALL:
-        return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
-        raise UsageError(f"{option} takes a number or {ALL}, not {text!r}")
-    return int(text)
 
 
 def _release(text: str) -> str:

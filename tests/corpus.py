@@ -37,6 +37,7 @@ COMPARISONS = (
     "soundness",
     "verdicts",
     "words",
+    "findings",
 )
 """All comparisons that share the corpus."""
 

@@ -20,7 +20,9 @@ from dissector.cli.presentation.examples import EXAMPLES
 
 PAGE = Path(__file__).parents[1] / "man" / "kafkashark.1"
 
-_INTRODUCTION = r"""\fBkafkashark\fP \fICOMMAND\fP \fICAPTURE\fP... [\fIoptions\fP]"""
+_INTRODUCTION = r"""\fBkafkashark\fP \fICOMMAND\fP \fICAPTURE\fP... [\fIoptions\fP]
+.br
+\fBkafkashark\fP \fICAPTURE\fP... [\fIoptions\fP]"""
 _STATUS = (
     ("0", "success"),
     ("1", "differences or violations were found"),

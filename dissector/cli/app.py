@@ -19,6 +19,7 @@ from dissector.cli.interrupt import OutputClosed
 from dissector.cli.parsing import command_line
 from dissector.cli.parsing.command_table import CommandTable, Plugins
 from dissector.cli.parsing.declarations import Command, Options, option
+from dissector.cli.parsing.first_words import is_file_name
 from dissector.errors import (
     DissectorError,
     FilterError,
@@ -31,6 +32,9 @@ from dissector.view.text.escape import escaped
 
 COMPLETION_VARIABLE = "_KAFKASHARK_COMPLETE"
 """Set to the name of a shell that requests completions."""
+
+WITHOUT_COMMAND = "findings"
+"""The command that runs where captures are given without one."""
 
 DESCRIPTION = "Wireshark for Apache Kafka: reads captures and shows their Kafka traffic."
 
@@ -104,12 +108,29 @@ def _run(words: Sequence[str], table: CommandTable, *, is_alone: bool) -> int:
 def _prepared(words: Sequence[str], table: CommandTable) -> Callable[[], Any]:
     """Return the command of some words, to be run."""
     first, *others = words or ("",)
+    if _begins_without_command(first, table):
+        return command_line.prepared(table.find(WITHOUT_COMMAND), words)
     if first and not first.startswith("-"):
         return command_line.prepared(table.find(first), others)
     if first:
         return command_line.prepared(_program(table), words)
     _print_stderr("\n".join(_program_help(table)))
     return lambda: 2
+
+
+def _begins_without_command(first: str, table: CommandTable) -> bool:
+    """Return whether the first word is a capture, or an option of the command for captures."""
+    if first.startswith("-") and first != "-":
+        if first.partition("=")[0] in _names(_program(table)):
+            return False
+        return table.has(WITHOUT_COMMAND) and first.partition("=")[0] in _names(
+            table.find(WITHOUT_COMMAND)
+        )
+    return bool(first) and not table.has(first) and is_file_name(first)
+
+
+def _names(command: Command) -> set[str]:
+    return {name for each in command.options.declared().values() for name in each.names}
 
 
 def demo(given: DemoOptions) -> int:

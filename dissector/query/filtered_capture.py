@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture as UnfilteredCapture
@@ -19,6 +19,9 @@ from dissector.view.text.notebook import facts_html
 
 if TYPE_CHECKING:
     import polars
+
+FindingReport: TypeAlias = Any
+"""`findings.FindingReport`."""
 
 _INHERITED = ("batches", "exchanges", "filter", "options", "paths", "reading", "records")
 
@@ -193,6 +196,15 @@ class Capture(UnfilteredCapture):
         tables = statistics.sections() | {"capture": [counters]}
         return {name: polars.DataFrame(rows) for name, rows in tables.items()}
 
+    def findings(self, **options: Any) -> FindingReport:
+        """
+        Return what stands out in the capture, the worst first: `kafkashark.findings` of it.
+
+        Args:
+            options: Those of `kafkashark.findings`: `select`, `ignore`, `scope`, `fail_on`.
+        """
+        return _answer("findings")(self, **options)
+
     def feed(self, packets: object, *, link: int | None = None) -> None:
         """
         Append packets to those of the files; any thread may do so, also during `follow`.
@@ -246,6 +258,18 @@ class Capture(UnfilteredCapture):
     @cached_property
     def _record_selection(self) -> Selection:
         return Selection.of(self, self.filter, records=True)
+
+
+ANSWER_GROUP = "kafkashark.answers"
+"""Entry points of this group answer questions about captures, with packages above this one."""
+
+
+def _answer(name: str) -> Callable[..., Any]:
+    from importlib.metadata import entry_points
+
+    (found,) = entry_points(group=ANSWER_GROUP, name=name)
+    answer: Callable[..., Any] = found.load()
+    return answer
 
 
 def _size_text(name: str) -> str:

@@ -35,11 +35,11 @@ from dissector.summary.upgrade_check import (
     check_clients,
 )
 from dissector.summary.version_offers import VersionOffers
-from report.gather.covered_part import Part
+from findings.gather.covered_part import Part
+from findings.gather.guarded_sections import Sections
 from report.gather.event_digest import EventDigest
 from report.gather.exchange_dots import ExchangeDots
 from report.gather.extreme_exchanges import ExtremeExchanges, failures, latency_ns, total_bytes
-from report.gather.guarded_sections import Sections
 from report.gather.time_bins import TimeBins
 from timeline.timeline import Timeline
 

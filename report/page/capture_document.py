@@ -19,8 +19,8 @@ from dissector.view.document.content import (
     Table,
 )
 from dissector.view.document.html_form import asset, json_for_script
-from report.gather.capture_lacks import Lack, kafka_states, lacks, tls_reasons, why_empty
-from report.gather.covered_part import Part
+from findings.gather.capture_lacks import Lack, kafka_states, lacks, tls_reasons, why_empty
+from findings.gather.covered_part import Part
 from report.gather.figures import Figures
 from report.page.data_table import TableMaker
 from report.page.dot_data import density_data, dot_data

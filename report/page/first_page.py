@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dissector.view.document.content import Block, Card, Cards, Drawing, Markup, Mood
-from report.gather.capture_lacks import Lack
+from findings.gather.capture_lacks import Lack
 from report.gather.figures import Figures
 from report.page.safe_text import time_us
 from timeline.events.words import duration

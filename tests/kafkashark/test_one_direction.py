@@ -11,8 +11,8 @@ import pytest
 
 from dissector.cli import main
 from dissector.engine.reading.capture import Capture
+from findings.gather.capture_lacks import kafka_states, lacks
 from kafkashark import Plan, open_capture
-from report.gather.capture_lacks import kafka_states, lacks
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.kafkashark.test_several_files import DEMO, taps
 from tests.tcp_captures import Wire, write

@@ -52,7 +52,35 @@ def _print_fields(command: Command) -> None:
     print_fields(command.name)
 
 
-class ColumnOptions(Options):
+class ColorOptions(Options):
+    """Whether output is coloured."""
+
+    heading: ClassVar[str] = "Rows"
+
+    color: str = option(
+        "--color",
+        default="auto",
+        metavar="|".join(COLORS),
+        choices=COLORS,
+        help="Colour errors; auto: on a terminal, unless NO_COLOR is set.",
+    )
+
+
+class LimitOptions(Options):
+    """The number of rows."""
+
+    heading: ClassVar[str] = "Rows"
+
+    limit: int | None = option(
+        *("-c", "--limit", "--top"),
+        default=None,
+        metavar="N",
+        least=1,
+        help="Print at most N rows, of each section if there are several, then exit.",
+    )
+
+
+class ColumnOptions(LimitOptions, ColorOptions):
     """The columns of rows, their number, and colour."""
 
     heading: ClassVar[str] = "Rows"
@@ -70,20 +98,6 @@ class ColumnOptions(Options):
         metavar="NAME",
         complete=complete_columns,
         help="As --columns, for one name; may be repeated.",
-    )
-    limit: int | None = option(
-        *("-c", "--limit", "--top"),
-        default=None,
-        metavar="N",
-        least=1,
-        help="Print at most N rows, of each section if there are several, then exit.",
-    )
-    color: str = option(
-        "--color",
-        default="auto",
-        metavar="|".join(COLORS),
-        choices=COLORS,
-        help="Colour rows with errors; auto: on a terminal, unless NO_COLOR is set.",
     )
     list_columns: bool = option(
         "--list-columns", default=False, instead=_print_columns, help="List the columns, and end."

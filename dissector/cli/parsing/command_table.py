@@ -21,7 +21,10 @@ ENTRY_POINT_GROUP = "kafkashark.commands"
 """Entry points of this group are additional commands: functions with a parameter of `Options`."""
 
 _OWN_PACKAGES = frozenset(
-    ("advise", "browse", "conform", "pipeline", "record", "replay", "report", "serve", "timeline")
+    (
+        *("advise", "browse", "conform", "findings", "pipeline", "record", "replay", "report"),
+        *("serve", "timeline"),
+    )
 )
 """Packages with commands of ours. Their names are common, so others may have them too."""
 
@@ -59,6 +62,10 @@ class CommandTable:
             return _loaded(each)
         cure = lead_of(name) or f"{suggestion(name, self.names())} (kafkashark --help)"
         raise UsageError(f"no command {name!r}{cure}")
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a command of a name."""
+        return name in self._functions or bool(self._installed().select(name=name))
 
     def is_builtin(self, words: Sequence[str]) -> bool:
         """Return whether words begin with a built-in command, which handles signals itself."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 LEADS = {
     "anonymize": "export CAPTURE --redact -o OUT.pcapng",
     "capture": "dissect -i INTERFACE",
@@ -18,12 +20,17 @@ LEADS = {
     "mock": "serve CAPTURE",
     "proxy": "record --to HOST:PORT -o OUT.pcapng",
     "redact": "export CAPTURE --redact -o OUT.pcapng",
-    "summary": "stats CAPTURE",
+    "summary": "findings CAPTURE",
     "top": "stats CAPTURE --talkers",
     "topics": "stats CAPTURE --topics",
     "validate": "conform CAPTURE",
 }
 """Word -> how to call the command, without the program's name."""
+
+
+def is_file_name(word: str) -> bool:
+    """Return whether a first word can only be the name of a capture, perhaps of a missing one."""
+    return word == "-" or "." in word or "/" in word or Path(word).is_file()
 
 
 def lead_of(word: str) -> str:

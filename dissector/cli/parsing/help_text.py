@@ -41,6 +41,7 @@ def program_help_lines(program: Command, commands: Iterable[Command]) -> Iterato
     """Yield the help of the program, with its commands."""
     width = _width()
     yield f"Usage: {program.program} [OPTIONS] COMMAND [ARGS]..."
+    yield f"       {program.program} CAPTURE... [OPTIONS], as findings"
     yield from ("", f"{_INDENT}{program.help}")
     for heading, options in option_sections(program).items():
         yield from _section(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dissector.cli.declared.row_options import ColumnOptions, TableOptions
+from dissector.cli.declared.row_options import ColorOptions, ColumnOptions, TableOptions
 from dissector.cli.output import is_terminal
 from dissector.column_catalogue import Catalogue
 from dissector.engine.tables.column_types import (
@@ -67,7 +67,7 @@ def table_view(
     return TableView(columns, given.limit, times, layout)
 
 
-def has_color(given: ColumnOptions, output: str | None) -> bool:
+def has_color(given: ColorOptions, output: str | None) -> bool:
     """
     Return whether output is coloured.
 

@@ -103,7 +103,7 @@ def test_forms_of_options(line: str, some: dict[str, Any]) -> None:
         ("conform a --fail-on eror", "--fail-on takes error, warning, note, not 'eror'; did you"),
         ("replay a --offsets late", "--offsets takes kept, earliest, latest, not 'late'; did you"),
         ("pars a", "no command 'pars'; did you mean pairs? (kafkashark --help)"),
-        ("a.pcap", "no command 'a.pcap' (kafkashark --help)"),
+        ("a.pcap", "a.pcap: no such file"),
         ("lag a.pcap", "no command 'lag'; run: kafkashark groups CAPTURE"),
         ("--versoin", "no option --versoin; did you mean --version? (kafkashark --help)"),
         ("-- pairs", "unexpected argument 'pairs' (kafkashark --help)"),

@@ -16,6 +16,7 @@ INSTALLED = (
     "advise",
     "browse",
     "conform",
+    "findings",
     "pipeline",
     "record",
     "replay",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dissector import open_capture
-from report.gather.capture_lacks import kafka_states, lacks, tls_reasons, why_empty
+from findings.gather.capture_lacks import kafka_states, lacks, tls_reasons, why_empty
 from tests import default_frames, tcp_captures
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from conform.judge import Judge
 from dissector.summary.statistics import Statistics
+from findings.gather.guarded_sections import SectionBudget, Sections
 from report.gather.extreme_exchanges import ExtremeExchanges
-from report.gather.guarded_sections import SectionBudget, Sections
 from report.gather.time_bins import TimeBins
 from report.page import capture_document
 from tests.corpus import FOLDER

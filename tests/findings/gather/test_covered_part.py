@@ -8,7 +8,7 @@ import pytest
 
 from dissector import open_capture
 from dissector.engine.reading.capture import Capture, Options, Window
-from report.gather.covered_part import Part
+from findings.gather.covered_part import Part
 from tests.corpus import FOLDER
 
 DEMO = FOLDER / "demo.pcap"

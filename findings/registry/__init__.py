@@ -1,0 +1,1 @@
+"""Findings, their ranks, the report of them, and the sources that they come from."""
