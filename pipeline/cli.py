@@ -11,6 +11,7 @@ from dissector.cli.declared.reading_options import (
     FrameOptions,
     SecretOptions,
 )
+from dissector.cli.declared.value_options import ValueSourceOptions
 from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
@@ -38,7 +39,7 @@ MAX_REPORTED = 10
 """Captures named on stderr, if they could not be read; the table `problems` has all."""
 
 
-class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions):
+class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueSourceOptions):
     """The options of `pipeline`."""
 
     captures: tuple[str, ...] = option(
@@ -184,6 +185,7 @@ def _watch(watch: Watch, master: str | None, settings: dict[str, str], once: boo
 
 def _table_options(given: PipelineOptions) -> TableOptions:
     from dissector.capture.packets.decode_as import tunnel_ports
+    from pipeline.tables.decoded_columns import with_absolute_paths
     from pipeline.tables.table_builder import TableOptions, found_keylogs
     from pipeline.tables.table_schemas import SCHEMAS
 
@@ -200,6 +202,7 @@ def _table_options(given: PipelineOptions) -> TableOptions:
         show_secrets=given.show_secrets,
         keylogs=found_keylogs(given.keylogs),
         decode_as=given.decode_as,
+        values=with_absolute_paths(given.value_settings),
     )
 
 

@@ -246,11 +246,21 @@ def _parts_of(name: str) -> tuple[str, str]:
     return side, part
 
 
-def _json_bytes(found: DecodedValue) -> bytes | None:
+def cells_of(found: DecodedValue, side: str) -> dict[str, str | None]:
+    """Return the cells of a key or a value by the columns of `side`."""
+    cells = {"format": found.format, "schema": found.schema, "problem": found.problem}
+    cells["decoded"] = _json_text(found)
+    return {f"{side}_{part}": cell for part, cell in cells.items()}
+
+
+def _json_text(found: DecodedValue) -> str | None:
     text = found.text
-    if text is None:
-        return None
-    return (text if text.isprintable() else safe_json(text)).encode()
+    return text if text is None or text.isprintable() else safe_json(text)
+
+
+def _json_bytes(found: DecodedValue) -> bytes | None:
+    text = _json_text(found)
+    return None if text is None else text.encode()
 
 
 def _coded(values: list[str | None]) -> Coded:

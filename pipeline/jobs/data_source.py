@@ -35,6 +35,7 @@ from pipeline.split.collection import find_captures
 from pipeline.split.connection_keys import part_of
 from pipeline.split.segment_sources import RangeSource
 from pipeline.storage.filesystems import absolute
+from pipeline.tables.decoded_columns import found_values
 from pipeline.tables.dissect_task import UNREAD, dissect_range, dissect_shards
 from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
@@ -59,6 +60,8 @@ OPTIONS = (
     "rangemb",
     "schemas",
     "showsecrets",
+    "values",
+    "valueformats",
 )
 
 
@@ -69,8 +72,9 @@ class KafkaCapture(DataSource):
     Options: `table`, a table of the pipeline, by default `exchanges`; `fields`, paths of the fields
     in the table of that name; `ports`, `showSecrets`, as in the commands; `rangeMb`, the size of a
     task's range; `keylogs`, TLS key logs that each worker can read, and `schemas`, JARs or folders
-    of message definitions on the driver, both separated by commas; `decodeAs`, rules as of
-    `--decode-as`, separated by semicolons.
+    of message definitions on the driver, both separated by commas; `values` and `valueFormats`, as
+    of `--values` and `--value-format`, separated by commas; `decodeAs`, rules as of `--decode-as`,
+    separated by semicolons.
     """
 
     @classmethod
@@ -99,6 +103,10 @@ class KafkaCapture(DataSource):
             decode_as=_rules(spark_options.get("decodeAs")),
             show_secrets=_parse_bool("showSecrets", spark_options.get("showSecrets", "false")),
             schemas=Schemas.given(_split_list(spark_options.get("schemas"))),
+            values=found_values(
+                _split_list(spark_options.get("values")),
+                _split_list(spark_options.get("valueFormats")),
+            ),
         )
         range_mb = spark_options.get("rangeMb")
         range_bytes = (
@@ -250,7 +258,8 @@ class CaptureReader(DataSourceReader):
 
     def _finished(self, batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
         """Fill in names; connections stay numbered by their first packets."""
-        return RowFinisher(None, names, self._options.show_secrets)(self._table, batch)
+        secrets, values = self._options.show_secrets, self._options.values
+        return RowFinisher(None, names, secrets, values=values)(self._table, batch)
 
 
 def has_unnamed_topics(table: str, batch: pa.RecordBatch) -> bool:

@@ -137,7 +137,8 @@ def _dissect_plan(plan: Plan, options: TableOptions, parts: int, run: Any) -> di
         tables[EVENTS] = [batch for _, batch in find_events(plan.ranges, options)]
     columns = [np.asarray(each.column("connection")) for each in tables.pop(FIRST_PACKETS, [])]
     first_packets = np.sort(np.concatenate([np.zeros(0, np.int64), *columns]))
-    finish = RowFinisher(first_packets, merge_facts(tables.pop(FACTS, [])), options.show_secrets)
+    facts = merge_facts(tables.pop(FACTS, []))
+    finish = RowFinisher(first_packets, facts, options.show_secrets, values=options.values)
     return {
         name: pa.Table.from_batches([finish(name, each) for each in tables[name]], SCHEMAS[name])
         for name in sorted(options.tables)

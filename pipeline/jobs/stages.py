@@ -230,8 +230,8 @@ class Job:
         first_packets = np.concatenate([each.first_packets for each in outputs])
         numbers = np.concatenate([each.numbers for each in outputs])
         order = np.argsort(first_packets)
-        secrets = self.options.show_secrets
-        finisher = RowFinisher(first_packets[order], self.facts, secrets, numbers[order])
+        secrets, values = self.options.show_secrets, self.options.values
+        finisher = RowFinisher(first_packets[order], self.facts, secrets, numbers[order], values)
         for table in outputs[0].tables:
             for batch in in_larger_batches(read_rows(self.work, table, outputs[0].source)):
                 writer.add(table, finisher(table, batch))

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 
 from dissector.capture.columns import Int64s
 from dissector.protocol.embedded.masking import is_secret_topic
+from dissector.values.value_settings import ValueSettings
 from dissector.view.json.body import mask_record_row
+from pipeline.tables.decoded_columns import with_decoded
 from pipeline.tables.shared_facts import ID_MARK, non_broker_connections, topic_names
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 
@@ -45,12 +47,14 @@ class RowFinisher:
         facts: The facts of all parts: names of topics by their ids, and the addresses of brokers.
         show_secrets: Leave credentials in Kafka's own topics unmasked.
         numbers: The connections' numbers, if they differ from the index.
+        values: How keys and values of records are decoded; None: they are not.
     """
 
     first_packets: Int64s | None
     facts: Mapping[str, str] = field(default_factory=dict)
     show_secrets: bool = False
     numbers: Int64s | None = None
+    values: ValueSettings | None = None
     _non_brokers: Int64s = field(init=False)
     _topics: dict[str, str] = field(init=False)
 
@@ -126,9 +130,10 @@ class RowFinisher:
         return _replaced(batch, {each: self._topics.get(to, to) for each, to in ids.items()})
 
     def _finish_records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Fill in the names of topics, and mask the secrets of Kafka's own topics."""
+        """Fill in the names of topics, mask the secrets of Kafka's own, and decode values."""
         batch = self._with_topic(batch)
-        return batch if self.show_secrets else _masked(batch)
+        batch = batch if self.show_secrets else _masked(batch)
+        return with_decoded(batch, self.values)
 
     def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Fill in the names of topics known by id only."""

@@ -23,10 +23,17 @@ from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.fields.field_reader import FieldReader
 from dissector.engine.reading.capture import Capture, Options, Reading, Window
 from dissector.engine.reading.connection_rows import connection_rows
-from dissector.engine.tables.polars_tables import exchange_schema, frame, part_frames, record_schema
+from dissector.engine.tables.polars_tables import (
+    exchange_schema,
+    frame,
+    part_frames,
+    record_schema,
+    value_schema,
+)
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.tls.key_log import KeyLog
+from dissector.values.value_settings import ValueSettings
 from dissector.view.tables.secret_cells import SecretCells
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
@@ -61,6 +68,7 @@ class TableOptions:
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
         decode_as: As in `Options`.
+        values: How keys and values of records are decoded; None: they are not.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -72,6 +80,7 @@ class TableOptions:
     keylogs: tuple[str, ...] = ()
     schemas: Schemas | None = field(default_factory=current)
     decode_as: tuple[str, ...] = ()
+    values: ValueSettings | None = None
 
     @property
     def reading(self) -> Options:
@@ -243,4 +252,7 @@ class _WindowView:
     def record_frames(self) -> Iterator[pl.DataFrame]:
         """Yield the records."""
         parts = self._capture.record_parts(self.window, lambda topic: False, record_rows)
-        return part_frames(self._cells.parts(parts), record_schema())
+        frames = part_frames(self._cells.parts(parts), record_schema())
+        # They are filled in when the names of all topics are known.
+        undecoded = [pl.lit(None, pl.String).alias(name) for name in value_schema()]
+        return (each.with_columns(undecoded) for each in frames)

@@ -14,6 +14,7 @@ from dissector.engine.tables.polars_tables import (
     exchange_schema,
     message_schema,
     record_schema,
+    value_schema,
 )
 from timeline.output.event_rows import event_schema
 
@@ -43,7 +44,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     "connections": _schema(connection_schema()),
     "messages": _schema(message_schema()),
     "exchanges": _schema(exchange_schema()),
-    "records": _schema(record_schema()),
+    "records": _schema({**record_schema(), **value_schema()}),
     "fields": _schema(field_schema()),
     "problems": pa.schema(
         {
@@ -65,7 +66,8 @@ SCHEMAS: dict[str, pa.Schema] = {
 Name of a table -> its columns.
 
 connections: the columns of `streams`; messages: of `dissect`, without bodies; exchanges: of
-`pairs`; records: of `records`; fields: of `dissect -T parquet`. problems has a row for each
+`pairs`; records: of `records`, with those of decoded keys and values; fields: of `dissect -T
+parquet`. problems has a row for each
 problem: `kind` is `file`, `request`, `response` or `limit`; `path` and `position` are the place in
 the message; of files, `position` is the byte; events: of `timeline`. Packets are counted from 1, as
 in `dissect`.

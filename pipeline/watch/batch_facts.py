@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from dissector.capture.columns import Int64s
+from dissector.values.value_settings import ValueSettings
 from pipeline.split.task_spill import OutputLocation, read_rows_of
 from pipeline.storage.atomic_files import atomic_write, join_path
 from pipeline.storage.filesystems import locate
@@ -64,10 +65,12 @@ class BatchFacts:
         }
         return cls(facts, new_names, assign_numbers(out, batch, begun, ended))
 
-    def row_finisher(self, show_secrets: bool = False) -> RowFinisher:
+    def row_finisher(
+        self, show_secrets: bool = False, values: ValueSettings | None = None
+    ) -> RowFinisher:
         """Return the finisher of the batch's rows."""
         first_packets, numbers = read_numbers(self.numbers)
-        return RowFinisher(first_packets, self.facts, show_secrets, numbers)
+        return RowFinisher(first_packets, self.facts, show_secrets, numbers, values)
 
 
 def _first_packets(outputs: Sequence[OutputLocation], table: str) -> Int64s:

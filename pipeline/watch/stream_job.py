@@ -258,7 +258,8 @@ class BatchWriter:
     def write(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write the outputs of tasks, by groups."""
         freeze_garbage()
-        finisher = self.facts.row_finisher(self.options.show_secrets)
+        options = self.options
+        finisher = self.facts.row_finisher(options.show_secrets, options.values)
         rows = (row for batch in tasks for row in batch.to_pylist())
         for group, of_group in groupby(rows, lambda row: row["group"]):
             name = f"{self.batch:08d}-{group:04d}"
@@ -281,7 +282,8 @@ class BatchWriter:
     def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Fill names that this batch has brought into files that were written before."""
         freeze_garbage()
-        finisher = RowFinisher(None, self.facts.new_names, self.options.show_secrets)
+        options, names = self.options, self.facts.new_names
+        finisher = RowFinisher(None, names, options.show_secrets, values=options.values)
         for batch in tasks:
             for row in batch.to_pylist():
                 rewrite_with_names(self.out, row["path"], finisher)

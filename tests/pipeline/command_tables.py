@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from dissector.cli import main
+from dissector.column_catalogue import VALUES, names
 from pipeline.tables.table_schemas import SCHEMAS
 
 Row = dict[str, Any]
@@ -40,7 +41,7 @@ def tables_of(
         late: Files that keep their place among the others, whatever their times.
     """
     # The pipeline counts copies, whose originals may be in other parts.
-    names = [*(str(file) for file in files), "--keep-copies", *more]
+    words_of_all = [*(str(file) for file in files), "--keep-copies", *more]
     out = {}
 
     def run(*words: str) -> None:
@@ -51,11 +52,13 @@ def tables_of(
 
     for table, words in COMMANDS.items():
         target = folder / f"{table}.parquet"
-        run(*words, *names, "-T", "parquet")
-        out[table] = pl.read_parquet(target).to_dicts()
+        run(*words, *words_of_all, "-T", "parquet")
+        rows = pl.read_parquet(target).to_dicts()
+        undecoded = dict.fromkeys(names(VALUES)) if table == "records" else {}
+        out[table] = [row | undecoded | row for row in rows]
         target.unlink()
     target = folder / "messages.ndjson"
-    run("dissect", *names, "-T", "ndjson")
+    run("dissect", *words_of_all, "-T", "ndjson")
     columns = SCHEMAS["messages"].names
     with target.open() as lines:
         out["messages"] = [{name: row[name] for name in columns} for row in map(json.loads, lines)]

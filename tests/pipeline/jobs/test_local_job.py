@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from dissector.values.value_settings import ValueSettings
 from pipeline.jobs.local_job import dissect, dissect_ranges, plan_ranges
 from pipeline.split.byte_ranges import Range, ranges_of
 from pipeline.split.collection import Collection
+from pipeline.tables.decoded_columns import with_absolute_paths
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.correlation.test_prefaces import ANSWER, HEAD, capture
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
+from tests.dissector.values.value_captures import ENTRIES, write_values
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split_captures import delayed, imperfect_packets, record_starts
 from tests.tcp_captures import STEP_NS, Packet, Wire, pcapng_file, write
@@ -57,6 +61,21 @@ def test_every_packet_may_be_its_own_range(tmp_path: Path) -> None:
     name = write(path, crossing())
     ranges = divided(name, *record_starts(path)[1:])
     assert_same(dissect_ranges(ranges, ALL, parts=3), tables_of([name], tmp_path))
+
+
+def test_values_are_decoded_as_in_one_process(tmp_path: Path) -> None:
+    path = write_values(tmp_path / "a.pcap")
+    dump = tmp_path / "registry.json"
+    dump.write_text(json.dumps(ENTRIES))
+    settings = ValueSettings((str(dump),), ("others=json",))
+    expected = tables_of([path], tmp_path, "--values", str(dump), "--value-format", "others=json")
+    starts = record_starts(path)
+    ranges = divided(str(path), starts[len(starts) // 2])
+    options = TableOptions(tables=frozenset(("records",)), values=with_absolute_paths(settings))
+    got = dissect_ranges(ranges, options, parts=2)
+    assert_same(got, {"records": expected["records"]})
+    decoded = got["records"]["value_decoded"]
+    assert len(decoded) - decoded.null_count > 200
 
 
 def test_the_client_before_a_proxy_is_known_in_any_division(tmp_path: Path) -> None:

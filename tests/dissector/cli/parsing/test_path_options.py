@@ -63,7 +63,8 @@ ROLES = {
     "export": "CAPTURE < --key < --keylog < --map > --schemas < --value-format < --values < -o >",
     "groups": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
     "pairs": "CAPTURE < --keylog < --schemas < --value-format < --values < --with < -o > -w >",
-    "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --watch <",
+    "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --value-format < --values < "
+    "--watch <",
     "records": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
     "--target-profile < --tls-ca < --tls-certificate < --tls-key < --value-format < --values < "
