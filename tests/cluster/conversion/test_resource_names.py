@@ -38,6 +38,13 @@ def test_names_outside_the_mapping_are_unchanged(name: str) -> None:
     assert names.topic(name) == names.captured_topic(name) == name
 
 
+def test_groups_have_the_prefix_but_not_their_wildcard() -> None:
+    names = NameMap({"g": "other"}, "p-", 1)
+    assert [names.prefixed(each) for each in ("g", "", "*")] == ["p-copy1-g", "", "*"]
+    assert names.topic("t") == "p-copy1-t"
+    assert names.topic("g") == "copy1-other"
+
+
 def test_has_changes_shows_whether_names_are_mapped() -> None:
     assert not NameMap().has_changes
     assert NameMap({"a": "b"}).has_changes

@@ -17,6 +17,7 @@ from dissector.capture.addresses import address_text
 from dissector.capture.columns import Segments
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets import layers as layers_module
+from dissector.capture.packets.ip_fragments import MAX_INCOMPLETE
 from dissector.capture.packets.layers import Layers
 from dissector.capture.packets.link_layers import LINK_LAYERS
 from dissector.errors import UsageError
@@ -201,6 +202,11 @@ def test_truncated_packets_give_a_part_or_nothing(packet: bytes, link: int) -> N
     assert {int(each) for segments in found for each in segments.length} == {len(PAYLOAD)}
 
 
+JUMBO = ipv6(
+    b"\x06\x00\xc2\x04" + struct.pack(">I", 8 + len(SEGMENT)) + SEGMENT, following=0, length=0
+)
+
+
 @pytest.mark.parametrize(
     "payload",
     [
@@ -210,11 +216,7 @@ def test_truncated_packets_give_a_part_or_nothing(packet: bytes, link: int) -> N
         ipv6(extension(44, part(0, False, 60, extension(6, SEGMENT))), following=0),
         ipv6(b"\x06\x04" + bytes(22) + SEGMENT, following=51),
         ipv6(SEGMENT, length=0),
-        ipv6(
-            b"\x06\x00\xc2\x04" + struct.pack(">I", 8 + len(SEGMENT)) + SEGMENT,
-            following=0,
-            length=0,
-        ),
+        JUMBO,
     ],
 )
 def test_ipv6_extension_headers(payload: bytes) -> None:
@@ -251,6 +253,10 @@ def test_an_inner_packet_ends_with_its_outer_one() -> None:
     inner = ipv4(SEGMENT, length=len(V4) + 4) + b"pads"
     packet = ethernet(struct.pack(">HHHH", 0x1100, 1, len(V4) + 2, 0x21) + inner, 0x8864)
     assert payloads([one(packet)[1]]) == [PAYLOAD]
+    without_length = udp(vxlan(ethernet(ipv4(SEGMENT, length=0)), 1), (9, 4789))
+    packet = ethernet(ipv4(without_length + b"pads", protocol=17))
+    assert payloads([one(packet)[1]]) == [PAYLOAD]
+    assert payloads([one(in_gre(gre(JUMBO + b"pads", 0x86DD)))[1]]) == [PAYLOAD]
 
 
 @pytest.mark.parametrize(
@@ -363,6 +369,13 @@ def test_incomplete_fragments_are_counted() -> None:
     layers, found = read(pcap(enumerate(fragments_v4()[:-1] + fragments_v4(number=2)[1:])))
     assert payloads(found) == []
     assert layers.passed_over == {"IP datagrams of which fragments are missing": 2}
+    assert layers.evicted == 0
+
+
+def test_incomplete_datagrams_make_room_for_new_ones() -> None:
+    firsts = (fragments_v4(number=each)[0] for each in range(MAX_INCOMPLETE + 3))
+    layers, _ = read(pcap(enumerate(firsts)))
+    assert layers.evicted == 3
 
 
 def test_unknown_link_types_are_skipped() -> None:

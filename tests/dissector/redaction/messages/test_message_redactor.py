@@ -11,6 +11,7 @@ import pytest
 from dissector.protocol.api import Api
 from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.messages import Message, decode_request, decode_response
+from dissector.protocol.records import Record, iter_records, new_batch, parse_records
 from dissector.protocol.schema import Field
 from dissector.protocol.spans import Span, spans
 from dissector.redaction.messages.message_redactor import MessageRedactor
@@ -156,6 +157,35 @@ def test_secrets_are_not_kept() -> None:
     assert values.text(ValueKind.CONFIG, "acme", {"name": "ssl.keystore.password"}) != "acme"
     url = "https://acme:wonderland@host/"
     assert values.text(ValueKind.ERROR_TEXT, url, {}) != url
+
+
+def test_bytes_of_tokens_become_noise() -> None:
+    frame = cli_traffic.request_frame(39, 1, 2, hmac=b"secret of acme", renew_period_ms=5)[4:]
+    new = decode_request(redactor().redact(decode_request(frame)))
+    assert new.body is not None
+    assert new.body.hmac == Pseudonyms(b"a key of the test").noise(b"secret of acme")
+    assert new.body.renew_period_ms == 5
+
+
+def test_records_of_own_topics_keep_their_structure() -> None:
+    """The commit of an offset: only the names of group and topic, and its metadata, are others."""
+    key = b"\0\x01" + b"\0\x0aacme-group" + b"\0\x0bacme-orders" + b"\0\0\0\x05"
+    value = b"\0\x03" + (42).to_bytes(8, "big") + b"\0\0\0\x07" + b"\0\x04acme" + bytes(8)
+    records = new_batch([Record(key=key, value=value)]).to_bytes()
+    topic = {"name": "__consumer_offsets", "partition_data": [{"index": 0, "records": records}]}
+    frame = cli_traffic.request_frame(0, 9, 2, topic_data=[topic])[4:]
+    new = decode_request(redactor().redact(decode_request(frame)))
+    assert new.body is not None
+    [topic] = new.body.topic_data
+    assert topic["name"] == "__consumer_offsets"
+    [row] = iter_records(parse_records(topic["partition_data"][0].records))
+    names = ValueRedactor(Pseudonyms(b"a key of the test"))
+    group = names.text(ValueKind.GROUP, "acme-group", {}).encode()
+    orders = names.text(ValueKind.TOPIC, "acme-orders", {}).encode()
+    assert row.key == key.replace(b"acme-group", group).replace(b"acme-orders", orders)
+    assert row.value is not None
+    assert (row.value[:16], row.value[-8:]) == (value[:16], value[-8:])
+    assert b"acme" not in row.value
 
 
 def _resource(values: dict[str, Any]) -> dict[str, Any]:

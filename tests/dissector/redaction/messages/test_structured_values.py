@@ -8,9 +8,11 @@ import json
 import math
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from dissector.protocol.field_roles import ValueKind
 from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
@@ -142,3 +144,39 @@ def test_what_no_schema_reads_is_left_to_others() -> None:
     redacted = Redacted(schema='"string"')
     for data in (b"some text", b"\xff\xfe", PREFIX + b"\x04a", b"\0\0\0\0\x63abcd"):
         assert redacted.values.replaced("t", data, {}, is_key=False, mark_bytes=8) is None
+
+
+@pytest.mark.parametrize(("mark_bytes", "is_other"), [(8, True), (4, True), (3, False)])
+def test_ids_are_other_ids_as_long_as_marks_are(mark_bytes: int, is_other: bool) -> None:
+    old, new = Redacted(schema="{}", schemaType="JSON").pair(json.dumps(ORDER).encode(), mark_bytes)
+    assert new["uuid"] != old["uuid"]
+    assert bool(UUID(new["uuid"]).int) == is_other
+
+
+def test_bytes_become_noise_where_all_stay_different() -> None:
+    redacted = Redacted(schema='"bytes"')
+    data = PREFIX + b"\x28" + b"twenty bytes of acme"
+    assert redacted.of(data)[6:] == Pseudonyms(b"a key").noise(data[6:])
+    assert redacted.of(data, 4)[6:] == Pseudonyms(b"a key").content(data[6:], 4)
+
+
+def test_records_of_a_registry_name_pseudonyms_of_topics() -> None:
+    redacted = Redacted(schema='"string"')
+    values = ValueRedactor(Pseudonyms(b"a key"))
+    orders, lines = (values.text(ValueKind.TOPIC, each, {}) for each in ("orders", "lines"))
+    schema = {"schema": '{"subject": "orders"}', "id": 3, "version": 1, "deleted": False}
+    references = [{"name": "l.proto", "subject": "lines", "version": 1}]
+    for entry, subject in (
+        ({"keytype": "SCHEMA", "subject": "orders-value", "version": 1, "magic": 1}, "-value"),
+        ({"subject": "orders-key", **schema, "references": references}, "-key"),
+    ):
+        data = json.dumps(entry, separators=(",", ":")).encode()
+        new = redacted.values.replaced("_schemas", data, {}, is_key=False, mark_bytes=8)
+        assert new is not None
+        assert len(new) == len(data)
+        expected = entry | {"subject": orders + subject}
+        if "references" in entry:
+            expected["references"] = [references[0] | {"subject": lines}]
+        assert json.loads(new) == expected
+    for other in (b"no JSON", b'{"keytype":"NOOP","magic":0}'):
+        assert redacted.values.replaced("_schemas", other, {}, is_key=True, mark_bytes=8) is None
