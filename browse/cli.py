@@ -21,6 +21,7 @@ from dissector.errors import UsageError
 from dissector.installation import extra_needed
 
 if TYPE_CHECKING:
+    from browse.app.jump_keys import AddedKeys
     from browse.listing.capture_access import CaptureAccess
     from browse.listing.capture_opening import CaptureOpening
     from browse.listing.exchange_loading import ExchangeLoading
@@ -120,6 +121,7 @@ def _run(opening: CaptureOpening, filter_text: str) -> None:
     """Read the first window, then show the screen until the user quits."""
     # First of all: a thread that reads would delay the imports.
     import browse.app.browse_app  # noqa: F401
+    from browse.app.jump_keys import AddedKeys
     from browse.listing.exchange_loading import ExchangeLoading
     from browse.rows.freed_memory import limit_free_memory
 
@@ -130,6 +132,10 @@ def _run(opening: CaptureOpening, filter_text: str) -> None:
         loading.start()
     _take_terminal()
     explanation = _show(access, loading, filter_text)
+    if isinstance(explanation, AddedKeys):
+        opening.options["keylogs"] = (*opening.options["keylogs"], explanation.path)
+        _run(opening, explanation.filter_text)
+        return
     if loading.error is not None:
         raise loading.error
     if loading.failure:
@@ -138,8 +144,10 @@ def _run(opening: CaptureOpening, filter_text: str) -> None:
         print(f"kafkashark: {explanation}", file=sys.stderr)
 
 
-def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> str | None:
-    """Show the screen; return the error that ended it, if any."""
+def _show(
+    access: CaptureAccess, loading: ExchangeLoading, filter_text: str
+) -> str | AddedKeys | None:
+    """Show the screen; return the error that ended it, if any, or a key log to add."""
     from browse.app.browse_app import BrowseApp
     from browse.app.browse_base import run_in_thread
     from browse.app.browse_settings import settings_path
@@ -154,7 +162,7 @@ def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> 
         filter_text=filter_text,
         settings_file=settings_path(),
     )
-    explanation = app.run()
+    explanation: str | AddedKeys | None = app.run()
     if app.failure is not None:
         raise app.failure
     return explanation

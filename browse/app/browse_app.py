@@ -20,7 +20,7 @@ from browse.listing.row_list import RowList
 from browse.rows.freed_memory import release_memory
 from dissector.cli.sorting import SortKey
 
-_QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search")
+_QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search", "add_keys")
 """
 Actions with prompts. Their keys block the next key, so that text typed ahead goes into the prompt.
 """
@@ -55,6 +55,11 @@ class BrowseApp(PanelKeys):
         Binding("p", "problems", "Problems", show=False),
         Binding("S", "stats", "Statistics", show=False),
         Binding("R", "groups", "Groups", show=False),
+        Binding("E", "next_fault", "Next error", show=False),
+        Binding("full_stop", "same_connection(1)", "Next in the connection", show=False),
+        Binding("comma", "same_connection(-1)", "Before in the connection", show=False),
+        Binding("r", "counterpart", "Response, or its request", show=False),
+        Binding("K", "add_keys", "Add a key log for TLS", priority=True, show=False),
         Binding("v", "conversation", "Conversation of the connection", show=False),
         Binding("c", "columns", "Choose columns", show=False),
         Binding("T", "theme", "Colours", show=False),

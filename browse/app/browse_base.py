@@ -17,13 +17,14 @@ from browse.app.browse_settings import BrowseSettings
 from browse.app.list_session import ListSession
 from browse.app.pane_layout import MIN_HEIGHT, MIN_WIDTH, PaneLayout
 from browse.app.status_line import StatusLine
+from browse.detail.detail_events import FieldMarked
 from browse.filtering.filter_bar import FilterBar
 from browse.filtering.filter_history import FilterHistory
 from browse.filtering.filter_words import FilterWords
 from browse.listing.capture_access import CaptureAccess
 from browse.listing.exchange_finder import WindowSearch
 from browse.listing.exchange_loading import ExchangeLoading
-from browse.listing.list_columns import TimeForms
+from browse.listing.list_columns import CONNECTION_MODE, TimeForms
 from browse.listing.palette import PaletteApp
 from browse.listing.row_list import RowList
 from dissector.engine.exchanges.exchange import Exchange
@@ -114,6 +115,8 @@ class BrowseBase(PaletteApp):
         self._wanted: int | None = None
         self.details_number: int | None = -1
         self._explained = False
+        self._marked_field = ""
+        self._banner = ""
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -168,8 +171,8 @@ class BrowseBase(PaletteApp):
             rows.show_mode(self.session.shown, mode, columns)
         crumbs = self.query_one("#crumbs", Static)
         titles = [each.title for each in self.session.crumbs]
-        crumbs.set_class(bool(titles), "-following")
-        crumbs.update(" > ".join(["all", *titles]))
+        crumbs.set_class(bool(titles or self._banner), "-following")
+        crumbs.update(" > ".join(["all", *titles]) if titles else self._banner)
         self.show_status()
 
     def show_notice(self, notice: str) -> None:
@@ -179,7 +182,18 @@ class BrowseBase(PaletteApp):
 
     def show_status(self) -> None:
         """Update the status line."""
+        in_details = self._details is not None and self._details.has_focus_within
+        self.status.field = self._marked_field if in_details else ""
         self.status.show(self.session, self.rows.cursor)
+
+    @on(FieldMarked)
+    def _on_field_marked(self, event: FieldMarked) -> None:
+        self._marked_field = event.text
+        self.show_status()
+
+    def on_descendant_focus(self) -> None:
+        """Show the chosen field while its pane has the focus."""
+        self.show_status()
 
     def on_key(self, event: events.Key) -> None:
         """Clear the notice."""
@@ -268,14 +282,18 @@ class BrowseBase(PaletteApp):
             self._explain()
 
     def _explain(self) -> None:
-        """Exit if the capture has no rows."""
+        """Exit if the capture has no rows; list the connections if only keys are missing."""
         loading = self.session.loading
         reading = loading.source.capture.reading
         if len(loading.parts) or loading.is_cancelled:
             return
         if loading.failure:
             self.exit()
-        elif reading is not None and (text := unreadable_tls(reading) or without_kafka(reading)):
+        elif reading is not None and (text := unreadable_tls(reading)):
+            self._banner = f"{text.removesuffix(': --keylog')}: K adds a key log"
+            self.session.show_mode(CONNECTION_MODE)
+            self.list_changed()
+        elif reading is not None and (text := without_kafka(reading)):
             self.exit(text)
 
     def _handle_exception(self, error: Exception) -> None:

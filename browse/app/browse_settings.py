@@ -20,7 +20,7 @@ class BrowseSettings:
     Attributes:
         theme: Name of the colours.
         times: Form of times, a key of `STYLES`.
-        layout: Name of the arrangement of the panes.
+        layout: Name of the arrangement of the panes; empty: by the width of the screen.
         list_share: Height of the list in percent.
         columns: Chosen columns by mode.
         filters: Used filters, the newest last.
@@ -28,7 +28,7 @@ class BrowseSettings:
 
     theme: str = "textual-dark"
     times: str = "r"
-    layout: str = "stacked"
+    layout: str = ""
     list_share: int = 50
     columns: dict[str, list[str]] = field(default_factory=dict)
     filters: list[str] = field(default_factory=list)

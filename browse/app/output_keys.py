@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from browse.app.browse_base import run_in_thread
-from browse.app.search_keys import SearchKeys
+from browse.app.jump_keys import JumpKeys
 from browse.listing.capture_access import Pass
 from dissector.errors import DissectorError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from browse.panels.export_dialog import ExportChoice
 
 
-class OutputKeys(SearchKeys):
+class OutputKeys(JumpKeys):
     """Actions of these keys."""
 
     _export: Pass | None = None

@@ -12,6 +12,8 @@ LAYOUTS = ("stacked", "split", "beside")
 """The list above the details; the panes of the details side by side; the list left of the
 details."""
 STEP = 10
+_WIDE = 160
+"""Width from which the panes of the details are side by side, unless the user arranged them."""
 MIN_WIDTH, MIN_HEIGHT = 40, 10
 """Minimum size; smaller terminals show a message only."""
 
@@ -42,20 +44,32 @@ class PaneLayout(Container):
         second = self._second
         if second is None:
             return
-        share, is_beside = self._settings.list_share, self._settings.layout == "beside"
+        layout = self._layout
+        share, is_beside = self._settings.list_share, layout == "beside"
         self.set_class(is_beside, "-beside")
         for pane, part in ((self._first, share), (second, 100 - share)):
             pane.styles.height = "1fr" if is_beside else f"{part}fr"
             pane.styles.width = f"{part}fr" if is_beside else "1fr"
         if isinstance(second, DetailPanes):
-            second.put(beside=self._settings.layout == "split")
+            second.put(beside=layout == "split")
         in_first = self._first.has_focus_within or self._first.has_focus
         self._first.display = not self.is_filled or in_first
         second.display = not self.is_filled or not in_first
 
+    @property
+    def _layout(self) -> str:
+        """The arrangement: the user's, or one for the width of the screen."""
+        if self._settings.layout in LAYOUTS:
+            return self._settings.layout
+        return "split" if self.app.size.width >= _WIDE else "stacked"
+
+    def on_resize(self) -> None:
+        """Arrange the panes for another width."""
+        self.apply_sizes()
+
     def next_layout(self) -> None:
         """Change the arrangement."""
-        index = LAYOUTS.index(self._settings.layout) if self._settings.layout in LAYOUTS else 0
+        index = LAYOUTS.index(self._layout)
         self._settings.layout = LAYOUTS[(index + 1) % len(LAYOUTS)]
         self.apply_sizes()
 

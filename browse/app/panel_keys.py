@@ -43,16 +43,16 @@ class PanelKeys(OutputKeys):
 
     def action_help(self) -> None:
         """Show all keys."""
-        from browse.panels.help_panel import HelpPanel, key_group
+        from browse.panels.help_panel import HelpPanel, key_group, task_groups
 
         panes: dict[str, tuple[type[Widget], ...]] = {
-            "List": (RowList,),
-            "Filter bar": (FilterInput,),
-            "Fields": (FieldTree, DetailPanes),
-            "Bytes": (ByteView,),
+            "In the list": (RowList,),
+            "In the filter bar": (FilterInput,),
+            "In the fields": (FieldTree, DetailPanes),
+            "In the bytes": (ByteView,),
         }
         app = cast("App[object]", self)
-        groups = [key_group(app, "Everywhere", type(self))]
+        groups = task_groups(app, type(self))
         groups += [key_group(app, title, *owners) for title, owners in panes.items()]
         self.push_screen(HelpPanel(groups))
 

@@ -10,7 +10,13 @@ from dissector.view.text.escape import escaped
 
 
 class StatusLine(Static):
-    """State of the session in one line."""
+    """
+    State of the session in one line.
+
+    Attributes:
+        notice: A message until the next key.
+        field: The chosen field while its pane has the focus.
+    """
 
     DEFAULT_CSS = """
     StatusLine { height: 1; background: $panel; color: $foreground; padding: 0 1; }
@@ -19,6 +25,7 @@ class StatusLine(Static):
     def __init__(self, *, id: str) -> None:
         super().__init__("", id=id, markup=False)
         self.notice = ""
+        self.field = ""
         self._shown = ""
 
     def show_notice(self, notice: str) -> None:
@@ -27,7 +34,7 @@ class StatusLine(Static):
 
     def show(self, session: ListSession, place: int) -> None:
         """Show the state of the session, with the position of the chosen row."""
-        text = escaped("  ".join(filter(None, _facts(session, place, self.notice))))
+        text = escaped("  ".join(filter(None, _facts(session, place, self.notice or self.field))))
         if text != self._shown:
             self._shown = text
             self.update(Text(text, no_wrap=True, overflow="ellipsis"))
@@ -58,8 +65,14 @@ def _reading(session: ListSession) -> str:
     if loading.is_done:
         return "incomplete" if loading.failure else ""
     if session.access.is_live:
-        return "live"
+        return _live(session)
     return _share("loading", loading.share)
+
+
+def _live(session: ListSession) -> str:
+    """Describe a live capture by the packets so far."""
+    reading = session.access.first.capture.reading
+    return "live" if reading is None else f"live, {reading.packets:,} packets"
 
 
 def _share(word: str, share: float | None) -> str:

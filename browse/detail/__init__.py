@@ -1,6 +1,6 @@
 """Details of one exchange: a tree of fields and the bytes, linked by marks."""
 
-from browse.detail.detail_events import FieldChosen, FieldColumn
+from browse.detail.detail_events import FieldChosen, FieldColumn, FieldMarked
 from browse.detail.tree_and_bytes import DetailPanes
 
-__all__ = ["DetailPanes", "FieldChosen", "FieldColumn"]
+__all__ = ["DetailPanes", "FieldChosen", "FieldColumn", "FieldMarked"]

@@ -25,6 +25,19 @@ class FieldChosen(Message):
         self.how = how
 
 
+class FieldMarked(Message):
+    """
+    Another field is at the cursor.
+
+    Attributes:
+        text: Its name in filters, and its bytes; empty without a field.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
 class FieldColumn(Message):
     """
     The user made a column of a field.

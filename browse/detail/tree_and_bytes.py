@@ -15,6 +15,7 @@ from textual.widgets import Tree
 
 from browse.detail.block_bar import BlockBar
 from browse.detail.byte_view import ByteView
+from browse.detail.detail_events import FieldMarked
 from browse.detail.exchange_nodes import exchange_nodes, is_slow, loaded, nodes_or_bug
 from browse.detail.field_tree import FieldTree, Item
 from browse.listing.screen_values import ScreenValues
@@ -186,7 +187,9 @@ class DetailPanes(Container):
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Item]) -> None:
         """Mark the bytes of the field at the cursor."""
         event.stop()
-        self._mark(None if event.node.data is None else event.node.data.node)
+        node = None if event.node.data is None else event.node.data.node
+        self._mark(node)
+        self.post_message(FieldMarked("" if node is None else _place_text(node)))
 
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
         """Add the titles of decompressed bytes."""
@@ -225,3 +228,14 @@ class DetailPanes(Container):
     def _show_block(self, block: Block) -> None:
         self.bytes.show(block)
         self.blocks.show(self.fields.blocks, block)
+
+
+def _place_text(node: TreeNode) -> str:
+    """Return the name of a field in filters, and its bytes."""
+    place = node.place
+    if place is None:
+        return node.path
+    count = place.end - place.start
+    unit = "byte" if count == 1 else "bytes"
+    block = "" if place.block.is_frame else f" of {place.block.title}"
+    return f"{node.path or node.name}  {count:,} {unit} at {place.start:,}{block}"

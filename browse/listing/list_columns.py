@@ -88,9 +88,10 @@ MODES: tuple[Mode, ...] = (
         "connections",
         names(CONNECTIONS),
         (
-            *("connection", "a", "b", "speaks", "client", "first_time_ns", "last_time_ns"),
+            *("connection", "a", "b", "speaks", "client", "tls_version"),
+            *("tls_server_name", "tls_not_decrypted", "first_time_ns", "last_time_ns"),
             *("ended", "bytes_a", "bytes_b", "packets_a", "packets_b", "gaps_a", "gaps_b"),
-            *("retransmissions_a", "retransmissions_b", "tls_version", "tls_not_decrypted"),
+            *("retransmissions_a", "retransmissions_b"),
         ),
         (),
         (),
@@ -105,6 +106,8 @@ MODES: tuple[Mode, ...] = (
         "time_ns",
     ),
 )
+
+CONNECTION_MODE = MODES[3]
 
 _TITLES = {
     "request_packet": "packet",

@@ -30,6 +30,7 @@ from browse.listing.row_marks import RowMarks
 from browse.rows.shown_rows import ShownRows
 
 _HEADER = 1
+_RIGHT = 3
 _GUTTER = 3
 """Width of the left margin: a mark, a sign, a space."""
 
@@ -103,6 +104,13 @@ class RowList(ScrollView, can_focus=True):
         """The user clicked the heading of a column."""
 
         def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class MenuAsked(Message):
+        """A right click on a row, which is chosen now; `name` is the column under the mouse."""
+
+        def __init__(self, name: str | None) -> None:
             super().__init__()
             self.name = name
 
@@ -356,3 +364,5 @@ class RowList(ScrollView, can_focus=True):
         if place < len(self.shown):
             self.is_following = False
             self.choose(place)
+            if event.button == _RIGHT:
+                self.post_message(self.MenuAsked(None if column is None else self.columns[column]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from browse.rows.row_parts import RowParts
 from dissector.cli.sorting import SortKey, sorted_parts
@@ -138,15 +140,21 @@ class ShownRows:
 
     def numbers_with(self, name: str, most: int) -> list[int]:
         """Return the numbers of the first shown rows with a non-empty list in a column."""
-        has_value = [np.zeros(0, np.bool_)]
-        for part in range(self._seen):
-            column = self.parts.column(part, name)
-            assert isinstance(column, Coded)
-            by_code = np.array([*map(bool, column.values), False], np.bool_)
-            has_value.append(by_code[np.where(column.codes == NONE, -1, column.codes)])
         numbers = self.numbers()
-        found: list[int] = numbers[np.concatenate(has_value)[numbers]][:most].tolist()
+        found: list[int] = numbers[self.rows_where(name, bool)[numbers]][:most].tolist()
         return found
+
+    def rows_where(self, name: str, test: Callable[[Any], bool]) -> NDArray[np.bool_]:
+        """Return by number of row whether its value in a column of few values passes a test."""
+        passes = [np.zeros(0, np.bool_)]
+        for part in range(len(self.parts.ends)):
+            column = self.parts.column(part, name)
+            if isinstance(column, Coded):
+                by_code = np.array([*(test(each) for each in column.values), False], np.bool_)
+                passes.append(by_code[np.where(column.codes == NONE, -1, column.codes)])
+            else:
+                passes.append(np.zeros(len(column), np.bool_))
+        return np.concatenate(passes)
 
     def filter_by(self, mask: Mask | None) -> None:
         """Show matching rows only, now and in later parts; None shows all."""

@@ -84,8 +84,17 @@ def test_a_capture_on_a_terminal(
     assert "Traceback" not in text
 
 
-def test_a_capture_without_kafka_is_one_line(terminal: Terminal) -> None:
-    capture = shlex.quote(str(DEMO.parent / "kafka4-java-tls13.pcap.gz"))
-    terminal.start(command(f"{{program}} browse {capture}"))
-    text = terminal.until(lambda text: "ended with" in text)
-    assert "TLS connection" in text
+def test_a_key_log_is_added_on_the_screen(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    capture = DEMO.parent / "kafka4-java-tls13.pcap.gz"
+    terminal.start(command(f"{{program}} browse {shlex.quote(str(capture))}"))
+    terminal.until(lambda text: "4 TLS connections, none readable: K adds a key log" in text)
+    terminal.press("K")
+    terminal.press("-l", str(DEMO.parent / "kafka4-java-tls13.keylog"))
+    terminal.press("Enter")
+    text = terminal.until(lambda text: "exchanges" in text and "connections" not in text)
+    assert "ApiVersions" in text
+    terminal.press("q")
+    assert "ended with 0" in terminal.until(lambda text: "ended with" in text)

@@ -10,7 +10,6 @@ from textual.widgets import Static
 
 from dissector.public import Exchange
 from tests.browse.screens import DEMO, play, screen
-from tests.corpus import FOLDER
 from timeline.public import timeline
 
 
@@ -259,14 +258,7 @@ def test_a_capture_without_kafka(tmp_path: Path) -> None:
         async with screen(empty) as each:
             assert "0 exchanges" in each.lines[-2]
 
-    async def encrypted() -> None:
-        async with screen(FOLDER / "kafka4-java-tls13.pcap.gz") as each:
-            await each.until(lambda: each.app.return_value is not None)
-            assert each.app.return_value is not None
-            assert "--keylog" in each.app.return_value
-
     play(nothing)
-    play(encrypted)
 
 
 @pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.long)])

@@ -25,7 +25,7 @@ from browse.panels.report_panel import ReportPanel
 from tests.browse.screens import Screen, play, screen
 
 Effect = Callable[[Screen], bool]
-START, COLUMN = 24, 2
+START, COLUMN = 24, 3
 """Row and column that are chosen before each key."""
 
 
@@ -89,6 +89,11 @@ EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
     "p": (opens(ReportPanel), ("escape",)),
     "S": (opens(ReportPanel), ("escape",)),
     "R": (opens(ReportPanel), ("escape",)),
+    "E": (row(lambda at: at > START), ()),
+    "full_stop": (row(lambda at: at > START), ()),
+    "comma": (row(lambda at: at < START), ()),
+    "r": (lambda each: each.app.status.notice != "", ()),  # rows of exchanges have no counterpart
+    "K": (opens(PromptScreen), ("escape",)),
     "v": (opens(ConversationPanel), ("escape",)),
     "c": (opens(ColumnChooser), ("escape",)),
     "T": (opens(ChoiceScreen), ("escape",)),
