@@ -8,6 +8,7 @@ new field needs no code.
 
 from __future__ import annotations
 
+import mmap
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -22,10 +23,12 @@ BLOCK_ROWS = 1024
 """Most rows of a block."""
 
 NOWHERE = -1
-"""The place of a row that is not here."""
+"""The place of a number without a row; lower ones are those of packed rows."""
 
+_FIRST_PLACE = NOWHERE - 1
 _CACHED_BLOCKS = 4
 _LEVEL = 6
+_MEMORY_BYTES = 1 << 20
 
 BEFORE = "the row before"
 """Instead of a base: the field resembles the same one of the row before."""
@@ -42,24 +45,24 @@ class _Block(NamedTuple):
 
     Attributes:
         rows: Their number.
-        first: The fields of the first row.
-        same: The differences of the second one.
-        varies: Which bytes of the differences, [fields, 8], are not those of `same`: as bits.
-        data: These bytes of all rows but the first, by field.
+        packed: The fields of the first row; the differences of the second one; as bits, which bytes
+            of the differences, [fields, 8], are not those of the second; these bytes of all rows
+            but the first, by field, compressed.
     """
 
     rows: int
-    first: bytes
-    same: bytes
-    varies: bytes
-    data: bytes
+    packed: NDArray[np.uint8]
 
 
 class PackedRows:
     """
     The rows at rest of owners with numbers, at most one for each.
 
-    They take the compressed bytes, and 4 bytes for each number up to the highest.
+    They take the compressed bytes, and 4 bytes for each number.
+
+    Attributes:
+        places: Where the row of each number is: `NOWHERE`, below that here; others are for its
+            owner to set, as the places of rows that are not at rest.
     """
 
     def __init__(self, row: type[NamedRow], bases: dict[str, str]) -> None:
@@ -80,39 +83,44 @@ class PackedRows:
             ]
         )
         self._bases[[names.index(name) for name in bases if bases[name] == BEFORE]] = _PREVIOUS
-        self._places: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.places: NDArray[np.int32] = np.zeros(0, np.int32)
         self._blocks: list[_Block] = []
+        self._memory: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._dead = 0
         self._cache: OrderedDict[int, RowArray] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cache": OrderedDict()}
+        return {**self.__dict__, "_cache": OrderedDict(), "_memory": self._memory[:0]}
 
     @property
     def size_bytes(self) -> int:
         """The memory of all."""
-        parts = ((each.first, each.same, each.varies, each.data) for each in self._blocks)
-        return self._places.nbytes + sum(len(part) for block in parts for part in block)
+        return self.places.nbytes + sum(len(block.packed) for block in self._blocks)
+
+    def number_up_to(self, count: int) -> None:
+        """Make places for this many numbers; their table grows by an eighth."""
+        if count > len(self.places):
+            wider = np.full(max(count, len(self.places) * 9 // 8), NOWHERE, np.int32)
+            wider[: len(self.places)] = self.places
+            self.places = wider
 
     def add(self, numbers: Numbers, rows: RowArray) -> None:
-        """Add the rows of owners that have none here."""
-        highest = int(numbers.max(initial=-1))
-        self._places = with_places(self._places, highest + 1)
+        """Pack the rows of owners, whose numbers have places."""
         for at in range(0, len(numbers), BLOCK_ROWS):
             part = numbers[at : at + BLOCK_ROWS]
             first = len(self._blocks) * BLOCK_ROWS
-            self._places[part] = np.arange(first, first + len(part))
+            self.places[part] = _FIRST_PLACE - np.arange(first, first + len(part))
             self._blocks.append(self._packed(rows[at : at + BLOCK_ROWS]))
 
     def has(self, numbers: Numbers) -> NDArray[np.bool_]:
         """Return of which owners the rows are here."""
-        known = numbers < len(self._places)
-        known[known] = self._places[numbers[known]] != NOWHERE
+        known = numbers < len(self.places)
+        known[known] = self.places[numbers[known]] < NOWHERE
         return known
 
     def read(self, numbers: Numbers) -> RowArray:
         """Return the rows of owners, which must be here."""
-        places = self._places[numbers]
+        places = _FIRST_PLACE - self.places[numbers]
         found = np.zeros(len(numbers), self._dtype)
         blocks = places // BLOCK_ROWS
         for block in sorted(set(blocks.tolist())):
@@ -123,7 +131,7 @@ class PackedRows:
     def take(self, numbers: Numbers) -> RowArray:
         """Return the rows of owners, which are not here afterwards."""
         found = self.read(numbers)
-        self._places[numbers] = NOWHERE
+        self.places[numbers] = NOWHERE
         self._dead += len(numbers)
         if self._dead > sum(each.rows for each in self._blocks) // 2:
             self._compact()
@@ -131,25 +139,29 @@ class PackedRows:
 
     def parts(self) -> Iterator[tuple[Numbers, RowArray]]:
         """Yield all numbers and rows, in parts; rows must not be added or taken meanwhile."""
-        numbers = np.flatnonzero(self._places >= 0)
-        numbers = numbers[np.argsort(self._places[numbers], kind="stable")]
+        numbers = self._in_order()
         for at in range(0, len(numbers), BLOCK_ROWS):
             part = numbers[at : at + BLOCK_ROWS]
             yield part, self.read(part)
 
+    def _in_order(self) -> Numbers:
+        """Return the numbers with rows here, in the order of these."""
+        numbers = np.flatnonzero(self.places < NOWHERE)
+        ordered: Numbers = numbers[np.argsort(-self.places[numbers], kind="stable")]
+        return ordered
+
     def clear(self) -> None:
-        """Drop all rows."""
-        self._places = np.zeros(0, np.int32)
+        """Drop all rows and places."""
+        self.places = np.zeros(0, np.int32)
         self._blocks, self._dead = [], 0
         self._cache.clear()
 
     def _compact(self) -> None:
         """Drop the memory of rows that were taken."""
-        numbers, blocks = np.flatnonzero(self._places >= 0), list[_Block]()
-        numbers = numbers[np.argsort(self._places[numbers], kind="stable")]
+        numbers, blocks = self._in_order(), list[_Block]()
         for at in range(0, len(numbers), BLOCK_ROWS):
             blocks.append(self._packed(self.read(numbers[at : at + BLOCK_ROWS])))
-        self._places[numbers] = np.arange(len(numbers))
+        self.places[numbers] = _FIRST_PLACE - np.arange(len(numbers))
         self._blocks, self._dead = blocks, 0
         self._cache.clear()
 
@@ -176,16 +188,31 @@ class PackedRows:
         varies = np.zeros((len(cells), 8), np.bool_)
         varies[differs] = (planes != planes[:, :, :1]).any(axis=2)
         data = zlib.compress(planes[varies[differs]].data, _LEVEL)
-        bits = np.packbits(varies).tobytes()
-        return _Block(len(rows), cells[:, 0].tobytes(), same.tobytes(), bits, data)
+        head = cells[:, 0].tobytes() + same.tobytes() + np.packbits(varies).tobytes()
+        return _Block(len(rows), self._kept(head + data))
+
+    def _kept(self, data: bytes) -> NDArray[np.uint8]:
+        """
+        Copy bytes to memory of their own.
+
+        Among the memory of windows they would keep the C library from returning that.
+        """
+        if len(data) > len(self._memory):
+            size = max(_MEMORY_BYTES, len(data))
+            self._memory = np.frombuffer(mmap.mmap(-1, size), np.uint8)
+        kept, self._memory = self._memory[: len(data)], self._memory[len(data) :]
+        kept[:] = np.frombuffer(data, np.uint8)
+        return kept
 
     def _unpacked(self, block: _Block) -> RowArray:
         rows: RowArray = np.zeros(block.rows, self._dtype)
-        first, same = (np.frombuffer(each, np.int64) for each in (block.first, block.same))
-        varies = np.unpackbits(np.frombuffer(block.varies, np.uint8), count=8 * len(first))
+        fields = len(self._bases)
+        head, packed = np.split(block.packed, [16 * fields])
+        first, same = head.copy().view(np.int64).reshape(2, fields)
+        varies = np.unpackbits(packed[:fields])
         is_varied = varies.reshape(-1, 8).astype(np.bool_)
         planes = _bytes(np.repeat(same[:, np.newaxis], block.rows - 1, axis=1))
-        data = np.frombuffer(zlib.decompress(block.data), np.uint8)
+        data = np.frombuffer(zlib.decompress(packed[fields:].data), np.uint8)
         planes[is_varied] = data.reshape(np.count_nonzero(varies), block.rows - 1)
         less = np.ascontiguousarray(planes.transpose(0, 2, 1)).view(np.int64)[:, :, 0]
         less = (less >> 1 & (1 << 63) - 1) ^ -(less & 1)
@@ -200,15 +227,6 @@ class PackedRows:
             done |= ready
         _cells(rows)[:] = cells.T
         return rows
-
-
-def with_places(places: NDArray[np.int32], count: int) -> NDArray[np.int32]:
-    """Return a table of places for this many numbers; it grows by a quarter."""
-    if count <= len(places):
-        return places
-    wider = np.full(max(count, len(places) + len(places) // 4), NOWHERE, np.int32)
-    wider[: len(places)] = places
-    return wider
 
 
 def _cells(rows: RowArray) -> Cells:

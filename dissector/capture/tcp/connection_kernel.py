@@ -55,7 +55,7 @@ def start_connection(connection: ConnectionRow, segment: SegmentRow, side: int) 
     connection.network = segment.network
     connection.first_packet = segment.packet
     connection.first_ns = connection.last_ns = segment.time_ns
-    connection.ended = connection.waits = 0
+    connection.ended = connection.waits = connection.woken = 0
     connection.oriented = segment.flags & SYN != 0
     connection.syn_seen = connection.is_checked = False
     clear_stream(connection.streams[0])
@@ -102,7 +102,7 @@ def swap_streams(a: StreamRow, b: StreamRow) -> None:
     a.handshake_ns, b.handshake_ns = b.handshake_ns, a.handshake_ns
     a.srtt_ns, b.srtt_ns = b.srtt_ns, a.srtt_ns
     a.least_ns, b.least_ns = b.least_ns, a.least_ns
-    a.least_at_ns, b.least_at_ns = b.least_at_ns, a.least_at_ns
+    a.least_at, b.least_at = b.least_at, a.least_at
     a.resent_ns, b.resent_ns = b.resent_ns, a.resent_ns
     a.closed_ns, b.closed_ns = b.closed_ns, a.closed_ns
     a.first_bytes, b.first_bytes = b.first_bytes, a.first_bytes

@@ -31,7 +31,6 @@ from dissector.kernel.named_rows import RowArray, rows_of
 from dissector.kernel.packed_rows import BLOCK_ROWS
 
 _ADDRESS = (1 << 64) - 1
-_PART = 1 << 13
 _LOSSES = [field.name for field in fields(Side)[2:8]]
 """The loss counters, in the order of the fields of `Side`."""
 
@@ -72,8 +71,8 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
 
     def parts(self) -> Iterator[Int64s]:
         """Yield the numbers of all, in parts that may be read at once."""
-        for at in range(0, self.size, _PART):
-            yield np.arange(at, min(at + _PART, self.size))
+        for at in range(0, self.size, BLOCK_ROWS):
+            yield np.arange(at, min(at + BLOCK_ROWS, self.size))
 
     def columns(self, numbers: Int64s | None = None) -> ConnectionColumns:
         """Return a snapshot of all connections, or of these."""

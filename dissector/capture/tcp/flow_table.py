@@ -85,22 +85,21 @@ class FlowTable:
         self._owner[:count], self._network[:count] = owner, network
         rehash(self._connections.rows, self.arrays, count)
 
-    def owned(self, resting: RowArray) -> Bools:
+    def owned(self, flows: RowArray) -> Bools:
         """
-        Set which flows all connections own, `RestingRow` for each; return where that is all.
+        Set which flows all connections own, `OwnedFlows` for each; return where that is all.
 
         A connection owns at most one flow in another network, unless its sides were exchanged.
         """
         owner, network = self._columns()
-        flows = resting["flows"]
         is_owned = (owner >= 0) & (network != ANY_NETWORK)
         row, side, network = owner[is_owned] >> 1, owner[is_owned] & 1, network[is_owned]
-        is_own = network == resting["connection"]["network"][row]
+        is_own = network == self._connections.rows["network"][row]
         for each in (0, 1):
             flows["sides"][row[is_own & (side == each)]] |= 1 << each
         flows["joined"][row[~is_own]] = network[~is_own] + 1
         flows["joined_side"][row[~is_own]] = side[~is_own]
-        is_told: Bools = np.bincount(row[~is_own], minlength=len(resting)) < 2
+        is_told: Bools = np.bincount(row[~is_own], minlength=len(flows)) < 2
         return is_told
 
     def add(self, first: int, resting: RowArray) -> None:

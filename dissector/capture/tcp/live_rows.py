@@ -1,8 +1,8 @@
 """
 The rows of all TCP connections: those in which something may happen, and those at rest.
 
-The kernels see the first alone. A connection that has ended is packed between two windows, and has
-a row again before a window with a segment between its endpoints: it may be repeated or late.
+The kernels see the first alone. A connection that has ended, or is silent for long, is packed
+between two windows, and has a row again before a window with a segment between its endpoints.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import Int32s, Int64s
 from dissector.capture.hashing import SECRET
+from dissector.capture.tcp.reassembly_limits import IDLE_NS
 from dissector.capture.tcp.tcp_rows import (
     GAPS_REMEMBERED,
     NONE,
@@ -29,9 +30,10 @@ from dissector.capture.tcp.tcp_rows import (
 )
 from dissector.capture.tcp.waiting_table import WaitingTable, with_room
 from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of
-from dissector.kernel.packed_rows import BEFORE, NOWHERE, PackedRows, with_places
+from dissector.kernel.packed_rows import BEFORE, NOWHERE, PackedRows
 
 _FIRST_ROWS = 16
+_MAX_WOKEN = 16
 
 
 def _named(bases: dict[str, str]) -> dict[str, str]:
@@ -47,17 +49,13 @@ def _whole(name: str) -> str:
 
 _TIMES = {
     "first_ns": BEFORE,
-    "0.timed_ns": "first_ns",
-    "0.data_ns": "0.timed_ns",
-    "1.timed_ns": "0.data_ns",
-    "1.data_ns": "1.timed_ns",
-    "last_ns": "0.timed_ns",
+    "last_ns": "first_ns",
+    "0.data_ns": "0.acked_ns",
+    "1.data_ns": "0.data_ns",
     "1.acked_ns": "last_ns",
     "0.acked_ns": "1.acked_ns",
-    "1.fin_ns": "0.acked_ns",
-    "0.fin_ns": "0.acked_ns",
-    "0.least_at_ns": "first_ns",
-    "1.least_at_ns": "0.least_at_ns",
+    "0.least_at": BEFORE,
+    "1.least_at": "0.least_at",
     "1.handshake_ns": "1.least_ns",
     "0.handshake_ns": "1.handshake_ns",
     "0.least_ns": "0.handshake_ns",
@@ -66,13 +64,20 @@ _TIMES = {
 }
 _PACKETS = {
     "first_packet": BEFORE,
-    "0.fin_packet": "first_packet",
-    "0.acked_packet": "0.fin_packet",
+    "0.acked_packet": "first_packet",
     "1.acked_packet": "0.acked_packet",
-    "1.fin_packet": "0.acked_packet",
     "0.packets": "1.packets",
 }
-_SEQUENCES = {"next": "first", "first_acked": "first", "acked": "next", "fin": "acked"}
+_UNUSED = {"timed_ns": "data_ns", "fin_ns": "acked_ns", "fin_packet": "acked_packet"}
+"""Fields that mean nothing in most connections at rest: there they become equal to others."""
+
+_SEQUENCES = {
+    "next": "first",
+    "first_acked": "first",
+    "acked": "next",
+    "fin": "acked",
+    **_UNUSED,
+}
 _BASES = _named(
     {
         **_TIMES,
@@ -95,7 +100,7 @@ class LiveRows:
         losses: A `LossRow` for each of the few streams with losses; row 0 belongs to all others.
         gaps: A `GapRow` for each gap that one of them remembers.
         waiting: What waits in connections.
-        resting: A `RestingRow` for each connection at rest.
+        resting: A `RestingRow` for each connection at rest; the places of all.
         lock: Held while rows move, and while they are read by number, as threads may.
     """
 
@@ -110,7 +115,6 @@ class LiveRows:
         self.resting = PackedRows(RestingRow, _BASES)
         self.lock = RLock()
         self._resting_gaps: dict[int, Int64s] = {}
-        self._places: Int32s = np.zeros(0, np.int32)
         self._size = 0
         self._segment: RowArray = np.zeros((), dtype_of(SegmentRow))
 
@@ -155,16 +159,16 @@ class LiveRows:
         new = np.arange(len(self.numbers), self.live)
         if len(new):
             numbers = self._size + np.arange(len(new))
-            self._places = with_places(self._places, self._size + len(new))
-            self._places[numbers] = new
+            self.resting.number_up_to(self._size + len(new))
+            self.resting.places[numbers] = new
             self.numbers = np.concatenate((self.numbers, numbers))
             self._size += len(new)
 
     def read(self, numbers: Int64s) -> RowArray:
         """Return a `RestingRow` for each of these connections, without the flows it owns."""
         with self.lock:
-            places = self._places[numbers]
-            is_live = places != NOWHERE
+            places = self.resting.places[numbers]
+            is_live = places >= 0
             found = self._read_live(places[is_live])
             if is_live.all():
                 return found
@@ -182,8 +186,8 @@ class LiveRows:
     def read_ends(self, number: int) -> list[tuple[int, int, int]]:
         """Return high and low 64 bits of the address, signed, and port of both endpoints."""
         with self.lock:
-            place = int(self._places[number])
-            if place != NOWHERE:
+            place = int(self.resting.places[number])
+            if place >= 0:
                 ends: list[tuple[int, int, int]] = self.rows["ends"][place].tolist()
                 return ends
         found: list[list[tuple[int, int, int]]]
@@ -201,9 +205,13 @@ class LiveRows:
         return incomplete
 
     def may_rest(self) -> NDArray[np.bool_]:
-        """Return the rows of connections that have ended, and in which nothing waits."""
-        rings = row_of(self.counts, Counts).rings
-        may_rest: NDArray[np.bool_] = (self.rows["ended"][: self.live] != 0) & ~self.incomplete()
+        """Return the rows of ended and idle connections in which nothing waits."""
+        rings, rows = row_of(self.counts, Counts).rings, self.rows[: self.live]
+        idle_ns = row_of(self._segment, SegmentRow).clock_ns - rows["last_ns"]
+        # Of a side without bytes the begin may still be found, in another network too.
+        is_idle = (rows["streams"]["bytes"] != 0).all(axis=1)
+        is_idle &= idle_ns >> np.minimum(rows["woken"], _MAX_WOKEN) >= IDLE_NS
+        may_rest: NDArray[np.bool_] = (is_idle | (rows["ended"] != 0)) & ~self.incomplete()
         for deadlines, ring in zip(
             (self.waiting.deadlines, self.waiting.checks), (rings[0], rings[1]), strict=True
         ):
@@ -217,10 +225,11 @@ class LiveRows:
 
         Args:
             rows: Their rows, a multiple of `BLOCK_ROWS`.
-            owned: A `RestingRow` for each, with the flows it owns.
+            owned: The `OwnedFlows` of each.
         """
         numbers, packed = self.numbers[rows], self._read_live(rows)
-        packed["flows"] = owned["flows"]
+        packed["flows"] = owned
+        _level_unused(packed["connection"])
         for row, side in np.argwhere(packed["losses"]["remembered"]).tolist():
             key = 2 * int(numbers[row]) + side
             self._resting_gaps[key] = self._gaps_of(packed["losses"][row, side])
@@ -228,8 +237,9 @@ class LiveRows:
         is_kept = np.ones(self.live, np.bool_)
         is_kept[rows] = False
         with self.lock:
+            new_rows = self._keep(np.flatnonzero(is_kept))
             self.resting.add(numbers, packed)
-            return self._keep(np.flatnonzero(is_kept))
+            return new_rows
 
     def wake(self, numbers: Int64s) -> RowArray:
         """Give rows to connections at rest, behind the others; return what they were."""
@@ -238,9 +248,10 @@ class LiveRows:
             rows = np.arange(first, first + len(numbers))
             self.rows = with_room(self.rows, first + len(numbers) + 1)
             self.rows[rows] = woken["connection"]
+            self.rows["woken"][rows] += 1
             self.counts["connections"] = first + len(numbers)
             self.numbers = np.concatenate((self.numbers, numbers))
-            self._places[numbers] = rows
+            self.resting.places[numbers] = rows
             table = woken["losses"].view(np.int64).reshape(len(numbers), 2, -1)
             for at, which in np.argwhere(table.any(axis=2)).tolist():
                 self._restore_losses(first + at, which, woken["losses"][at, which])
@@ -254,12 +265,12 @@ class LiveRows:
             The new row of each row; -1: it is dropped.
         """
         with self.lock:
-            new_rows = self._keep(self._places[numbers].astype(np.int64))
+            new_rows = self._keep(self.resting.places[numbers].astype(np.int64))
             self.resting.clear()
             self._resting_gaps.clear()
             self._size = len(numbers)
             self.numbers = np.arange(len(numbers))
-            self._places = np.arange(len(numbers), dtype=np.int32)
+            self.resting.places = np.arange(len(numbers), dtype=np.int32)
             return new_rows
 
     def _keep(self, kept: Int64s) -> Int64s:
@@ -271,7 +282,7 @@ class LiveRows:
         self.waiting.retain(new_rows)
         self.counts["connections"] = len(rows)
         self.rows = with_room(rows, len(rows) + 1)
-        self._places[self.numbers] = new_rows
+        self.resting.places[self.numbers] = new_rows
         self.numbers = self.numbers[kept]
         return new_rows
 
@@ -316,3 +327,12 @@ class LiveRows:
         self.gaps["start"][places], self.gaps["end"][places] = gaps.T
         self.gaps["following"][places] = first + (1 + np.arange(count)) % count
         self.losses["newest_gap"][at] = first + count - 1
+
+
+def _level_unused(connections: RowArray) -> None:
+    """Set fields without a meaning, in connections in which nothing waits, to their bases."""
+    streams, ended = connections["streams"], connections["ended"] != 0
+    is_timed = streams["timed"] != NONE
+    for name, base in _UNUSED.items():
+        means = is_timed if name == "timed_ns" else ~ended[:, np.newaxis]
+        streams[name] = np.where(means, streams[name], streams[base])

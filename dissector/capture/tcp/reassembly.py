@@ -19,7 +19,7 @@ from dissector.capture.tcp.tcp_rows import (
     ChunkArrays,
     Counts,
     FlowArrays,
-    RestingRow,
+    OwnedFlows,
     SegmentArrays,
     StateArrays,
 )
@@ -36,7 +36,7 @@ STEP_ROWS, STEP_BYTES = 1 << 16, 16 << 20
 """Rows, and waiting bytes, after which a step at the end of a capture is complete."""
 
 REST_ROWS = BLOCK_ROWS
-"""Connections that have ended are packed when there are this many."""
+"""Connections that have ended or are silent are packed when there are this many."""
 
 _CARRY_BYTES = 1 << 16
 """Room for waiting bytes in each window."""
@@ -58,8 +58,8 @@ class Streams:
     direction and another network has that direction, with matching acknowledgements, it joins the
     connection: some captures tag only one direction, or number the two differently.
 
-    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 600 bytes for each connection, some 90 once it
-    has ended.
+    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 600 bytes for each connection, some 85 once it
+    has ended or is silent for long.
 
     Attributes:
         connections: All so far, by number.
@@ -81,7 +81,7 @@ class Streams:
         # Its hashes have another key.
         self._resting_flows = RestingFlows()
         for numbers, rows in self.connections.resting.parts():
-            self._resting_flows.add(numbers, rows)
+            self._resting_flows.add(numbers, rows["connection"], rows["flows"])
 
     @property
     def _counts(self) -> Counts:
@@ -129,16 +129,15 @@ class Streams:
         return chunks
 
     def _rest(self) -> None:
-        """Pack connections that have ended, if there are many."""
+        """Pack connections that have ended or are silent, if there are many."""
         table = self.connections
         if table.live < self._next_rest:
             return
-        owned: RowArray = np.zeros(table.live, dtype_of(RestingRow))
-        owned["connection"] = table.rows[: table.live]
+        owned: RowArray = np.zeros(table.live, dtype_of(OwnedFlows))
         rows = np.flatnonzero(self._flows.owned(owned) & table.may_rest())
         rows = rows[: len(rows) // REST_ROWS * REST_ROWS]
         if len(rows):
-            self._resting_flows.add(table.numbers[rows], owned[rows])
+            self._resting_flows.add(table.numbers[rows], table.rows[rows], owned[rows])
             self._flows.retain(table.rest(rows, owned[rows]))
         self._next_rest = table.live + max(REST_ROWS, table.live // 4)
 
@@ -147,7 +146,7 @@ class Streams:
         if not len(numbers):
             return
         first, woken = self.connections.live, self.connections.wake(numbers)
-        self._resting_flows.remove(numbers, woken)
+        self._resting_flows.remove(numbers, woken["connection"], woken["flows"])
         self._flows.add(first, woken)
 
     def retain(self, numbers: Int64s) -> None:

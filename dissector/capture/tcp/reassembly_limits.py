@@ -18,6 +18,12 @@ MAX_WAITING_BYTES = 16 << 20
 MAX_WAITING_SEGMENTS = 16 << 10
 """Limit of waiting data after a hole; beyond it the hole becomes a gap."""
 
+IDLE_NS = 60_000_000_000
+"""
+Connections that are silent for this time are packed; the double time if that happens again, and so
+on.
+"""
+
 FAR_BYTES = 64 << 20
 """Sequence numbers farther apart than this do not belong to one connection."""
 

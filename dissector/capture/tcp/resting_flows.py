@@ -42,9 +42,9 @@ class RestingFlows:
         self._slots: Int64s = np.full(slots, _FREE, np.int64)
         self._used = 0
 
-    def add(self, numbers: Int64s, rows: RowArray) -> None:
-        """Add connections."""
-        entries = self._entries(numbers, rows)
+    def add(self, numbers: Int64s, connections: RowArray, owned: RowArray) -> None:
+        """Add connections, and the `OwnedFlows` of each."""
+        entries = _entries_of(numbers, connections, owned)
         if (self._used + len(entries)) * 4 > 3 * len(self._slots):
             kept = self._slots[self._slots >= 0]
             self._allocate(max(_FIRST_SLOTS, (len(kept) + len(entries)) * 3 // 2))
@@ -66,16 +66,17 @@ class RestingFlows:
         # Without `return_index` numpy imports a module, which takes 10 ms.
         return np.unique(found[:count], return_index=True)[0]
 
-    def remove(self, numbers: Int64s, rows: RowArray) -> None:
+    def remove(self, numbers: Int64s, connections: RowArray, owned: RowArray) -> None:
         """Remove connections."""
-        _remove_entries(self._entries(numbers, rows), self._slots)
+        _remove_entries(_entries_of(numbers, connections, owned), self._slots)
 
-    def _entries(self, numbers: Int64s, rows: RowArray) -> Int64s:
-        """Return the entries of connections."""
-        entries: Int64s = np.empty(2 * len(rows), np.int64)
-        tables = np.ascontiguousarray(rows["connection"]), np.ascontiguousarray(rows["flows"])
-        arguments: Any = numbers, *tables, SECRET, entries
-        return entries[: _make_entries(*arguments)]
+
+def _entries_of(numbers: Int64s, connections: RowArray, owned: RowArray) -> Int64s:
+    """Return the entries of connections."""
+    entries: Int64s = np.empty(2 * len(numbers), np.int64)
+    tables = np.ascontiguousarray(connections), np.ascontiguousarray(owned)
+    arguments: Any = numbers, *tables, SECRET, entries
+    return entries[: _make_entries(*arguments)]
 
 
 @Kernel

@@ -26,8 +26,8 @@ from dissector.kernel import device_function
 DELAYED_NS = 40_000_000
 """The shortest delay of an acknowledgement. Source: TCP_DELACK_MIN in Linux, include/net/tcp.h."""
 
-LEAST_AGE_NS = 10_000_000_000
-"""The age at which a least RTT is replaced by a greater one: the way may have changed."""
+LEAST_AGE = 10_000_000_000 >> 20
+"""In units of 2^20 ns: then a greater RTT replaces a least one, as the way may have changed."""
 
 
 @device_function
@@ -60,9 +60,9 @@ def end_timing(connection: ConnectionRow, side: int, segment: SegmentRow) -> Non
 @device_function
 def update_least(stream: StreamRow, rtt_ns: int, now_ns: int, is_handshake: bool) -> None:
     """Compare an RTT by an acknowledgement without data with the least one."""
-    least_ns = stream.least_ns
+    least_ns, now = stream.least_ns, now_ns >> 20
     if not is_handshake and rtt_ns - max(least_ns, 0) >= DELAYED_NS:
         return
-    if least_ns < 0 or rtt_ns <= least_ns or now_ns - stream.least_at_ns > LEAST_AGE_NS:
+    if least_ns < 0 or rtt_ns <= least_ns or now - stream.least_at > LEAST_AGE:
         stream.least_ns = rtt_ns
-        stream.least_at_ns = now_ns
+        stream.least_at = now

@@ -90,7 +90,7 @@ class StreamRow(NamedRow):
         srtt_ns: The smoothed RTT of its bytes; -1: unknown.
         least_ns: The least of its RTTs of late, from the capture to the other side; -1:
             unknown.
-        least_at_ns: When that was measured.
+        least_at: When that was measured, in units of 2^20 ns.
         resent_ns: When it last sent bytes again; `NONE`: never.
         closed_ns: Since when the side announces a window of zero; `NONE`: it does not.
         first_bytes: Its first bytes, see `first_bytes`.
@@ -117,7 +117,7 @@ class StreamRow(NamedRow):
     handshake_ns: int
     srtt_ns: int
     least_ns: int
-    least_at_ns: int
+    least_at: int
     resent_ns: int
     closed_ns: int
     first_bytes: int
@@ -137,6 +137,8 @@ class ConnectionRow(NamedRow):
         oriented: Whether a handshake showed its opener.
         syn_seen: Whether its SYN or SYN/ACK was seen.
         is_checked: Whether `StateArrays.checks` has it.
+        woken: How often it was packed while it was open, as it was silent, and then had a row
+            again.
         waits: The row of what waits in it: data, a FIN, or a barrier; 0 if nothing does.
         streams: What the two sides send.
     """
@@ -150,6 +152,7 @@ class ConnectionRow(NamedRow):
     oriented: bool
     syn_seen: bool
     is_checked: bool
+    woken: int
     waits: int
     streams: Two[StreamRow]
 
@@ -202,7 +205,7 @@ class OwnedFlows(NamedRow):
 
 class RestingRow(NamedRow):
     """
-    A connection in which nothing may happen any more but by another segment of its flows.
+    A connection in which nothing may happen but by another segment of its flows.
 
     Attributes:
         connection: Its row; the rows of losses in it are not meant.
@@ -386,5 +389,5 @@ def clear_stream(stream: StreamRow) -> None:
     stream.data_ns = stream.resent = stream.losses = stream.first_bytes = 0
     stream.has_isn = stream.finished = False
     stream.timed = stream.closed_ns = stream.resent_ns = NONE
-    stream.timed_ns = stream.least_at_ns = 0
+    stream.timed_ns = stream.least_at = 0
     stream.handshake_ns = stream.srtt_ns = stream.least_ns = -1

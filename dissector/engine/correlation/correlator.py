@@ -2,8 +2,8 @@
 Correlates all connections of a capture: chunks in, exchanges out, window by window.
 
 The exchanges of a window depend on earlier windows only through the retained state: the bytes of
-unfinished frames and of requests in flight, and a few hundred bytes for each connection, 25 once it
-has ended.
+unfinished frames and of requests in flight, and a few hundred bytes for each connection, 15 once it
+has ended or is silent for long.
 
 The kernel (`correlate`) does the work on tables. It stops where it needs Python: to make room in a
 table, to load an API, or to decide which connections lead to brokers.
@@ -30,10 +30,10 @@ from dissector.engine.tables.exchange_table import ENDING_AT, NONE, Exchanges, I
 from dissector.engine.tables.login_learning import learn
 from dissector.engine.tables.logins import Logins
 from dissector.kernel.named_rows import row_of
-from dissector.kernel.packed_rows import BLOCK_ROWS, with_places
+from dissector.kernel.packed_rows import BLOCK_ROWS
 
 REST_ROWS = BLOCK_ROWS
-"""Connections that have ended are packed when there are this many."""
+"""Connections that have ended or are silent are packed when there are this many."""
 
 _SPEAKS = {Mode.KAFKA: "kafka", Mode.DOUBTFUL: "doubtful", Mode.TLS: "tls", Mode.OTHER: "other"}
 
@@ -91,7 +91,7 @@ class Correlator:
         self.tables.counts.max_frame_bytes = max_frame_bytes
         self._brokers = Brokers(self.tables, connections)
         self._prefaces: dict[tuple[int, int], Preface] = {}
-        self._started_count = 0
+        self._started_count = self._newest_ns = 0
         self._next_rest = REST_ROWS
         self.logins = Logins()
         self.is_shard = False
@@ -106,6 +106,7 @@ class Correlator:
         """Process chunks; the last ones of `ended` connections."""
         tables = self.tables
         self._rest()
+        self._newest_ns = int(chunks.time_ns.max(initial=self._newest_ns))
         tables.start_window(chunks.data, len(chunks) + 16)
         self._start_connections(chunks)
         self._run(chunks, tables.carry(chunks.carry_over))
@@ -139,7 +140,7 @@ class Correlator:
     def restart(self, numbers: list[int]) -> None:
         """Start connections again, between two windows: their bytes so far were encrypted."""
         tables, chosen = self.tables, np.array(numbers, np.int64)
-        tables.places = with_places(tables.places, len(self._connections))
+        tables.resting.number_up_to(len(self._connections))
         tables.give_rows(chosen[tables.resting.has(chosen)])
         rows: Ints = tables.places[chosen].astype(np.int64)
         rows = rows[rows >= 0]
@@ -158,10 +159,10 @@ class Correlator:
         """
         tables = self.tables
         size = max(len(tables.places), int(numbers.max(initial=-1)) + 1)
-        tables.places = with_places(tables.places, size)
+        tables.resting.number_up_to(size)
         new_numbers = np.full(size, NONE, np.int64)
         new_numbers[numbers] = np.arange(len(numbers))
-        self._brokers.known()
+        self._brokers.take_emitters()
         tables.give_rows(numbers[tables.resting.has(numbers)])
         forget(np.flatnonzero(new_numbers[tables.numbers] == NONE), tables.state())
         tables.retain(numbers)
@@ -242,10 +243,10 @@ class Correlator:
     def _start_connections(self, chunks: Chunks) -> None:
         """Start the connections with first chunks in this window."""
         tables = self.tables
-        tables.places = with_places(tables.places, len(self._connections))
+        tables.resting.number_up_to(len(self._connections))
         listed: Ints = np.empty(len(chunks), np.int64)
         with tables.lock:
-            count = list_rowless(chunks.connection, tables.places, len(tables.numbers), listed)
+            count = list_rowless(chunks.connection, tables.places, listed)
             started = tables.give_rows(listed[:count])
         self._start_rows(started, self._started_count + np.arange(len(started)))
         self._started_count += len(started)
@@ -269,11 +270,11 @@ class Correlator:
             tables.connections["mode"][rows[client < 0]] = Mode.OTHER
 
     def _rest(self) -> None:
-        """Pack connections that have ended, if there are many."""
+        """Pack connections that have ended or are silent, if there are many."""
         tables = self.tables
         if len(tables.numbers) >= self._next_rest:
-            self._brokers.known()
-            tables.rest(REST_ROWS)
+            self._brokers.take_emitters()
+            tables.rest(REST_ROWS, self._newest_ns)
             self._next_rest = len(tables.numbers) + max(REST_ROWS, len(tables.numbers) // 4)
 
     def _run(self, chunks: Chunks, carry_over_start: int = 0) -> None:

@@ -50,6 +50,9 @@ from dissector.engine.tables.exchange_table import UNANSWERED
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64
 
+_NUMBER_BITS = 32
+_NUMBERS = 1 << _NUMBER_BITS
+
 
 class Step:
     """
@@ -66,14 +69,13 @@ class Step:
 
 
 @Kernel
-def list_rowless(chunk_connection: I64, places: I32, first: int, listed: I64) -> int:
+def list_rowless(chunk_connection: I64, places: I32, listed: I64) -> int:
     """
-    List the connections of chunks that have no row.
+    List the connections of chunks that have no row, each once.
 
     Args:
         chunk_connection: The number of the connection of each chunk.
-        places: The row of each number; they get the next ones.
-        first: The next one.
+        places: The row of each number; negative without one.
         listed: Receives the numbers.
 
     Returns:
@@ -83,9 +85,14 @@ def list_rowless(chunk_connection: I64, places: I32, first: int, listed: I64) ->
     for i in range(len(chunk_connection)):
         number = chunk_connection[i]
         if places[number] < 0:
-            places[number] = first + count
-            listed[count] = number
+            # A row, of whatever number, marks it as listed; its place is kept aside meanwhile.
+            listed[count] = places[number] * _NUMBERS + number
+            places[number] = 0
             count += 1
+    for i in range(count):
+        number = listed[i] & (_NUMBERS - 1)
+        places[number] = listed[i] >> _NUMBER_BITS
+        listed[i] = number
     return count
 
 

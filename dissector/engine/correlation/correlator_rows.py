@@ -146,6 +146,7 @@ class ConnectionRow(NamedRow):
         mode: Of `Mode`.
         order: How many connections started before.
         has_ended: Whether its end is processed, and nothing came after it.
+        woken: How often it was packed as it was silent, and then had a row again.
         client: The side that sends requests; -1 while that is open.
         start_captured: Whether the beginning of the connection was captured.
         has_emitted: Whether an exchange of it was emitted.
@@ -183,6 +184,7 @@ class ConnectionRow(NamedRow):
     mode: int
     order: int
     has_ended: bool
+    woken: int
     client: int
     start_captured: bool
     has_emitted: bool

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int64s, UInt64s
 from dissector.capture.tcp.connections import Connection, ConnectionColumns, Endpoint
 from dissector.engine.correlation.state_tables import StateTables
 
@@ -36,12 +36,18 @@ class Brokers:
         """Start a capture."""
         self._tables = tables
         self._connections = connections
-        self._known: set[tuple[int, Endpoint]] = set()
+        self._known: UInt64s = np.zeros((0, 4), np.uint64)
         self._doubtful: list[int] = []
         self.early_decisions = 0
 
     def known(self) -> frozenset[tuple[int, Endpoint]]:
         """Return the brokers with emitted exchanges, by network and endpoint."""
+        self.take_emitters()
+        rows = self._known.tolist()
+        return frozenset((network, (high, low, port)) for network, high, low, port in rows)
+
+    def take_emitters(self) -> None:
+        """Take the connections with emitted exchanges from the tables."""
         tables = self._tables
         emitters = tables.emitters[: tables.counts.emitter_count]
         columns = self._connections.columns(tables.numbers[emitters])
@@ -51,11 +57,9 @@ class Brokers:
             [columns.network.astype(np.uint64), address, port.astype(np.uint64)]
         )
         # Without `return_index` numpy imports a module, which takes 10 ms.
-        distinct, _ = np.unique(endpoints, axis=0, return_index=True)
-        for network, high, low, number in distinct.tolist():
-            self._known.add((network, (high, low, number)))
+        every = np.concatenate((self._known, endpoints))
+        self._known = np.unique(every, axis=0, return_index=True)[0]
         tables.counts.emitter_count = 0
-        return frozenset(self._known)
 
     def take_doubtful(self) -> None:
         """Take the connections that ended in doubt from the tables."""

@@ -14,7 +14,7 @@ from dissector.capture.tcp.reassembly_limits import (
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
-from dissector.capture.tcp.round_trips import DELAYED_NS, LEAST_AGE_NS
+from dissector.capture.tcp.round_trips import DELAYED_NS, LEAST_AGE
 from tests.reference.tcp.chunk_builder import ChunkBuilder, ReorderState
 from tests.reference.tcp.loss_counters import LossCounters
 from tests.reference.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
@@ -61,7 +61,7 @@ class Stream:
     __slots__ = (
         "_fin_ns",
         "_fin_packet",
-        "_least_at_ns",
+        "_least_at",
         "_number",
         "_reorder",
         "acked",
@@ -101,7 +101,7 @@ class Stream:
         self.resent = 0
         self.timed: tuple[int, int] | None = None
         self.closed_ns: int | None = None
-        self._least_at_ns = 0
+        self._least_at = 0
         self._fin_ns = 0
         self._fin_packet = 0
 
@@ -178,10 +178,10 @@ class Stream:
     def _update_least(self, rtt_ns: int, now_ns: int, is_handshake: bool) -> None:
         least_ns = self._reorder.least_ns[self._number]
         is_delayed = rtt_ns - max(least_ns, 0) >= DELAYED_NS and not is_handshake
-        is_old = now_ns - self._least_at_ns > LEAST_AGE_NS
+        is_old = (now_ns >> 20) - self._least_at > LEAST_AGE
         if not is_delayed and (least_ns < 0 or rtt_ns <= least_ns or is_old):
             self._reorder.least_ns[self._number] = rtt_ns
-            self._least_at_ns = now_ns
+            self._least_at = now_ns >> 20
 
     def observe_window(self, is_closed: bool, time_ns: int) -> None:
         """Count how long its sender announces a window of zero."""

@@ -140,7 +140,7 @@ def test_a_closed_connection_costs_few_bytes(closed: tuple[Wire, Reading]) -> No
     table = closed[1].tcp.connections
     resting = int(table.resting.has(np.arange(2 * BLOCK_ROWS)).sum())
     assert resting >= BLOCK_ROWS
-    assert table.resting.size_bytes <= 80 * resting
+    assert table.resting.size_bytes <= 70 * resting
     assert len(table.rows) < 3 * BLOCK_ROWS
 
 

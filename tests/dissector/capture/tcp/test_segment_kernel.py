@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.capture.tcp import reassembly, resting_flows
+from dissector.capture.tcp import live_rows, reassembly, resting_flows
 from dissector.capture.tcp.segment_kernel import process_segments
 from tests.corpus import each_capture
 from tests.dissector.capture.stage_reading import Reading
@@ -196,9 +196,10 @@ def test_kernels_equal_the_reference(data: bytes, window_bytes: int) -> None:
 
 
 def _restless(data: bytes) -> Reading:
-    """Read a capture packet by packet, and pack connections as soon as they have ended."""
+    """Read a capture packet by packet, and pack connections as soon as nothing waits in them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reassembly, "REST_ROWS", 1)
+        patch.setattr(live_rows, "IDLE_NS", -MS)
         return Reading(data, 1)
 
 

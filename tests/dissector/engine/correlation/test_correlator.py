@@ -16,7 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, NEVER
-from dissector.engine.correlation import correlation_limits, correlator, entries, framer_kernel
+from dissector.engine.correlation import (
+    connection_states,
+    correlation_limits,
+    correlator,
+    entries,
+    framer_kernel,
+)
 from dissector.engine.correlation.correlator import ConnectionState, Correlator
 from dissector.engine.correlation.correlator_rows import ConnectionRow
 from dissector.engine.correlation.state_tables import StateTables, new_connection
@@ -78,6 +84,7 @@ def check(
             assert correlate(chunks, whole, windows, **options) == truth
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(correlator, "REST_ROWS", 1)
+        patch.setattr(connection_states, "IDLE_NS", -(1 << 62))
         assert correlate(chunks, whole, windows, **options) == truth
 
 
