@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from browse.app.browse_base import run_in_thread
 from browse.app.choice_screen import ChoiceScreen
-from browse.app.panel_keys import PanelKeys
+from browse.app.expert_keys import ExpertKeys
 from browse.detail import FieldChosen, FieldColumn
 from browse.filtering.filter_bar import FilterBar
 from browse.filtering.filter_check import check
@@ -26,7 +26,7 @@ Actions with prompts. Their keys block the next key, so that text typed ahead go
 """
 
 
-class BrowseApp(PanelKeys):
+class BrowseApp(ExpertKeys):
     """The screen of `kafkashark browse`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,7 +52,7 @@ class BrowseApp(PanelKeys):
         Binding("y", "copy", "Copy"),
         Binding("e", "export", "Export"),
         Binding("t", "times", "Form of times", show=False),
-        Binding("p", "problems", "Problems", show=False),
+        Binding("exclamation_mark", "expert", "What stands out", key_display="!"),
         Binding("S", "stats", "Statistics", show=False),
         Binding("R", "groups", "Groups", show=False),
         Binding("E", "next_fault", "Next error", show=False),

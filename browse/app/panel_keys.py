@@ -1,5 +1,5 @@
 """
-Keys for panels over the list: keys, problems, statistics, groups, conversations.
+Keys for panels over the list: keys, statistics, groups, conversations.
 
 Panels are imported on first use, to open the screen sooner.
 """
@@ -21,7 +21,6 @@ from browse.filtering.filter_bar import FilterInput
 from browse.listing.list_columns import MODES
 from browse.listing.row_info import INFO, MEANING
 from browse.listing.row_list import RowList
-from dissector.errors import Problem
 
 if TYPE_CHECKING:
     from browse.listing.group_report import GroupReport
@@ -55,29 +54,6 @@ class PanelKeys(OutputKeys):
         groups = task_groups(app, type(self))
         groups += [key_group(app, title, *owners) for title, owners in panes.items()]
         self.push_screen(HelpPanel(groups))
-
-    def action_problems(self) -> None:
-        """Show problems of files and shown exchanges; Enter chooses one."""
-        from browse.panels.report_panel import problems_panel
-
-        session = self.session
-        found = list(session.loading.problems)
-        if session.loading.failure:
-            found.append((session.access.title, Problem(session.loading.failure)))
-        places: list[int | None] = [None] * len(found)
-        for number in session.exchanges.numbers_with("problems", MOST_LINES):
-            packet, answer, api, problems = session.loading.parts.cells(
-                number, ("request_packet", "response_packet", "api", "problems")
-            )
-            for each in problems:
-                found.append((f"packet {packet or answer}, {api or 'response'}", Problem(each)))
-                places.append(number)
-
-        def go(line: int | None) -> None:
-            if line is not None and line < len(places):
-                self._go_to_exchange(places[line])
-
-        self.push_screen(problems_panel(found), go)
 
     def action_stats(self) -> None:
         """Show statistics of the shown exchanges."""

@@ -50,7 +50,7 @@ def _facts(session: ListSession, place: int, notice: str) -> list[str]:
         f"{row}{count:,}{of_all} {session.mode.name}",
         "and more: filter for these" if session.is_full else "",
         _reading(session),
-        f"{problems:,} problem{'s' * (problems != 1)}: p" if problems else "",
+        f"{problems:,} problem{'s' * (problems != 1)}: !" if problems else "",
         f"sorted by {session.shown.sort.name}" if session.shown.sort else "",
         session.access.title,
     ]

@@ -1,1 +1,1 @@
-"""Panels over the list: keys, problems, statistics, groups, conversations, and dialogs."""
+"""Panels over the list: keys, what stands out, statistics, groups, conversations, and dialogs."""

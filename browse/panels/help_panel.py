@@ -25,7 +25,7 @@ TASKS: Mapping[str, str] = {
     "Go": "go_to_packet mark to_mark next_fault same_connection counterpart",
     "Find and filter": "filter search next_found follow escape",
     "List": "mode choose_mode sort times columns hide_column shift_column",
-    "Look closer": "conversation problems stats groups add_keys",
+    "Look closer": "expert conversation stats groups add_keys",
     "Take along": "copy export",
 }
 """Tasks, and the names of their actions; all other actions are about the screen."""

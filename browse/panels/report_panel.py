@@ -1,4 +1,4 @@
-"""Panels with tables, such as statistics and groups, and lists of lines, such as problems."""
+"""Panels with tables, such as statistics and groups."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from textual.widget import Widget
 from browse.panels.line_list import LineList
 from browse.panels.panel import Panel
 from dissector.cli.stats import PRIORITY
-from dissector.errors import Problem
 from dissector.summary.groups_reader import SECTIONS as GROUPS
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.statistics_report import report, section_lines
-from dissector.view.text.escape import escaped
 
 LinesOf = Callable[[int], Sequence[str]]
 """Returns the lines of a report for a width."""
@@ -44,15 +42,6 @@ class ReportPanel(Panel[int]):
         self._list.show(len(lines), lambda row: Text(lines[row], no_wrap=True))
 
 
-class ChoosingReport(ReportPanel):
-    """A report with lines to choose; Enter returns the number of a line."""
-
-    def on_line_list_chosen(self, event: LineList.Chosen) -> None:
-        """Return the line."""
-        event.stop()
-        self.dismiss(event.row)
-
-
 def stats_panel(
     sections: Mapping[str, Sequence[Mapping[str, Any]]], health: Mapping[str, int]
 ) -> ReportPanel:
@@ -71,14 +60,3 @@ def groups_panel(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> ReportP
         return section_lines(sections, GROUPS, width) or ["no group in the capture"]
 
     return ReportPanel("Groups", lines)
-
-
-def problems_panel(problems: Sequence[tuple[str, Problem]]) -> ReportPanel:
-    """Return a panel with the problems of a capture, each with its file or message."""
-    lines = [f"{escaped(place)}: {escaped(str(problem))}" for place, problem in problems]
-    return ChoosingReport(
-        f"Problems ({len(lines):,})", lambda width: lines or ["no problems"], hint=_CHOOSING
-    )
-
-
-_CHOOSING = "Enter goes there, Esc closes"

@@ -117,7 +117,7 @@ STEPS: dict[str, Steps] = {
     "copy": panel("y"),
     "export": panel("e"),
     "help": panel("question_mark"),
-    "problems": panel("p"),
+    "stands-out": panel("exclamation_mark"),
     "statistics": panel("S"),
     "groups": panel("R"),
     "conversation": panel("v"),
@@ -140,7 +140,7 @@ def damaged() -> Path:
 
 
 OTHERS: dict[str, tuple[Callable[[], Path], tuple[int, int], Steps]] = {
-    "damaged": (damaged, SIZE, panel("p")),
+    "damaged": (damaged, SIZE, panel("exclamation_mark")),
     "too-small": (lambda: DEMO, (39, 9), keys()),
 }
 """Views of other captures, or of another size."""

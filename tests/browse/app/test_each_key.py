@@ -19,6 +19,7 @@ from browse.listing.row_list import RowList
 from browse.panels.column_chooser import ColumnChooser
 from browse.panels.conversation_panel import ConversationPanel
 from browse.panels.copy_chooser import CopyChooser
+from browse.panels.expert_panel import ExpertPanel
 from browse.panels.export_dialog import ExportDialog
 from browse.panels.help_panel import HelpPanel
 from browse.panels.report_panel import ReportPanel
@@ -86,7 +87,7 @@ EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
     "y": (opens(CopyChooser), ("escape",)),
     "e": (opens(ExportDialog), ("escape",)),
     "t": (lambda each: each.app.times.style == "d", ()),
-    "p": (opens(ReportPanel), ("escape",)),
+    "exclamation_mark": (opens(ExpertPanel), ("escape",)),
     "S": (opens(ReportPanel), ("escape",)),
     "R": (opens(ReportPanel), ("escape",)),
     "E": (row(lambda at: at > START), ()),

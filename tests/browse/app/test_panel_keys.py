@@ -7,6 +7,7 @@ from pathlib import Path
 from browse.detail import DetailPanes
 from browse.panels.column_chooser import ColumnChooser
 from browse.panels.conversation_panel import ConversationPanel
+from browse.panels.expert_panel import ExpertPanel
 from browse.panels.export_dialog import ExportDialog
 from browse.panels.help_panel import HelpPanel
 from browse.panels.report_panel import ReportPanel
@@ -25,7 +26,7 @@ def test_panels_open_and_close() -> None:
         async with screen(details=DetailPanes(), size=(120, 60)) as each:
             for key, panel, word in (
                 ("question_mark", HelpPanel, "Go to packet"),
-                ("p", ReportPanel, "no problems"),
+                ("exclamation_mark", ExpertPanel, "OffsetCommit failed"),
                 ("S", ReportPanel, "Per API"),
                 ("R", ReportPanel, "billing"),
                 ("v", ConversationPanel, "ApiVersions"),
@@ -59,9 +60,9 @@ def test_a_problem_leads_to_its_exchange(tmp_path: Path) -> None:
     async def scene() -> None:
         async with screen(file) as each:
             await each.press("2")
-            await opens(each, "p", ReportPanel)
-            await each.until(lambda: "packet " in each.text)
-            await each.press("enter")
+            await opens(each, "exclamation_mark", ExpertPanel)
+            await each.until(lambda: "Invalid length of a string" in each.text)
+            await each.press("down", "down", "enter")
             await each.until(lambda: len(each.app.screen_stack) == 1)
             row = each.app.rows.chosen
             assert each.app.session.mode.name == "exchanges"

@@ -5,12 +5,11 @@ import pytest
 from browse.detail.field_tree import FieldTree
 from browse.panels.help_panel import HelpPanel, key_group
 from browse.panels.line_list import LineList
-from browse.panels.report_panel import groups_panel, problems_panel, stats_panel
-from dissector.errors import Problem
+from browse.panels.report_panel import groups_panel, stats_panel
 from dissector.public import open_capture
 from dissector.summary.groups_reader import GroupsReader
 from dissector.summary.statistics import Statistics, health
-from tests.browse.panels.panel_host import HOSTILE, SHOWN_HOSTILE, Host, lines, opened, play, text
+from tests.browse.panels.panel_host import Host, lines, opened, play, text
 from tests.corpus import FOLDER
 
 GROUPS = FOLDER / "librdkafka-group-rebalance.pcap"
@@ -52,27 +51,6 @@ def test_groups() -> None:
             assert "Partitions" in text(app)
         async with opened(groups_panel({})) as (app, _):
             assert "no group in the capture" in text(app)
-
-    play(scene)
-
-
-def test_problems() -> None:
-    problems = [
-        ("a.pcap", Problem("the file ends within a packet", "", 1234)),
-        (HOSTILE, Problem(HOSTILE, HOSTILE)),
-    ]
-
-    async def scene() -> None:
-        async with opened(problems_panel(problems), (120, 24)) as (app, pilot):
-            assert "Problems (2)" in text(app)
-            assert "a.pcap: at byte 1234: the file ends within a packet" in text(app)
-            assert SHOWN_HOSTILE in text(app)
-            assert text(app).replace("\n", "").isprintable()
-            await pilot.press("down", "enter")
-            await pilot.pause()
-            assert app.results == [1]
-        async with opened(problems_panel([])) as (app, _):
-            assert "no problems" in text(app)
 
     play(scene)
 
