@@ -12,6 +12,7 @@ from dissector.query.capture_sources import Sources
 from dissector.query.filtered_capture import Capture as FilteredCapture
 from dissector.query.selection import Selection
 from findings import sources as _all_sources  # noqa: F401  (fills the registry)
+from findings.gather.capture_facts import CaptureFacts
 from findings.gather.capture_pass import CapturePass, Scope
 from findings.ranking import ranked
 from findings.registry.finding_report import FindingReport
@@ -75,6 +76,13 @@ def finished_report(
     found: CapturePass, sources: Iterable[FindingSource], *, show_secrets: bool = False
 ) -> FindingReport:
     """Return the report of a pass that has read all windows."""
+    return finished_pass(found, sources, show_secrets=show_secrets)[1]
+
+
+def finished_pass(
+    found: CapturePass, sources: Iterable[FindingSource], *, show_secrets: bool = False
+) -> tuple[CaptureFacts, FindingReport]:
+    """Return what a pass that has read all windows gathered, and the report of it."""
     facts = found.finish()
     report = _report(found, ranked(facts, sources, found.sections, _mask(found, show_secrets)))
     if facts.advice is not None and facts.advice.unjudged:
@@ -88,7 +96,7 @@ def finished_report(
             f"conformance: {facts.verdict.rules_judged} of {len(facts.verdict.rules)} rules "
             "judged; others had no evidence (kafkashark conform)"
         )
-    return report
+    return facts, report
 
 
 def current_report(

@@ -34,7 +34,7 @@ _MOODS: dict[Rank, Mood] = {
 def finding_document(report: FindingReport, subject: str) -> Document:
     """Return the report; `subject` names its captures."""
     begin_ns = report.headline.begin_ns
-    found = [_finding(each, begin_ns) for each in report]
+    found = [finding_block(each, begin_ns) for each in report]
     sections = [Section("capture", "Capture", [Notes(list(headline_lines(report.headline)))])]
     if found:
         sections.append(Section("findings", "What stands out", [Findings(found)]))
@@ -61,7 +61,8 @@ def finding_suite(report: FindingReport, subject: str) -> TestSuite:
     )
 
 
-def _finding(finding: RankedFinding, begin_ns: int) -> Finding:
+def finding_block(finding: RankedFinding, begin_ns: int) -> Finding:
+    """Return a finding for a report; times count from `begin_ns`."""
     parts: list[tuple[str, Any]] = [
         ("what", finding.detail),
         ("who", who(finding)),

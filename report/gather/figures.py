@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from conform.judge import Judge
-from conform.public import select_rules_by_name
 from conform.registry.verdict import Verdict
 from dissector.cli.capture_source import Source
 from dissector.cli.records import decoded_rows
@@ -21,7 +19,6 @@ from dissector.engine.exchanges.topic_resolution import LateNames
 from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.tables.column_types import Columns, Integers, Row, row_count
 from dissector.engine.tables.exchange_table import NONE
-from dissector.errors import DissectorError
 from dissector.protocol.context import using
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.query.value_uses import DECODED, ValueUses
@@ -35,13 +32,16 @@ from dissector.summary.upgrade_check import (
     check_clients,
 )
 from dissector.summary.version_offers import VersionOffers
+from findings.gather.capture_pass import CapturePass, Scope
 from findings.gather.covered_part import Part
 from findings.gather.guarded_sections import Sections
+from findings.public import finished_pass
+from findings.registry.finding_report import FindingReport
+from findings.sources.finding_source import select_sources
 from report.gather.event_digest import EventDigest
 from report.gather.exchange_dots import ExchangeDots
 from report.gather.extreme_exchanges import ExtremeExchanges, failures, latency_ns, total_bytes
 from report.gather.time_bins import TimeBins
-from timeline.timeline import Timeline
 
 EVENT_EXCHANGES = 20_000
 """Default number of exchanges for events: about 2 s."""
@@ -61,6 +61,9 @@ _SECTIONS: Mapping[str, Grouping] = {
     "users": NAMED["topics"][1],
     "uses": USES,
 }
+
+_OF_FINDINGS = frozenset(("events", "conformance"))
+"""Sections that the pass for findings gathers."""
 
 _OF_LOGS: Mapping[str, Grouping] = {"broker_times": NAMED["broker_times"][1]}
 
@@ -111,6 +114,8 @@ class Figures:
         exchanges: Number of exchanges.
         begin_ns: Begin of the first exchange; 0 without any.
         end_ns: End of the last exchange.
+        report: What stands out; None where that failed.
+        verdict: Verdict on the checked part; None without one.
     """
 
     source: Source
@@ -131,20 +136,25 @@ class Figures:
     exchanges: int = 0
     begin_ns: int = 0
     end_ns: int = 0
+    report: FindingReport | None = None
+    verdict: Verdict | None = None
 
     def __post_init__(self) -> None:
-        self.followed = Part(self.wishes.event_exchanges)
-        # Rules need messages that the filter would drop.
-        self.judged = Part(0 if self.source.filter else self.wishes.judged_exchanges)
+        scope = Scope(
+            self.wishes.event_exchanges,
+            # Rules need messages that the filter would drop.
+            0 if self.source.filter else self.wishes.judged_exchanges,
+            self.wishes.release,
+            self.wishes.show_secrets,
+        )
+        self._found = CapturePass(self.capture, self.source.selection, scope, self.events.add)
+        self.followed, self.judged = self._found.followed, self._found.judged
         self.decoded = Part(self.wishes.decoded_exchanges)
         self.value_uses = ValueUses()
         self._offers = VersionOffers(self.capture)
         sections = {**_SECTIONS, **(_OF_LOGS if self.capture.has_logs else {})}
         self._statistics = Statistics(sections, self._offers.software_of)
         self._late = LateNames(self.capture.names)
-        rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
-        self._judge = Judge(rules)
-        self._has_read_error = False
 
     @property
     def capture(self) -> Capture:
@@ -182,19 +192,6 @@ class Figures:
 
         return self.sections.run("totals", rows, [])
 
-    @cached_property
-    def verdict(self) -> Verdict | None:
-        """Verdict on the checked part; None without one."""
-        if not self.judged.count:
-            return None
-        verdict = self._judge.finish()
-        if self.judged.is_cut:
-            # Later exchanges could clear a connection.
-            at_end = [key for key, kind in verdict.kinds.items() if kind.first.rule.on == "close"]
-            for key in at_end:
-                del verdict.kinds[key]
-        return verdict
-
     def check_clients(self) -> UpgradeReport:
         """Return clients that break with brokers of the release."""
         return check_clients(self.uses, self._offers, self.wishes.release)
@@ -206,53 +203,27 @@ class Figures:
     def gather(self) -> None:
         """Read the capture."""
         self.source.observers.append(self._offers.observe)
-        source, secrets = self.source, self.wishes.show_secrets
-        timeline = Timeline(self.capture, passes=source.passes, show_secrets=secrets)
-        windows = self._followed_windows()
-        try:
-            for event in timeline.events(windows):
-                # Requests open at the end of the part may be completed later.
-                if not (self.followed.is_cut and event.event == "left open"):
-                    self.events.add(event)
-        except Exception as error:
-            if self._has_read_error or isinstance(error, DissectorError):
-                raise
-            self.sections.fail("events", error)
-            for _ in windows:  # the other sections need the rest of the capture
-                pass
-
-    def _followed_windows(self) -> Iterator[Window]:
-        """Read all windows; yield those for trackers."""
-        self._has_read_error = True  # unless the exception is raised outside
         for window in self.source.each_window(gleaning=True):
-            self.sections.read_bytes += len(window.exchanges.data)
+            self._found.add(window)
             self.sections.feed("latency", partial(self.dots.look_for_records, window))
             self._add_columns(window)
             decoded = self.decoded.take(window, whole=False)
             if decoded is not None and len(decoded.exchanges):
                 self.sections.feed("values", partial(self._decode_window, decoded))
-            judged = self.judged.take(window, whole=False)
-            if judged is not None and len(judged.exchanges):
-                self.sections.feed("conformance", partial(self._judge_window, judged))
-            followed = self.followed.take(window, whole=True)
-            if followed is not None and not self.sections.is_stopped("events"):
-                self._has_read_error = False
-                with self.sections.measuring("events"):
-                    yield followed
-                self._has_read_error = True
-            del (
-                window,
-                decoded,
-                judged,
-                followed,
-            )  # frees their memory before the next window is read
+            del window, decoded  # frees their memory before the next window is read
         for columns in self._late.finish():
             self._add(columns)
-        self._has_read_error = False
+        self.report = self.sections.run("findings", self._stands_out, None)
 
-    def _judge_window(self, window: Window) -> None:
-        with using(self.capture.options.schemas):
-            self._judge.judge_window(self.capture, window)
+    def _stands_out(self) -> FindingReport:
+        secrets = self.wishes.show_secrets
+        facts, report = finished_pass(self._found, select_sources((), ()), show_secrets=secrets)
+        self.verdict = facts.verdict
+        for name in _OF_FINDINGS & self._found.sections.notes.keys():
+            self.sections.notes[name] = self._found.sections.notes[name]
+            if name in self._found.sections.bugs:
+                self.sections.bugs[name] = self._found.sections.bugs[name]
+        return report
 
     def _decode_window(self, window: Window) -> None:
         values = self.source.record_values()

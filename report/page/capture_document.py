@@ -32,7 +32,7 @@ from report.page.finding_tables import (
     finding_table,
     upgrade_tables,
 )
-from report.page.first_page import cards, latency_drawing, subtitle
+from report.page.first_page import cards, latency_drawing, stands_out, subtitle
 from report.page.lanes import lanes
 from report.page.plot_data import plot_data
 from report.page.safe_text import SafeText, counted_bytes, first_words, time_us
@@ -88,6 +88,7 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
     of_event = TableMaker(safe, partial(event_interval, begin_ns=figures.begin_ns))
     works: dict[str, tuple[str, Callable[[], Iterable[Block]]]] = {
         "overview": ("overview", lambda: cards(figures, found)),
+        "stands-out": ("findings", lambda: stands_out(figures)),
         "lanes": ("events", lambda: _lanes(figures, safe)),
         "totals": (
             "totals",
@@ -130,6 +131,7 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
     latency = [*noted("", "latency"), *([latency_drawing(figures)] if has_plots else ())]
     return [
         Section("overview", "Overview", noted("overview", "totals", "overview")),
+        Section("stands-out", "What stands out", noted("stands-out", "findings")),
         *([Section("latency", "Latency", latency)] if has_plots else ()),
         *(
             [Section("lanes", "Groups, transactions, producers", lane_blocks)]

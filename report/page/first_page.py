@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from dissector.view.document.content import Block, Card, Cards, Drawing, Markup, Mood
+from dissector.view.document.content import (
+    Block,
+    Card,
+    Cards,
+    Drawing,
+    Finding,
+    Findings,
+    Markup,
+    Mood,
+    Notes,
+)
 from findings.gather.capture_lacks import Lack
+from findings.output.finding_document import finding_block
+from findings.output.finding_texts import where, who
+from findings.registry.ranked_finding import RankedFinding
 from report.gather.figures import Figures
 from report.page.safe_text import time_us
 from timeline.events.words import duration
@@ -21,6 +35,31 @@ _PLOT = (
     '<figure id="latency-plot" class="wide-plot" role="group" aria-label="{label}"></figure>'
 )
 _LEGEND = '<div id="latency-legend" class="legend"></div>'
+
+
+def stands_out(figures: Figures) -> Iterator[Block]:
+    """Yield what stands out, the worst first, and what was not judged."""
+    report = figures.report
+    if report is None:
+        return
+    yield Findings([_finding(each, figures) for each in report])
+    if not report.findings:
+        yield Notes([f"{report}."])
+    faults = [f"{source}: bug in kafkashark: {bug}" for source, bug in report.faults.items()]
+    yield Notes([*report.unjudged, *faults])
+
+
+def _finding(found: RankedFinding, figures: Figures) -> Finding:
+    begin_ns = figures.reading.source.begin_ns
+    shown = finding_block(found, begin_ns)
+    hint = "; ".join(filter(None, (who(found), where(found, begin_ns))))
+    if not found.begin_ns:
+        return replace(shown, is_open=False, hint=hint, filter=found.filter)
+    times = [(each - figures.begin_ns) / 1e9 for each in (found.begin_ns, found.end_ns)]
+    begin_s, end_s = (round(each, 6) for each in times)
+    return replace(
+        shown, is_open=False, hint=hint, filter=found.filter, begin_s=begin_s, end_s=end_s
+    )
 
 
 def latency_drawing(figures: Figures) -> Drawing:

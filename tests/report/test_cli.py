@@ -12,6 +12,7 @@ import pytest
 
 from dissector.cli import main
 from dissector.public import Exchange, open_capture
+from findings.public import findings
 from report.gather.exchange_dots import ExchangeDots
 from tests.corpus import FOLDER
 from tests.report.pages import ParsedPage, page_of, run
@@ -161,6 +162,14 @@ def test_tls_without_keys_never_looks_like_a_pass(tmp_path: Path) -> None:
     assert "Nothing could be judged" in page.text
     assert "4 TLS connections not decrypted" in page.text
     assert "0 of 0" not in page.text
+
+
+def test_what_stands_out_equals_findings(demo: ParsedPage) -> None:
+    report = findings(DEMO)
+    for each in report:
+        assert each.title in demo.text
+    filters = [found.get("data-filter") for tag, found in demo.tags if "data-filter" in found]
+    assert filters == [each.filter for each in report if each.filter]
 
 
 def test_dots_equal_pairs(demo: ParsedPage) -> None:

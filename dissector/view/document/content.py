@@ -86,6 +86,10 @@ class Finding:
         emphasis: Begin of the heading in the colour of `mood`.
         mood: How bad it is.
         is_open: Whether a page shows the details unasked.
+        hint: More in a page's line of the heading; the details say it, too.
+        filter: Display filter that a page offers to copy; empty without one.
+        begin_s: Begin in seconds since the begin of the plots, to which a page zooms.
+        end_s: End in the same unit.
     """
 
     heading: str
@@ -93,6 +97,10 @@ class Finding:
     emphasis: str = ""
     mood: Mood = ""
     is_open: bool = False
+    hint: str = ""
+    filter: str = ""
+    begin_s: float | None = None
+    end_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,15 @@ def _finding_lines(finding: Finding) -> Iterator[str]:
     shown = f"<b{_class(finding.mood)}>{emphasis}</b> " if emphasis else ""
     is_open = " open" if finding.is_open else ""
     heading = html_text(finding.heading)
-    yield f'<details class="finding"{is_open}><summary>{shown}{heading}</summary>'
+    hint = f' <span class="note">{html_text(finding.hint)}</span>' if finding.hint else ""
+    yield f'<details class="finding"{is_open}><summary>{shown}{heading}{hint}'
+    if finding.begin_s is not None:
+        times = f'data-begin="{finding.begin_s}" data-end="{finding.end_s}"'
+        yield f'<button type="button" class="show" {times} hidden>show</button>'
+    if finding.filter:
+        text = html_text(finding.filter)
+        yield f'<button type="button" data-filter="{text}" hidden>copy filter</button>'
+    yield "</summary>"
     yield "<dl>"
     for name, value in finding.parts:
         yield f"<dt>{html_text(name)}</dt><dd>{_cell_html(value)}</dd>"

@@ -189,7 +189,12 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
   }
 
   [reportZoom.min, reportZoom.max] = [first, last];
-  Object.assign(reportZoom, {ticks, zoom, moveLanes, pressed, whole: () => zoom(first, last)});
+  Object.assign(reportZoom, {ticks, zoom, moveLanes, pressed, whole: () => zoom(first, last),
+    around: (begin, end) => {
+      const room = Math.max((end - begin) * 0.2, data.width_s * 2);
+      zoom(begin - room + data.begin_s, end + room + data.begin_s);
+      byId("latency-plot").scrollIntoView({block: "center"});
+    }});
   for (const hidden of document.querySelectorAll(".controls, .keys")) hidden.hidden = false;
   dimension.addEventListener("change", () => { fillValues(); draw(); });
   value.addEventListener("change", () => draw());

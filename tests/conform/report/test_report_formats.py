@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conform.cli import FORMATS
 from conform.registry.verdict import Verdict
 from conform.report.report_formats import FORMATTERS
+from dissector.cli.declared.check_options import FORMATS
 from tests.conform.verdicts import verdict
 
 

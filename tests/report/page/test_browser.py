@@ -156,6 +156,18 @@ def test_a_page_without_exchanges(page: Page, tmp_path: Path) -> None:
     assert page.value("document.querySelector('.filter').hidden") is True
 
 
+def test_a_finding_zooms_and_gives_its_filter(page: Page, demo: Path) -> None:
+    page.open(demo)
+    whole = page.value(RANGE)
+    page.value("document.querySelector('details.finding button.show').click()")
+    found = page.value(RANGE)
+    assert whole[0] < found[0] < found[1] < whole[1]
+    page.value("document.querySelector('details.finding button[data-filter]').click()")
+    button = "document.querySelector('details.finding button[data-filter]')"
+    assert page.value(f"{button}.textContent") == "copied"
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in page.value(f"{button}.dataset.filter")
+
+
 def test_dots_and_lanes_follow_the_zoom(page: Page, demo: Path) -> None:
     page.open(demo)
     count = "document.querySelectorAll('#latency-plot circle, #latency-plot path').length"

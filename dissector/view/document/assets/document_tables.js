@@ -60,6 +60,25 @@
   filter.closest("p").hidden = tables.length === 0;
   filter.addEventListener("input", apply);
   if (typeof reportZoom !== "undefined") reportZoom.listeners.push((from, to) => { range = reportZoom.isWhole ? null : [from, to]; apply(); });
+  // Findings: zoom to them, or take their filter along.
+  function copy(text) {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");  // works for files, too, where navigator.clipboard may not
+    area.remove();
+  }
+  const canZoom = typeof reportZoom !== "undefined" && reportZoom.around;
+  for (const button of document.querySelectorAll("details.finding button")) {
+    const isShow = button.classList.contains("show");
+    button.hidden = isShow && !canZoom;
+    button.addEventListener("click", (event) => {
+      event.preventDefault();
+      if (isShow) reportZoom.around(Number(button.dataset.begin), Number(button.dataset.end));
+      else { copy(button.dataset.filter); button.textContent = "copied"; }
+    });
+  }
   // Folded tables are printed too, as they are what the page is for.
   let folded = [];
   addEventListener("beforeprint", () => {
