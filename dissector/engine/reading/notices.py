@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dissector.capture.packets.link_layers import link_name
 from dissector.engine.reading.one_sided import one_sided
 from dissector.engine.reading.reader import Reading
+from dissector.engine.reading.similar_connections import similar_connections
 from dissector.engine.reading.spoken import mismatches
 
 _MAX_NOTICES, _MAX_SERVERS = 5, 3
@@ -21,6 +22,7 @@ def reading_notices(reading: Reading) -> Iterator[str]:
     yield from _mismatch_notices(reading)
     yield from _one_sided_notices(reading)
     yield from _copy_notices(reading)
+    yield from _similar_notices(reading)
 
 
 def _mismatch_notices(reading: Reading) -> Iterator[str]:
@@ -67,4 +69,15 @@ def _copy_notices(reading: Reading) -> Iterator[str]:
         yield (
             f"{count:,} {what} of others, as before and behind a NAT or in two networks: "
             "counted once (--keep-copies: each)"
+        )
+
+
+def _similar_notices(reading: Reading) -> Iterator[str]:
+    """Yield a line if connections are alike, which may be before and behind a proxy."""
+    count = 0 if reading.options.keep_copies else similar_connections(reading)
+    if count:
+        what = "connection carries" if count == 1 else "connections carry"
+        yield (
+            f"{count:,} {what} as many bytes at the same times as another one, as before and "
+            "behind a proxy or sidecar: each is counted; -Y or --port choose a side"
         )

@@ -113,6 +113,27 @@ def test_connections_alike_are_no_copies(name: str, tmp_path: Path) -> None:
     assert list(reading_notices(capture.reading)) == []
 
 
+BEHIND = {"hosts": (NAT, BROKER), "port": 61_000, "isn": (ISN[0] + 7, ISN[1] + 7)}
+SIMILAR = {
+    "before and behind a proxy": (BEHIND, 100, 1_000_000, 1),
+    "few bytes, as clients begin": (BEHIND, 3, 1_000_000, 0),
+    "a client of the same host": ({**BEHIND, "hosts": (CLIENT, BROKER)}, 100, 1_000_000, 0),
+    "a client some time later": (BEHIND, 100, 60_000_000, 0),
+}
+
+
+@pytest.mark.parametrize("name", SIMILAR)
+def test_similar_connections_count_with_a_notice(name: str, tmp_path: Path) -> None:
+    ends, count, delay_ns, notices = SIMILAR[name]
+    points = point(count=count), point(count=count, **ends)
+    capture = read(interleaved(*points, delay_ns=delay_ns), tmp_path)
+    assert capture.count == 2 * count  # type: ignore[attr-defined]
+    assert capture.reading is not None
+    found = list(reading_notices(capture.reading))
+    assert len(found) == notices
+    assert all("1 connection carries as many bytes" in each for each in found)
+
+
 def test_the_same_numbers_at_another_time_are_no_copy(tmp_path: Path) -> None:
     later = interleaved(point(), point(**NATTED), delay_ns=MINUTE_NS + 1)
     assert copies(read(later, tmp_path)) == [None, None]

@@ -1,0 +1,51 @@
+"""
+Connections that are alike as before and behind a proxy or sidecar.
+
+A proxy opens connections of its own, so nothing in the headers of TCP proves that the same messages
+are captured twice: the bytes of both directions are as many, and come and end at the same times.
+Others may be alike by chance, so they all count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dissector.capture.columns import Int64s
+from dissector.capture.tcp.connections import ConnectionColumns
+from dissector.engine.reading.reader import Reading
+
+_LEAST_BYTES = 1000
+"""In both directions; clients of one kind begin with the same few bytes."""
+
+_SAME_TIME_NS = 50_000_000
+_SAME_DELAY_NS = 10_000_000
+"""A proxy opens its connection within the first, and passes the end on as fast."""
+
+
+def similar_connections(reading: Reading) -> int:
+    """Return how many Kafka connections of a capture that was read are like an earlier one."""
+    connections = reading.streams.connections
+    copies = np.array([*reading.copies.found] if reading.copies is not None else [], np.int64)
+    parts = [_rows(connections.columns(part)) for part in connections.parts()]
+    if not parts:
+        return 0
+    rows = np.concatenate(parts)
+    rows = rows[~np.isin(rows[:, 0], copies)]
+    # By bytes of both sides, then by time: those that are alike are neighbours.
+    rows = rows[np.lexsort(rows[:, 3:0:-1].T)]
+    ends = connections.columns(rows[:, 0])
+    way = np.concatenate((ends.address.reshape(-1, 4).view(np.int64), ends.port[:, 1:]), axis=1)
+    later = np.diff(rows, axis=0)
+    is_alike = (later[:, 1:3] == 0).all(axis=1) & (later[:, 3] <= _SAME_TIME_NS)
+    is_alike &= np.abs(later[:, 4] - later[:, 3]) <= _SAME_DELAY_NS
+    is_alike &= (way[1:] != way[:-1]).any(axis=1)
+    states = map(reading.correlator.state_of, rows[1:][is_alike, 0].tolist())
+    return sum(state is not None and state.speaks == "kafka" for state in states)
+
+
+def _rows(columns: ConnectionColumns) -> Int64s:
+    """Return number, bytes of both sides, first and last time of connections with many bytes."""
+    carried = columns.sides[:, :, 1]
+    times = columns.first_ns, columns.last_ns
+    rows: Int64s = np.column_stack((columns.number, carried, *times))
+    return rows[(carried >= _LEAST_BYTES).all(axis=1)]
