@@ -13,11 +13,9 @@ from dissector.errors import FilterError
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
-from dissector.filter.nodes import Node, body_paths, leaves
+from dissector.filter.nodes import Node, body_paths, leaves, tests_values
 from dissector.filter.operands import BodyPath, Column
 from dissector.filter.weaker_filters import exchange_node, tests_record_columns, time_node
-
-_DECODED = {each.name for each in VALUES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class Filter:
     @property
     def uses_values(self) -> bool:
         """Whether it tests decoded keys or values."""
-        return any(each.name in _DECODED for each in self._columns())
+        return tests_values(self.node)
 
     def exchange_filter(self) -> Filter:
         """Return a filter that passes an exchange if any of its records may pass."""

@@ -31,6 +31,7 @@ from dissector.filter.nodes import (
     Test,
     as_any_tests,
     body_paths,
+    tests_values,
 )
 from dissector.filter.operands import BodyPath, Column, Name, Source, Step, apply_steps
 from dissector.protocol.records.header_text import header_text
@@ -80,8 +81,8 @@ def predicate(node: Node) -> Predicate:
 
 
 def cheap_first(parts: Iterable[Node]) -> list[Node]:
-    """Return parts in the order of evaluation: tests of bodies are last."""
-    return sorted(parts, key=lambda part: bool(body_paths(part)))
+    """Return parts in the order of evaluation: tests of values, then of bodies are last."""
+    return sorted(parts, key=lambda part: (bool(body_paths(part)), tests_values(part)))
 
 
 def _leaf_predicate(leaf: Leaf) -> Predicate:

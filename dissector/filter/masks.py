@@ -9,11 +9,13 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.filter import kinds
 from dissector.filter.evaluate import (
     Row,
     cheap_first,
@@ -58,6 +60,10 @@ class Table(Protocol):
 
     def distinct_values(self, name: str, rows: Rows) -> tuple[Rows, Sequence[object]]:
         """Return the index of each row's value among the distinct values, and these."""
+        ...
+
+    def fields_at(self, name: str, path: Sequence[str], rows: Rows) -> Sequence[Sequence[object]]:
+        """Return the values at a path inside a column, of each row."""
         ...
 
     def any_value_at(
@@ -165,6 +171,8 @@ def _source_function(leaf: Leaf, source: Column | BodyPath, table: Table) -> _Ma
         compared = None if numbers is None else _compare_column(leaf.test, kind, *numbers)
         if compared is not None:
             return compared
+        if source.path:
+            return _test_fields(leaf.test, test, table.fields_at(source.name, source.path, rows))
         indexes, values = table.distinct_values(source.name, rows)
         passes = [
             any(test(value) for value in column_values(each, source, exists)) for each in values
@@ -174,6 +182,22 @@ def _source_function(leaf: Leaf, source: Column | BodyPath, table: Table) -> _Ma
 
     return mask_of
 
+
+def _test_fields(
+    test: Test, passes: Callable[[object], bool], found: Sequence[Sequence[object]]
+) -> Mask:
+    """Test the values of each row; those that are one number in each are tested at once."""
+    flat = list(chain.from_iterable(found))
+    if set(map(type, flat)) in _NUMBERS and len(flat) == len(found) == sum(map(bool, found)):
+        values = np.array(flat)
+        if values.dtype.kind in "if":
+            compared = _compare_column(test, kinds.number, values, np.ones(len(values), np.bool_))
+            if compared is not None:
+                return compared
+    return np.array([any(map(passes, each)) for each in found], np.bool_)
+
+
+_NUMBERS = {int}, {float}
 
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "==": np.equal,

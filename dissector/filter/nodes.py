@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dissector.column_catalogue import VALUES
 from dissector.filter.literals import Literal
-from dissector.filter.operands import BodyPath, Name
+from dissector.filter.operands import BodyPath, Column, Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,15 @@ def as_any_tests(leaf: Leaf) -> Node:
         case _:
             return leaf
     return And((Leaf(leaf.name, wanted), Not(Leaf(leaf.name, unwanted))))
+
+
+_DECODED = frozenset(each.name for each in VALUES)
+
+
+def tests_values(node: Node) -> bool:
+    """Return whether a filter tests decoded keys or values."""
+    sources = (source for leaf in leaves(node) for source in leaf.name.sources)
+    return any(isinstance(each, Column) and each.name in _DECODED for each in sources)
 
 
 def body_paths(node: Node) -> list[BodyPath]:

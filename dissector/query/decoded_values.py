@@ -25,11 +25,13 @@ from dissector.engine.tables.column_types import (
     with_json_texts,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.filter.evaluate import values_at
 from dissector.protocol.embedded.secrecy.hidden_records import (
     header_is_hidden,
     hides_headers,
 )
 from dissector.query.captured_schemas import learn_schemas, read_schemas
+from dissector.query.record_fields import RecordFields
 from dissector.values.value_masks import HIDDEN, ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
 from dissector.values.value_settings import ValueSettings
@@ -120,10 +122,11 @@ class RecordValues:
     def _wider(self, columns: Columns, chosen: Sequence[str], fields: Cells | None) -> Columns:
         """Return columns with more columns."""
         rows = np.arange(row_count(columns))
-        found = {side: self.decoded_column(columns, side, rows) for side in _SIDES}
+        sides = _SIDES if fields is not None else {_parts_of(name)[0] for name in chosen}
+        found = {side: self.decoded_column(columns, side, rows) for side in sides}
         if (masks := self._masks) is not None:
-            for side, is_key in _SIDES.items():
-                found[side] = [masks.masked(each, is_key=is_key) for each in found[side]]
+            for side in sides:
+                found[side] = [masks.masked(each, is_key=_SIDES[side]) for each in found[side]]
             columns = _hidden(columns, rows)
         coded: dict[str, Column] = {}
         texts: dict[str, list[bytes | None]] = {}
@@ -142,6 +145,26 @@ class RecordValues:
                 coded[name] = Coded(rows, [each[name] for each in cells])
         wider = with_json_texts({**columns, **coded}, texts) if texts else {**columns, **coded}
         return {name: wider[name] for name in dict.fromkeys((*columns, *chosen, *wider))}
+
+    def fields_column(
+        self, columns: Columns, side: str, path: Sequence[str], rows: Ints
+    ) -> list[Sequence[object]]:
+        """Return the values at a path of the keys or values of some rows."""
+        topics, data = columns["topic"], columns[side]
+        if self.settings.is_off or not isinstance(data, Slices) or not isinstance(topics, Coded):
+            found = self.decoded_column(columns, side, rows, with_text=False)
+            return [tuple(values_at(each.value, path)) for each in found]
+        fields = RecordFields(self.reader, path, is_key=_SIDES[side])
+        names_of, codes = [*topics.values, None], topics.codes[rows]
+        return [
+            () if content is None else fields.values(names_of[code], content, headers)
+            for code, content, headers in zip(
+                np.where(codes == NONE, len(topics.values), codes).tolist(),
+                data.contents(rows),
+                _headers(columns["headers"], rows),
+                strict=True,
+            )
+        ]
 
     def decoded_column(
         self, columns: Columns, side: str, rows: Ints, *, with_text: bool = True
@@ -281,6 +304,14 @@ class ValueQuery(ColumnQuery):
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Any] | None:
         """Return values and validity of a numeric column; None for other columns."""
         return None if name in COLUMNS else super().number_column(name, rows)
+
+    def fields_at(self, name: str, path: Sequence[str], rows: Ints) -> Sequence[Sequence[object]]:
+        """Return the values at a path of decoded keys or values."""
+        side, _ = _parts_of(name)
+        if side not in self._found:
+            return self._values.fields_column(self.columns, side, path, rows)
+        found = self._decoded(side, rows)
+        return [tuple(values_at(found[row].value, path)) for row in rows.tolist()]
 
     def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
         """Return the index of each row's value among the distinct values, and these."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from dissector.values.avro.avro_files import CONTAINER_MAGIC, container_values
+from dissector.values.avro.field_code import FieldReader
 from dissector.values.carriers.carried_schema import (
     CarriedSchema,
     MessageChoice,
@@ -153,6 +154,18 @@ class ValueReader:
             found = self._with_schema(topic, data, headers, is_key) or _without_schema(data)
             self._keep_plan(place, found, data)
         return found if found.problem else _finished(found, len(data), headers)
+
+    def field_reader(
+        self, topic: str | None, data: bytes, path: Sequence[str], *, is_key: bool
+    ) -> tuple[FieldReader, int] | None:
+        """
+        Return what reads a field of values that begin like one that was read; None: `read` has to.
+
+        The values have a prefix of `PREFIX_END` bytes, and no header names their schema. It raises
+        `READING_ERRORS`, and `ValueProblem`, where `read` may still succeed.
+        """
+        plan = self._plans.get((topic, is_key, data[:PREFIX_END], False))
+        return None if plan is None else plan.decoder.field_reader(path)
 
     def _keep_plan(self, place: _Place, found: DecodedValue, data: bytes) -> None:
         """Keep how a value was decoded, for those in the same place that name the same schema."""

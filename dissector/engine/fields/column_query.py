@@ -64,6 +64,10 @@ class ColumnQuery:
             case _:
                 return np.arange(len(rows)), [column.value(row) for row in rows.tolist()]
 
+    def fields_at(self, name: str, path: Sequence[str], rows: Ints) -> Sequence[Sequence[object]]:
+        """Return the values at a path inside a column; only decoded ones have fields."""
+        raise NotImplementedError("a column has no fields")
+
     def exchange(self, row: int) -> Any:
         """Return a row as an object; only needed for bodies."""
         raise NotImplementedError("a column has no body")

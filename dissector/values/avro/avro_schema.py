@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from dissector.values.avro import avro_types as types
 from dissector.values.avro.avro_leaves import LOGICAL_CHOICES, PLAIN_CHOICES, LeafRecorder
 from dissector.values.avro.avro_places import PlaceRecorder
 from dissector.values.avro.avro_types import Read
+from dissector.values.avro.field_code import FieldReader, field_reader
 from dissector.values.avro.record_code import MAX_FIELDS, compiled_record
 from dissector.values.located_value import LocatedValue
 from dissector.values.value_leaves import Leaves
@@ -53,7 +54,8 @@ class AvroSchema:
         """
         self._references = [schema_json(each) for each in references]
         self.declared = schema_json(text)
-        self._read = self._reader(_Builder())
+        self._builder = _Builder()
+        self._read = self._reader(self._builder)
 
     def value(self, data: bytes, at: int = 0) -> Any:
         """
@@ -68,7 +70,7 @@ class AvroSchema:
         """
         try:
             value, end = self._read(data, at, Room(len(data)))
-        except _READING_ERRORS as error:
+        except READING_ERRORS as error:
             raise _problem_of(error) from None
         if end == len(data):
             return value
@@ -85,6 +87,10 @@ class AvroSchema:
         except (ValueProblem, RecursionError):  # observed readers nest deeper
             return None
         return recorder.found()
+
+    def field_reader(self, path: Sequence[str]) -> tuple[FieldReader, int] | None:
+        """Return what reads a field, and how many names of its path it follows; None: none."""
+        return field_reader(self._read, path, self._builder.fields.get)
 
     def leaves(self, data: bytes, at: int) -> Leaves | None:
         """Return the leaves of a value that decodes; None if they are too many."""
@@ -120,11 +126,12 @@ class AvroSchema:
         """
         try:
             return self._read(data, at, room)
-        except _READING_ERRORS as error:
+        except READING_ERRORS as error:
             raise _problem_of(error) from None
 
 
-_READING_ERRORS = (IndexError, struct.error, UnicodeDecodeError, RecursionError)
+READING_ERRORS = (IndexError, struct.error, UnicodeDecodeError, RecursionError)
+"""What readers raise, besides `ValueProblem`, where a value does not fit."""
 
 
 def _problem_of(error: Exception) -> ValueProblem:
@@ -156,11 +163,17 @@ def schema_json(text: str) -> Any:
 
 
 class _Builder:
-    """Builds readers; knows the named types so far."""
+    """
+    Builds readers; knows the named types so far.
+
+    Attributes:
+        fields: Of the readers of records.
+    """
 
     def __init__(self, to_compile: int = MAX_FIELDS) -> None:
         self._map_key: Read = types.read_string
         self._to_compile = to_compile
+        self.fields: dict[Read, list[tuple[str, Read]]] = {}
         self._named: dict[str, Read] = {}
         self._open: set[str] = set()
 
@@ -215,7 +228,10 @@ class _Builder:
 
     def _record(self, fields: list[tuple[str, Read]]) -> Read:
         self._to_compile -= len(fields)
-        return types.record_reader(fields) if self._to_compile < 0 else compiled_record(fields)
+        is_long = self._to_compile < 0
+        read = types.record_reader(fields) if is_long else compiled_record(fields)
+        self.fields[read] = fields
+        return read
 
     def _field(self, field: Any, space: str, depth: int) -> tuple[str, Read]:
         match field:

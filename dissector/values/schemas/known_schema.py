@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from dissector.values.avro.avro_schema import AvroSchema
+from dissector.values.avro.field_code import FieldReader
 from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace
 from dissector.values.json_places import json_leaves, located_json, words_of_schema
 from dissector.values.json_values import json_value
@@ -54,6 +56,14 @@ class Decoder(Protocol):
         """Return the leaves of a value that decodes; None if they are too many."""
         ...
 
+    def field_reader(self, path: Sequence[str]) -> tuple[FieldReader, int] | None:
+        """
+        Return what reads one field faster than `value`, and how many names of its path it follows.
+
+        It returns the field's value, and the position behind the whole value.
+        """
+        return None
+
     @property
     def declared(self) -> Any:
         """The schema as JSON, if it is Avro's; None for others."""
@@ -92,6 +102,9 @@ class _AvroDecoder(Decoder):
 
     def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
         return self.schema.leaves(data, at)
+
+    def field_reader(self, path: Sequence[str]) -> tuple[FieldReader, int] | None:
+        return self.schema.field_reader(path)
 
 
 class _JsonDecoder(Decoder):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dissector.protocol.embedded.secrecy.hidden_records import hide_records
 from dissector.values.value_masks import without_field
 from tests.dissector.cli.conftest import Run
 from tests.dissector.values.value_captures import GUID, write_values
@@ -18,6 +20,13 @@ GUIDS = (GUID.bytes, GUID.hex.encode(), b"01 63 83 6c 98", b"c\\x83")
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_values(tmp_path_factory.mktemp("values") / "values.pcap")
+
+
+@pytest.fixture(autouse=True)
+def shown_again() -> Iterator[None]:
+    """Hide nothing in later tests of this process."""
+    yield
+    hide_records(False)
 
 
 def test_fields_are_hidden_also_in_items() -> None:
