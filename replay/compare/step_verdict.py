@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from functools import cache
+from typing import Any
 
 from construct import Container
 
@@ -195,6 +196,8 @@ def _compare_bodies(
         if body.get("session_id"):
             bodies.reasons.add(Reason.SESSION)
         live = Container({**live, "session_id": body.get("session_id", 0)})
+    if outcome.unasked:
+        body = Container({**body, "responses": list(_asked(body, outcome.unasked))})
     if captured.api == "JoinGroup" and _leads(body) != _leads(live):
         # Only the leader gets the members, and the coordinator chooses the leader.
         bodies.reasons.add(Reason.LEADER)
@@ -218,6 +221,15 @@ def _compare_bodies(
         layouts, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
     bodies.compare(layouts, body, live, scope)
     return bodies
+
+
+def _asked(body: Container, unasked: Collection[tuple[Any, int]]) -> Iterator[Container]:
+    """Yield the topics of a captured Fetch response with the partitions that were asked for."""
+    for topic in body.responses:
+        name = topic.get("topic") or topic.get("topic_id")
+        asked = [each for each in topic.partitions if (name, each.partition_index) not in unasked]
+        if asked or not topic.partitions:
+            yield Container({**topic, "partitions": asked})
 
 
 def _reader(captured: CapturedExchange) -> Hashable:

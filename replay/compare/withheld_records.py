@@ -53,7 +53,9 @@ def with_readable_ends(
             missing_bytes = len(before.records or b"") - len(after.records or b"")
             each = (
                 each._replace(readable_end=_readable_end(each, after, ids))
-                if 0 <= missing_bytes <= spare_bytes  # our limit is twice the captured bytes
+                # The captured bytes are our limit: a broker with more records fills it,
+                # if only with a part of the next batch.
+                if 0 < missing_bytes <= spare_bytes
                 else each
             )
         yield each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -115,6 +116,8 @@ class Outcome:
         is_repeated: Whether it was sent again after a temporary error.
         is_untimely: Whether it was sent before a timeout that the capture shows had elapsed.
         reasons: Why its response is equivalent, as `compare_outcome` found.
+        unasked: Topic (name or id, as captured) and number of partitions without captured records
+            that a Fetch did not ask for.
     """
 
     step: Step
@@ -132,6 +135,7 @@ class Outcome:
     is_repeated: bool = False
     is_untimely: bool = False
     reasons: frozenset[Reason] = frozenset()
+    unasked: Collection[tuple[Any, int]] = ()
 
 
 @dataclass(slots=True)

@@ -142,6 +142,7 @@ class Dispatcher:
         sent.session_use = sent.session_use or context.fetch_sessions.begin(step, message)
         if sent.session_use is not None and message.body is not None:
             context.fetch_sessions.limit(sent.session_use, step, message.body)
+            outcome.unasked = sent.session_use.left_out
         rewritten = rewrite(message, outcome.version, context.ids)
         if rewritten.unknown is not None and await self._obtain_producer_id(
             sent, *rewritten.unknown

@@ -11,7 +11,7 @@ Source: Kafka, FetchMetadata.java, FetchSession.scala, FetchSessionHandler.java.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,15 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step
-from replay.sessions.fetch_limits import CLOSED, LimitKey, fetch_limits, set_limit, title
+from replay.sessions.fetch_limits import (
+    CLOSED,
+    LimitKey,
+    fetch_limits,
+    forgotten_topics,
+    limited,
+    title,
+    topics_of,
+)
 
 INITIAL, FINAL = 0, -1
 """Epochs of a fetch that begins a session, and of one that ends it or uses none."""
@@ -45,7 +53,8 @@ class FetchSession:
         node: The broker of the target with the live session; -1 for none.
         live_id: The id of the live session.
         epoch: The epoch that the broker expects next.
-        open: The partitions with a limit above `CLOSED` in the live session.
+        live: The partitions in the live session, as asked for with captured names and offsets.
+        nodes: The brokers that lead its partitions.
     """
 
     topics: dict[Any, dict[int, Container]] = field(default_factory=dict)
@@ -53,7 +62,9 @@ class FetchSession:
     node: int = -1
     live_id: int = 0
     epoch: int = 0
-    open: set[LimitKey] = field(default_factory=set)
+    live: dict[LimitKey, Container] = field(default_factory=dict)
+    nodes: frozenset[int] = frozenset()
+    _nodes_as_of: int = -1
 
     def apply(self, body: Container) -> None:
         """Apply the partitions that a captured request adds and forgets."""
@@ -61,11 +72,42 @@ class FetchSession:
             self.elements[title(topic)] = Container(topic)
             partitions = self.topics.setdefault(title(topic), {})
             for each in topic.partitions:
+                if each.partition not in partitions:
+                    self._nodes_as_of = -1
                 partitions[each.partition] = Container(each)
         for topic in body.get("forgotten_topics_data") or ():
+            self._nodes_as_of = -1
             partitions = self.topics.get(title(topic), {})
             for number in topic.partitions:
                 partitions.pop(number, None)
+
+    def find_nodes(self, cluster: Cluster, ids: IdMap) -> None:
+        """Find the leaders of its partitions again, if they may have changed."""
+        if self._nodes_as_of == cluster.revision:
+            return
+        nodes = set()
+        for key, partitions in self.topics.items():
+            name = key if isinstance(key, str) else None
+            topic = ids.topic_of(Scope(topic=name, topic_id=None if name else key))
+            live = ids.names.topic(topic) if topic else None
+            for number in partitions:
+                leader = cluster.leader(live, number) if live else None
+                if leader is not None:
+                    nodes.add(leader.node)
+        self.nodes, self._nodes_as_of = frozenset(nodes), cluster.revision
+
+    def wanted(self, limits: Mapping[LimitKey, int]) -> dict[LimitKey, Container]:
+        """Return its partitions to ask for: those with limits, or all."""
+        found = {
+            key: limited(self.topics[key[0]][key[1]], limit)
+            for key, limit in limits.items()
+            if key[1] in self.topics.get(key[0], ())
+        }
+        return found or {
+            (name, number): limited(each, CLOSED)
+            for name, partitions in self.topics.items()
+            for number, each in partitions.items()
+        }
 
     def full_topics(self) -> list[Container]:
         """Return all partitions of the session, as the topics of a request."""
@@ -86,12 +128,14 @@ class SessionUse:
         is_new: Whether it begins a session on the target.
         is_final: Whether it ends one.
         attempts: How often it was sent before.
+        left_out: Partitions of a fetch without a session that are not asked for.
     """
 
     session: FetchSession | None = None
     is_new: bool = False
     is_final: bool = False
     attempts: int = 0
+    left_out: Collection[LimitKey] = ()
 
 
 class FetchSessions:
@@ -114,16 +158,17 @@ class FetchSessions:
             How it uses a session; None if it is not a fetch.
         """
         body = message.body
-        if message.api != "Fetch" or body is None or "session_id" not in body:
+        if message.api != "Fetch" or body is None:
             return None
+        if "session_id" not in body or (body.session_epoch == FINAL and not body.session_id):
+            return SessionUse()
         session = self._sessions.get((step.captured.broker, body.session_id))
         if body.session_epoch > INITIAL:
             session = session or self._open(step.captured.broker, body.session_id)
             session.apply(body)
             return self._continue(session, body)
         if body.session_epoch == FINAL:
-            if body.session_id:
-                self._sessions.pop((step.captured.broker, body.session_id), None)
+            self._sessions.pop((step.captured.broker, body.session_id), None)
             return SessionUse(session, is_final=True)
         response = step.captured.response_message()
         given = (
@@ -139,10 +184,11 @@ class FetchSessions:
         """
         Limit a fetch to what the captured response held.
 
-        A broker keeps the limits of a session, so partitions whose limit changes are added.
+        A broker keeps the partitions of a session, with their limits. So the request has those that
+        differ from what was asked before, and takes out the others.
 
         Args:
-            use: How it uses a session.
+            use: How it uses a session; gets the partitions that are left out.
             step: The step.
             body: Its request, with captured names and ids; it is modified.
         """
@@ -150,25 +196,39 @@ class FetchSessions:
         use.attempts += 1
         if limits is None or use.is_final:
             return
-        listed = set()
-        for topic in body.topics:
-            for each in topic.partitions:
-                key = title(topic), each.partition
-                listed.add(key)
-                set_limit(each, limits.get(key, CLOSED))
+        elements = {title(topic): topic for topic in body.topics}
+        listed = {
+            (name, each.partition): each
+            for name, topic in elements.items()
+            for each in topic.partitions
+        }
         session = use.session
         if session is None:
+            asked = {
+                key: limited(each, limits.get(key, CLOSED))
+                for key, each in listed.items()
+                if key in limits
+            } or {key: limited(each, CLOSED) for key, each in listed.items()}
+            use.left_out = listed.keys() - asked.keys()
+            body.topics = topics_of(elements, asked)
             return
-        if not use.is_new:
-            _add_limited(session, body, limits, (limits.keys() | session.open) - listed)
-        session.open = set(limits)
+        asked, before = session.wanted(limits), {} if use.is_new else session.live
+        changed = {
+            key: each for key, each in asked.items() if key in listed or before.get(key) != each
+        }
+        body.topics = topics_of(session.elements, changed)
+        if "forgotten_topics_data" in body:
+            gone = before.keys() - asked.keys()
+            body.forgotten_topics_data = forgotten_topics(session.elements, gone)
+        session.live = asked
 
     def _open(self, broker: str, number: int) -> FetchSession:
         session = self._sessions[broker, number] = FetchSession()
         return session
 
     def _continue(self, session: FetchSession, body: Container) -> SessionUse:
-        if session.node >= 0 and self._nodes(session) <= {session.node}:
+        session.find_nodes(self._cluster, self._ids)
+        if session.node >= 0 and session.nodes <= {session.node}:
             return SessionUse(session)
         self.restart(session, body)
         return SessionUse(session, is_new=True)
@@ -180,27 +240,19 @@ class FetchSessions:
         if "forgotten_topics_data" in body:
             body.forgotten_topics_data = []
 
-    def _nodes(self, session: FetchSession) -> set[int]:
-        """Return the node ids of the leaders of a session's partitions."""
-        nodes = set()
-        for key, partitions in session.topics.items():
-            name = key if isinstance(key, str) else None
-            topic = self._ids.topic_of(Scope(topic=name, topic_id=None if name else key))
-            live = self._ids.names.topic(topic) if topic else None
-            for number in partitions:
-                leader = self._cluster.leader(live, number) if live else None
-                if leader is not None:
-                    nodes.add(leader.node)
-        return nodes
-
     def assign_session(self, use: SessionUse, parts: list[tuple[int, Container]]) -> list[Change]:
         """Set id and epoch of the live session in the requests; return the changes."""
         session = use.session
+        if "session_id" not in parts[0][1]:
+            return []
         captured = parts[0][1].session_id, parts[0][1].session_epoch
         sent = 0, FINAL
         if len(parts) == 1 and session is not None:
-            if use.is_new:
+            session.find_nodes(self._cluster, self._ids)
+            if use.is_new and len(session.nodes) < 2:  # more leaders share no session
                 sent = 0, INITIAL
+            elif use.is_new:
+                sent = 0, FINAL
             elif session.node == parts[0][0]:
                 sent = session.live_id, FINAL if use.is_final else session.epoch
         elif len(parts) == 1 and captured[1] == INITIAL:
@@ -228,20 +280,3 @@ class FetchSessions:
             session.live_id, session.epoch = response.session_id, 1
         else:
             session.epoch = session.epoch % _LAST_EPOCH + 1
-
-
-def _add_limited(
-    session: FetchSession, body: Container, limits: Mapping[LimitKey, int], keys: Iterable[LimitKey]
-) -> None:
-    """Add partitions of a session to a request, only for their limits."""
-    for name, number in sorted(keys, key=repr):
-        known = session.topics.get(name, {}).get(number)
-        if known is None:
-            continue
-        partition = Container(known)
-        set_limit(partition, limits.get((name, number), CLOSED))
-        topic = next((each for each in body.topics if title(each) == name), None)
-        if topic is None:
-            topic = Container(session.elements[name], partitions=[])
-            body.topics.append(topic)
-        topic.partitions.append(partition)

@@ -40,6 +40,8 @@ class _Reader:
     def __init__(self) -> None:
         target = topology({"orders": 3})
         self._sessions = FetchSessions(cast(Cluster, target), IdMap(target))
+        self.forgotten: list[int] = []
+        self.left_out: set[Any] = set()
 
     def limits(
         self,
@@ -59,6 +61,10 @@ class _Reader:
             if use.session is not None:
                 use.session.node = 0  # as after a response
             self._sessions.limit(use, step, message.body)
+        assert use is not None
+        gone = message.body.get("forgotten_topics_data", ())
+        self.forgotten = [each for topic in gone for each in topic.partitions]
+        self.left_out = set(use.left_out)
         return {
             each.partition: each.partition_max_bytes
             for topic in message.body.topics
@@ -66,25 +72,38 @@ class _Reader:
         }
 
 
-def test_a_full_fetch_gets_twice_the_captured_bytes() -> None:
-    found = _Reader().limits(11, 0, 0, 1, 2, returned={0: 100, 2: MIB})
-    assert found == {0: 200, 1: CLOSED, 2: MIB}
+def test_a_fetch_asks_for_what_the_captured_one_returned() -> None:
+    found = _Reader().limits(11, 0, 0, 1, 2, returned={0: 100, 2: 2 * MIB})
+    assert found == {0: 100, 2: MIB}
 
 
-def test_a_session_gets_the_limits_that_change() -> None:
+def test_a_fetch_without_records_asks_for_a_byte_of_each_partition() -> None:
+    assert _Reader().limits(11, 0, 0, 1, returned={}) == {0: CLOSED, 1: CLOSED}
+    assert _Reader().limits(11, -1, 0, 1, returned={1: 0}) == {0: CLOSED, 1: CLOSED}
+
+
+def test_a_session_gets_the_partitions_that_change_and_loses_the_others() -> None:
     reader = _Reader()
-    reader.limits(11, 0, 0, 1, 2, returned={0: 100})
-    assert reader.limits(11, 1, 0, returned={0: 50}) == {0: 100}
-    assert reader.limits(11, 2, returned={1: 30}) == {0: CLOSED, 1: 60}
-    assert reader.limits(11, 3, 1, returned={}) == {1: CLOSED}
-    assert reader.limits(11, 4, returned={}) == {}
+    assert reader.limits(11, 0, 0, 1, 2, returned={0: 100}) == {0: 100}
+    assert reader.limits(11, 1, 0, returned={0: 50}) == {0: 50}
+    assert reader.limits(11, 2, returned={0: 50}) == {}
+    assert reader.limits(11, 3, returned={1: 30}) == {1: 30}
+    assert reader.forgotten == [0]
+    assert reader.limits(11, 4, 1, returned={}) == {0: CLOSED, 1: CLOSED, 2: CLOSED}
+    assert reader.forgotten == []
+    assert reader.limits(11, 5, returned={}) == {}
+
+
+def test_a_fetch_without_a_session_leaves_out_the_other_partitions() -> None:
+    reader = _Reader()
+    assert reader.limits(11, -1, 0, 1, returned={0: 100, 1: 0}) == {0: 100}
+    assert reader.left_out == {("orders", 1)}
 
 
 def test_each_attempt_doubles_the_limits() -> None:
-    assert _Reader().limits(11, 0, 0, returned={0: 100}, times=3) == {0: 800}
+    assert _Reader().limits(11, 0, 0, returned={0: 100}, times=3) == {0: 400}
 
 
-def test_versions_that_cut_the_first_batch_are_not_limited() -> None:
-    reader = _Reader()
-    step, message = _step(2, {0: 100}), _fetch(2, 0, 0)
-    assert reader._sessions.begin(step, message) is None
+def test_old_fetches_are_limited_if_brokers_return_whole_batches() -> None:
+    assert _Reader().limits(6, 0, 0, 1, returned={0: 100}) == {0: 100}
+    assert _Reader().limits(2, 0, 0, 1, returned={0: 100}) == {0: MIB, 1: MIB}

@@ -125,6 +125,7 @@ def test_a_partition_that_moved_ends_the_session() -> None:
     client = Client(target)
     client.ask(fetch(0, 0, 0), given=CAPTURED)
     target.topics["orders"].leaders[0] = Leader(1, 6)
+    target.revision += 1
     assert client.ask(fetch(CAPTURED, 1)) == (0, 0, [0])
 
 
@@ -136,5 +137,8 @@ def test_a_target_without_sessions_gets_full_fetches() -> None:
 
 def test_old_fetches_have_no_sessions() -> None:
     client = Client(topology({}))
-    assert client.sessions.begin(step(0), request("Fetch", 4, {})) is None
+    use = client.sessions.begin(step(0), request("Fetch", 4, {}))
+    assert use is not None
+    assert use.session is None
+    assert not client.sessions.assign_session(use, [(0, request("Fetch", 4, {}).body)])
     assert client.sessions.begin(step(0), request("Produce", 9, {})) is None
