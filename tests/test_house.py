@@ -53,6 +53,9 @@ MAX_LINES = 400
 
 MAX_KERNEL_PARAMETERS = 8
 
+MOST_CONSTANTS = 12
+"""Imported constants of a file: with more of them its subject lies elsewhere."""
+
 PLACES = re.compile(r"(?<![\w.\-])/(home|Users|root|work|mnt)/\w|\b[A-Z]:\\\w")
 """Paths that only one machine has."""
 
@@ -150,6 +153,18 @@ def test_files_are_short() -> None:
         for path in (ROOT / package).rglob("*.py")
     }
     assert {name for name, count in lines.items() if count > MAX_LINES} == set()
+
+
+def test_files_import_few_constants() -> None:
+    counts = Counter(
+        module.as_posix()
+        for module in MODULES
+        for node in ast.walk(ast.parse((ROOT / module).read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if len(name.name) > 1 and name.name.isupper()
+    )
+    assert {name: count for name, count in counts.items() if count > MOST_CONSTANTS} == {}
 
 
 def test_the_table_of_apis_is_current() -> None:

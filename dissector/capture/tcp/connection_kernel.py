@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dissector.capture.columns import CLOSED_WINDOW, END
 from dissector.capture.tcp.chunk_kernel import emit_barriers, emit_row, losses_of
+from dissector.capture.tcp.deadlines import add_deadlines, is_waiting
 from dissector.capture.tcp.reassembly_limits import (
-    CHECK_NS,
     REPLY_WINDOW_BYTES,
     RESET_WINDOW_BYTES,
     START_WAIT_BYTES,
-    WAIT_NS,
 )
 from dissector.capture.tcp.round_trips import begin_timing
 from dissector.capture.tcp.stream_kernel import (
@@ -21,7 +20,6 @@ from dissector.capture.tcp.stream_kernel import (
     flush,
     has_data,
     is_near,
-    is_pending,
     near,
     open_stream,
     receive_bytes,
@@ -284,50 +282,6 @@ def end_connection(
 
 
 @device_function
-def is_waiting(state: StateArrays, connection: ConnectionRow) -> bool:
-    """Return whether the passage of time alone may release something in a connection."""
-    return is_pending(state, connection, 0) or is_pending(state, connection, 1)
-
-
-@device_function
-def is_unacked(state: StateArrays, connection: ConnectionRow) -> bool:
-    """Return whether a hole waits whose loss no captured acknowledgement confirms."""
-    for side in range(2):
-        if connection.streams[side].acked == NONE and is_pending(state, connection, side):
-            return True
-    return False
-
-
-@device_function
-def add_deadlines(state: StateArrays, number: int) -> None:
-    """Set the deadlines of what waits in a connection after a segment."""
-    connection, rings = state.connections[number], state.counts.rings
-    clock_ns = state.segment.clock_ns
-    if connection.waits == 0 or not is_waiting(state, connection):
-        return
-    add_deadline(state.deadlines, rings[0], clock_ns + WAIT_NS, number)
-    if not connection.is_checked and is_unacked(state, connection):
-        connection.is_checked = True
-        add_deadline(state.checks, rings[1], clock_ns + CHECK_NS, number)
-
-
-@device_function
-def add_deadline(deadlines: Rows[DeadlineRow], ring: Ring, time_ns: int, number: int) -> None:
-    """Add a deadline, which must not be before the others."""
-    row = deadlines[(ring.first + ring.count) % len(deadlines)]
-    row.time_ns, row.connection = time_ns, number
-    ring.count += 1
-
-
-@device_function
-def due(deadlines: Rows[DeadlineRow], ring: Ring, clock_ns: int) -> int:
-    """Return the connection of the first deadline if the clock has reached it; else -1."""
-    if ring.count == 0 or deadlines[ring.first].time_ns > clock_ns:
-        return -1
-    return deadlines[ring.first].connection
-
-
-@device_function
 def meet_deadline(
     state: StateArrays, out: ChunkArrays, deadlines: Rows[DeadlineRow], ring: Ring
 ) -> None:
@@ -348,13 +302,3 @@ def meet_deadline(
         closer = 1 if second.fin_packet > first.fin_packet else 0
         finish_if_closed(state, out, number, closer, now_ns)
         settle(state, connection)
-
-
-@device_function
-def check_again(state: StateArrays, number: int) -> None:
-    """Set the next check of a connection if a hole still waits without acknowledgements."""
-    connection = state.connections[number]
-    connection.is_checked = is_unacked(state, connection)
-    if connection.is_checked:
-        time_ns = state.segment.clock_ns + CHECK_NS
-        add_deadline(state.checks, state.counts.rings[1], time_ns, number)

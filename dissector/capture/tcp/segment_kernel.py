@@ -7,8 +7,6 @@ from dissector.capture.hashing import hash_endpoints
 from dissector.capture.tcp.chunk_kernel import emit_row
 from dissector.capture.tcp.connection_kernel import (
     ENDED_BY_REUSE,
-    check_again,
-    due,
     end_connection,
     finish_if_closed,
     matches_silent_side,
@@ -18,6 +16,7 @@ from dissector.capture.tcp.connection_kernel import (
     starts_new_connection,
     swap_sides,
 )
+from dissector.capture.tcp.deadlines import check_again, due
 from dissector.capture.tcp.round_trips import begin_timing
 from dissector.capture.tcp.stream_kernel import acknowledge, flush, has_data, settle
 from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
