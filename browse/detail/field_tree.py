@@ -16,7 +16,7 @@ from textual.widgets.tree import TreeNode as Line
 
 from browse.detail.detail_events import FieldChosen, FieldColumn, How
 from browse.detail.exchange_nodes import nodes_or_bug, schemas_of
-from browse.detail.value_nodes import inside_of, is_decoded, value_text
+from browse.detail.value_nodes import inside_of, is_decoded, records_text, value_text
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.context import using
 from dissector.view.text.tree_node import Block, LazyNodes, TreeNode, index_at
@@ -223,6 +223,12 @@ class FieldTree(Tree[Item]):
         if self.last_line >= 0:  # assigns numbers to lines opened just before
             self.move_cursor(line)
             self.scroll_to_node(line, animate=False)
+            # A scroll bar that appears now would cover it.
+            self.call_after_refresh(self._keep_in_view, line)
+
+    def _keep_in_view(self, line: FieldLine) -> None:
+        if self.cursor_node is line:
+            self.scroll_to_node(line, animate=False)
 
     def open_line(self, line: FieldLine) -> None:
         """Open a line; create its children on first use."""
@@ -387,5 +393,6 @@ def _label(node: TreeNode) -> Text:
     elif node.text:
         is_error = node.name.endswith("error_code") and node.value not in (0, None)
         label.append(": ", "dim")
-        label.append(node.text, "dim" if node.is_masked else "red" if is_error else "")
+        text = records_text(node) or node.text
+        label.append(text, "dim" if node.is_masked else "red" if is_error else "")
     return label

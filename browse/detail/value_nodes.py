@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from dissector.protocol.records.batch_totals import batch_totals, crcs_are_right
 from dissector.view.text.escape import escaped, quoted, safe_json
 from dissector.view.text.tree_node import Load, Place, TreeNode
 from dissector.view.text.value_text import json_text
@@ -30,6 +31,26 @@ def inside_of(node: TreeNode) -> Load | None:
     if looks_like_json or len(text) > _SHOWN or "\n" in text.strip():
         return partial(_open, text, node.place, looks_like_json)
     return None
+
+
+def records_text(node: TreeNode) -> str:
+    """
+    Return what a `records` field holds: `1 batch, 12 records, zstd, offsets 0-11, crc ok`.
+
+    Empty for other fields, and for those without a whole batch.
+    """
+    data = node.value
+    if node.is_masked or node.name != "records" or not isinstance(data, bytes):
+        return ""
+    found = batch_totals(data)
+    if not found.batches:
+        return ""
+    batches = f"{found.batches:,} batch{'es' * (found.batches != 1)}"
+    records = f"{found.records:,} record{'s' * (found.records != 1)}"
+    offsets = f"{found.first_offset}-{found.last_offset}"
+    parts = [batches, records, found.codec, f"offsets {offsets}"]
+    parts += ["crc ok" if crcs_are_right(data) else "crc wrong", f"{len(data):,} bytes"]
+    return ", ".join([*parts, *(["cut"] if found.is_cut else [])])
 
 
 def is_decoded(node: TreeNode) -> bool:

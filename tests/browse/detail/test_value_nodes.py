@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from browse.detail.value_nodes import inside_of, value_text
+from browse.detail.value_nodes import inside_of, records_text, value_text
+from dissector.protocol.records import Record, new_batch
 from dissector.view.text.tree_node import Block, TreeNode, tree_lines
 
 
@@ -59,3 +60,16 @@ def test_secrets_are_not_opened() -> None:
 )  # fmt: skip
 def test_a_value_is_copied_without_its_name(value: object, copied: str) -> None:
     assert value_text(TreeNode("field", "1 item", value=value)) == copied
+
+
+def test_a_records_field_says_what_it_holds() -> None:
+    data = new_batch([Record(value=b"a"), Record(value=b"b")], codec="gzip").to_bytes()
+    node = TreeNode("records", "hex", value=data)
+    expected = f"1 batch, 2 records, gzip, offsets 0-1, crc ok, {len(data)} bytes"
+    assert records_text(node) == expected
+    damaged = TreeNode("records", "hex", value=data[:-1] + bytes([data[-1] ^ 1]))
+    assert "crc wrong" in records_text(damaged)
+    assert records_text(TreeNode("records", "hex", value=data + data[:20])).endswith(", cut")
+    for other in (TreeNode("records", "hex", value=b"abc"), TreeNode("key", "hex", value=data)):
+        assert records_text(other) == ""
+    assert records_text(TreeNode("records", "***", value=data, is_masked=True)) == ""
