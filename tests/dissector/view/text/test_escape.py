@@ -67,3 +67,14 @@ def test_safe_json_is_equivalent(text: str) -> None:
     assert json.loads(line) == text
     assert line.encode("utf-8")
     assert not any(ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in line)
+
+
+@pytest.mark.parametrize("size", [0, 1, 32, 33])
+def test_hex_of_many_bytes_ends_with_dots(size: int) -> None:
+    text = hexed(bytes([7]) * size)
+    assert text.startswith(f"{size} byte")
+    assert (text.count("07"), text.endswith("...")) == (min(size, 32), size > 32)
+
+
+def test_characters_beyond_the_basic_plane_have_eight_digits() -> None:
+    assert escaped("\uffff\U00010fff") == "\\uffff\\U00010fff"
