@@ -38,4 +38,4 @@ def test_the_manual_page_has_every_command_and_option() -> None:
         section = text.split(f"\n.SS {command}\n")[1].split("\n.SS ")[0]
         assert "\nExamples:\n" in section
     assert r".B \-Y, \-\-filter FILTER" in text
-    assert not re.search(r"^\.(?!TH|SH|SS|TP|PP|BR|B|nf|fi)", text, re.MULTILINE)
+    assert not re.search(r"^\.(?!TH|SH|SS|TP|PP|BR|B|br|nf|fi)", text, re.MULTILINE)
