@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 from dissector.cli.declared.check_options import CheckOptions, about_items, looks_for
 from dissector.cli.declared.reading_options import (
@@ -36,7 +35,7 @@ class AdviseOptions(CheckOptions, ReadingOptions, CopyOptions, SecretOptions, Li
         default=(),
         metavar="ADVICE.NAME=N",
         help="Another threshold, as tiny-batches.records=5. Repeatable; by default that of "
-        "[tool.kafkashark.advise] in kafkashark.toml or pyproject.toml.",
+        "the settings (kafkashark config).",
     )
     fail_on: str = option(
         "--fail-on",
@@ -45,6 +44,14 @@ class AdviseOptions(CheckOptions, ReadingOptions, CopyOptions, SecretOptions, Li
         choices=FAIL_ON,
         help=f"Mildest rank with exit status 1: {'|'.join(FAIL_ON)}.",
     )
+
+    @classmethod
+    def number_tables(cls) -> Mapping[str, Mapping[str, float]]:
+        """Return the thresholds of all advices."""
+        import advise.catalogue  # noqa: F401  (fills the registry)
+        from advise.registry.advice_limits import default_limits
+
+        return default_limits()
 
 
 def advise(given: AdviseOptions) -> int:
@@ -74,6 +81,7 @@ def _advise(given: AdviseOptions) -> int:
     from advise.report.advice_text import advice_lines
     from dissector.cli.capture_source import source
     from dissector.cli.output import write_lines
+    from dissector.cli.settings.settings_file import settings_file
 
     form = given.chosen_form
     if given.explain is not None:
@@ -87,7 +95,7 @@ def _advise(given: AdviseOptions) -> int:
         lines = (f"{each.id:<22} {each.rank:<8} {each.title}" for each in advices)
         write_lines(about_items(form, lines, map(advice_row, advices)), given.output)
         return 0
-    limits = limits_of(given.thresholds, Path())
+    limits = limits_of(given.thresholds, settings_file().numbers_of("advise"))
     read = source(given)
     read.explains_no_kafka = True
     windows = read.each_window(gleaning=True)

@@ -21,8 +21,7 @@ import pytest
 
 import kafkashark
 from dissector.cli import main
-from dissector.cli.app import demo
-from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.app import COMMANDS
 from dissector.cli.parsing.command_line import parse as parse_line
 from dissector.cli.parsing.command_table import CommandTable
 from dissector.filter import parse
@@ -121,6 +120,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "schemas").mkdir()
     (made / "schemas" / "orders-value.avsc").write_text('"string"')
     (made / "redact.key").write_bytes(bytes(range(32)))
+    (made / "kafkashark.toml").write_text('[filters]\nslow = "latency_ms > 50"\n')
     main(["conform", str(demo), "--write-baseline", str(made / "known.txt")])
     (made / "vendor").mkdir()
     vendor(made / "vendor")
@@ -170,7 +170,7 @@ def test_the_options_of_commands_that_are_not_run_exist(page: str, folder: Path)
         if example.page != page or not reason_not_to_run(example):
             continue
         name, *words = example.words
-        parse_line(CommandTable((*BUILTIN, demo)).find(name), words)
+        parse_line(CommandTable(COMMANDS).find(name), words)
         if "-Y" in words:
             parse(words[words.index("-Y") + 1], records=name == "records")
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from dissector.cli.app import DESCRIPTION, demo
-from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.app import COMMANDS, DESCRIPTION
 from dissector.cli.parsing.command_table import CommandTable
 from dissector.cli.parsing.declarations import Command, Option
 from dissector.cli.parsing.help_text import meaning_of, option_sections, paragraphs, title_of
@@ -38,7 +37,7 @@ def page() -> str:
 
 
 def _lines() -> Iterator[str]:
-    table = CommandTable((*BUILTIN, demo))
+    table = CommandTable(COMMANDS)
     yield '.TH KAFKASHARK 1 "" kafkashark "User Commands"'
     yield from (".SH NAME", r"kafkashark \- Wireshark for Apache Kafka")
     yield from (".SH SYNOPSIS", _INTRODUCTION, ".SH DESCRIPTION", _text(DESCRIPTION))

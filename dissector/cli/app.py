@@ -9,17 +9,19 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dissector.cli import interrupt
 from dissector.cli.declared.builtin_commands import BUILTIN
-from dissector.cli.declared.file_options import DemoOptions
+from dissector.cli.declared.file_options import ConfigOptions, DemoOptions
 from dissector.cli.interrupt import OutputClosed
 from dissector.cli.parsing import command_line
 from dissector.cli.parsing.command_table import CommandTable, Plugins
 from dissector.cli.parsing.declarations import Command, Options, option
 from dissector.cli.parsing.first_words import is_file_name
+from dissector.cli.settings.given_settings import settings_of
 from dissector.errors import (
     DissectorError,
     FilterError,
@@ -59,7 +61,7 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
         its output was closed.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    table = CommandTable((*BUILTIN, demo), plugins)
+    table = CommandTable(COMMANDS, plugins)
     if shell := os.environ.get(COMPLETION_VARIABLE):
         from dissector.cli.parsing.shell_completion import complete
 
@@ -108,10 +110,11 @@ def _run(words: Sequence[str], table: CommandTable, *, is_alone: bool) -> int:
 def _prepared(words: Sequence[str], table: CommandTable) -> Callable[[], Any]:
     """Return the command of some words, to be run."""
     first, *others = words or ("",)
+    settings = partial(settings_of, table=table)
     if _begins_without_command(first, table):
-        return command_line.prepared(table.find(WITHOUT_COMMAND), words)
+        return command_line.prepared(table.find(WITHOUT_COMMAND), words, settings)
     if first and not first.startswith("-"):
-        return command_line.prepared(table.find(first), others)
+        return command_line.prepared(table.find(first), others, settings)
     if first:
         return command_line.prepared(_program(table), words)
     _print_stderr("\n".join(_program_help(table)))
@@ -138,6 +141,21 @@ def demo(given: DemoOptions) -> int:
     from dissector.cli.demo import demo
 
     return demo(given, main)
+
+
+def config(given: ConfigOptions) -> None:
+    """Print the settings that hold here, and where each is from.
+
+    The nearest kafkashark.toml, or pyproject.toml with a table tool.kafkashark, in this folder or
+    one above, gives options that are not on the command line, thresholds, and filters for -Y @NAME.
+    $KAFKASHARK_CONFIG names another file; empty: none is read.
+    """
+    from dissector.cli.settings.config_listing import print_settings
+
+    print_settings(given, CommandTable(COMMANDS))
+
+
+COMMANDS = (*BUILTIN, demo, config)
 
 
 def _program(table: CommandTable) -> Command:

@@ -75,13 +75,13 @@ def test_thresholds_come_from_options_and_settings(
     assert main(["advise", tiny, "--set", "tiny-batches.rate=1000"]) == 0
     monkeypatch.chdir(tmp_path)
     settings = tmp_path / "kafkashark.toml"
-    settings.write_text("[tool.kafkashark.advise.tiny-batches]\nrate = 1000\n")
+    settings.write_text("[advise.tiny-batches]\nrate = 1000\n")
     assert main(["advise", tiny]) == 0
     assert main(["advise", tiny, "--set", "tiny-batches.rate=10"]) == 1
-    settings.write_text("[tool.kafkashark.advise.tiny-batches]\nrate = 'fast'\n")
+    settings.write_text("[advise.tiny-batches]\nrate = 'fast'\n")
     capsys.readouterr()
     assert main(["advise", tiny]) == 2
-    assert "kafkashark.toml: tiny-batches.rate takes a number" in capsys.readouterr().err
+    assert "kafkashark.toml: advise.tiny-batches.rate: must be a number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,12 @@ class DemoOptions(Options):
         help="Only write the demo's capture to a file.",
         role=WRITES,
     )
+
+
+class ConfigOptions(OutputOptions):
+    """The options of `config`."""
+
+    form: str = format_option("table", "ndjson")
+    json_schema: bool = option(
+        "--json-schema", default=False, help="Print the JSON schema of all settings, for editors."
+    )

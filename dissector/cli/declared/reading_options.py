@@ -11,6 +11,7 @@ from typing import ClassVar
 from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.parsing.declarations import Options, option
 from dissector.cli.presentation.completion import complete_filter
+from dissector.cli.settings.saved_filters import with_saved_filters
 from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.file_roles import READS, WRITES
 from dissector.protocol.definitions.sources import READS_SCHEMAS, SCHEMAS_VARIABLE, use_sources
@@ -60,7 +61,8 @@ class FilterOptions(Options):
         default=None,
         metavar="FILTER",
         complete=complete_filter,
-        help="Display filter: take only what matches.",
+        convert=with_saved_filters,
+        help="Display filter: take only what matches; @NAME is a filter of the settings.",
     )
 
 
@@ -96,6 +98,7 @@ class SchemaSourceOptions(Options):
 
     schemas: tuple[str, ...] = option(
         "--schemas",
+        setting="shared",
         default=(),
         metavar="JAR|DIR",
         callback=_use_schemas,
@@ -112,6 +115,7 @@ class DecodingOptions(SchemaSourceOptions):
 
     ports: tuple[int, ...] = option(
         "--port",
+        setting="shared",
         default=(),
         metavar="N",
         least=1,
@@ -121,6 +125,7 @@ class DecodingOptions(SchemaSourceOptions):
     )
     keylogs: tuple[str, ...] = option(
         "--keylog",
+        setting="shared",
         default=(),
         metavar="FILE",
         help="TLS key log (NSS key log, RFC 9850). May be given more than once; secrets inside "
@@ -129,6 +134,7 @@ class DecodingOptions(SchemaSourceOptions):
     )
     decode_as: tuple[str, ...] = option(
         "--decode-as",
+        setting="shared",
         default=(),
         metavar="RULE",
         help="Tunnel on another UDP port, as udp.port==10800,vxlan: vxlan, vxlan-gpe, geneve, gtp "
@@ -136,6 +142,7 @@ class DecodingOptions(SchemaSourceOptions):
     )
     timezone: str = option(
         "--timezone",
+        setting="shared",
         default="UTC",
         metavar="ZONE",
         callback=_use_timezone,
@@ -165,6 +172,7 @@ class CopyOptions(Options):
 
     keep_copies: bool = option(
         "--keep-copies",
+        setting="shared",
         default=False,
         callback=_keep_copies,
         help="Count connections twice that the capture holds twice: before and behind a NAT, in "

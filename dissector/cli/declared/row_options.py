@@ -59,6 +59,7 @@ class ColorOptions(Options):
 
     color: str = option(
         "--color",
+        setting="shared",
         default="auto",
         metavar="|".join(COLORS),
         choices=COLORS,
@@ -87,6 +88,7 @@ class ColumnOptions(LimitOptions, ColorOptions):
 
     columns: str | None = option(
         "--columns",
+        setting="own",
         default=None,
         metavar="NAME,NAME",
         complete=complete_columns,
@@ -117,6 +119,7 @@ class SortOptions(Options):
 
     sort: str | None = option(
         "--sort",
+        setting="own",
         default=None,
         metavar="[-]COLUMN,...",
         complete=complete_columns,
@@ -131,13 +134,14 @@ class TimeOptions(Options):
 
     times: str | None = option(
         *("-t", "--times"),
+        setting="shared",
         default=None,
         metavar="|".join(STYLES),
         choices=tuple(STYLES),
         help="Form of times in text and tables, as tshark's: "
         + ", ".join(f"{key} {meaning}" for key, meaning in STYLES.items()),
     )
-    utc: bool = option("--utc", default=False, help="-t a and -t ad in UTC.")
+    utc: bool = option("--utc", default=False, setting="shared", help="-t a and -t ad in UTC.")
 
 
 class TableOptions(

@@ -52,6 +52,7 @@ class ValueSourceOptions(Options):
 
     values: tuple[str, ...] = option(
         "--values",
+        setting="shared",
         default=(),
         metavar="SOURCE",
         help="Schemas of keys and values, besides those in the capture: a folder of .avsc, "
@@ -61,6 +62,7 @@ class ValueSourceOptions(Options):
     )
     value_formats: tuple[str, ...] = option(
         "--value-format",
+        setting="shared",
         default=(),
         metavar="TOPIC=FORMAT",
         help="Format of the values of topics, such as orders=avro:order.avsc, "
@@ -95,6 +97,7 @@ class ValueOptions(ValueSourceOptions):
 
     masks: tuple[str, ...] = option(
         "--mask",
+        setting="shared",
         default=(),
         metavar="value.FIELD",
         callback=_hide_records,

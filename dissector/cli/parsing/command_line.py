@@ -6,7 +6,7 @@ from argparse import SUPPRESS, Action, ArgumentParser, BooleanOptionalAction, Na
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from dissector.cli.parsing.declarations import (
     REQUIRED,
@@ -23,6 +23,10 @@ from dissector.file_roles import check_outputs
 SHORT, LONG = "-", "--"
 
 
+Settings: TypeAlias = Callable[[Command], Mapping[str, Any]]
+"""Returns the values of options that a command takes from settings, by attribute."""
+
+
 class CalledInsteadError(Exception):
     """An option like --version was given: what it does takes the place of the command."""
 
@@ -30,25 +34,32 @@ class CalledInsteadError(Exception):
         self.action = action
 
 
-def prepared(command: Command, words: Sequence[str]) -> Callable[[], Any]:
+def prepared(
+    command: Command, words: Sequence[str], settings: Settings | None = None
+) -> Callable[[], Any]:
     """
     Return a command with the options in the words after its name, to be run.
+
+    Args:
+        command: The command.
+        words: The words after its name.
+        settings: The source of options that are not among the words.
 
     Raises:
         UsageError: The words are not a command line of these options, or an output of the command
             would overwrite an input.
     """
     try:
-        given = parse(command, words)
+        given = parse(command, words, settings)
     except CalledInsteadError as error:
         return partial(error.action, command)
     check_outputs(list(named_paths(given)))
     return partial(command.run, given)
 
 
-def parse(command: Command, words: Sequence[str]) -> Options:
+def parse(command: Command, words: Sequence[str], settings: Settings | None = None) -> Options:
     """
-    Return the options in the words after a command's name; their callbacks are called.
+    Return the options in the words after a command's name, and in settings; calls their callbacks.
 
     Raises:
         UsageError: The words are not a command line of these options.
@@ -66,6 +77,8 @@ def parse(command: Command, words: Sequence[str]) -> Options:
         name: tuple(map(_fixed, value)) if isinstance(value, list) else value
         for name, value in vars(given).items()
     }
+    if settings is not None:
+        values = {**settings(command), **values}
     found = command.options(**values)
     for name, each in declared.items():
         if each.callback is not None:
@@ -111,7 +124,7 @@ def _add(parser: ArgumentParser, name: str, declared: Option, of: ValueType) -> 
     elif of.each is bool:
         settings["action"] = BooleanOptionalAction if declared.default else "store_true"
     else:
-        settings |= {"type": partial(_converted, declared, of)}
+        settings |= {"type": partial(converted, declared, of)}
         settings["action"] = "append" if of.is_list else "store"
         settings["required"] = declared.default is REQUIRED
         if of.each is tuple:
@@ -127,13 +140,18 @@ def _add_argument(parser: ArgumentParser, name: str, declared: Option, of: Value
         nargs=many if of.is_list else few,
         # argparse would convert the text of SUPPRESS.
         default=declared.default if not (is_required or of.is_list) else SUPPRESS,
-        type=partial(_converted, declared, of),
+        type=partial(converted, declared, of),
         metavar=declared.metavar,
     )
 
 
-def _converted(declared: Option, of: ValueType, text: str) -> Any:
-    """Return the value of a text; a wrong one raises UsageError."""
+def converted(declared: Option, of: ValueType, text: str) -> Any:
+    """
+    Return the value of a text.
+
+    Raises:
+        UsageError: It is none for this option.
+    """
     title = declared.names[0] if declared.names else declared.metavar.strip("[].")
     if declared.choices and text not in declared.choices:
         words = ", ".join(declared.choices)
@@ -146,7 +164,7 @@ def _converted(declared: Option, of: ValueType, text: str) -> Any:
             raise ValueError
     except ValueError:
         raise UsageError(f"{title} takes {_numbers(declared, of)}, not {text!r}") from None
-    return value
+    return value if declared.convert is None else declared.convert(value)
 
 
 def _is_between(value: float, declared: Option) -> bool:

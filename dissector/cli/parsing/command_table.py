@@ -44,7 +44,7 @@ class CommandTable:
     def __init__(
         self, builtin: Sequence[Callable[..., Any]], plugins: Plugins | None = None
     ) -> None:
-        self._builtin = {each.__name__ for each in builtin}
+        self._builtin = [each.__name__ for each in builtin]
         self._functions = {each.__name__: each for each in builtin} | dict(plugins or ())
         self._plugins = plugins
         self._entry_points: EntryPoints | None = None
@@ -70,6 +70,10 @@ class CommandTable:
     def is_builtin(self, words: Sequence[str]) -> bool:
         """Return whether words begin with a built-in command, which handles signals itself."""
         return bool(words) and words[0] in self._builtin
+
+    def builtin(self) -> list[Command]:
+        """Return the built-in commands."""
+        return [self.find(name) for name in self._builtin]
 
     def names(self) -> list[str]:
         """Return the names of all commands."""

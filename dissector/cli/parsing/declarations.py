@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import (
     Any,
     ClassVar,
+    Literal,
     NamedTuple,
     Self,
     TypeAlias,
@@ -57,6 +58,9 @@ class Option(NamedTuple):
         role: Of a path: what is done with it.
         callback: Called with the value before the command.
         instead: Called with the command in place of its function, whatever else is given.
+        convert: Makes the value of a text.
+        setting: `shared` if the settings file may give it for all commands, `own` if only in the
+            table of the command, empty if it may not.
     """
 
     names: tuple[str, ...]
@@ -70,6 +74,13 @@ class Option(NamedTuple):
     role: Reads | Writes | None = None
     callback: Callable[[Any], object] | None = None
     instead: Callable[[Command], object] | None = None
+    convert: Callable[[str], str] | None = None
+    setting: Literal["", "own", "shared"] = ""
+
+    @property
+    def key(self) -> str:
+        """Its name in the settings file: the first long one, without minus signs."""
+        return next((each[2:] for each in self.names if each.startswith("--")), "")
 
     @property
     def limits(self) -> str:
@@ -92,6 +103,8 @@ def option(
     role: Reads | Writes | None = None,
     callback: Callable[[T], object] | None = None,
     instead: Callable[[Command], object] | None = None,
+    convert: Callable[[str], str] | None = None,
+    setting: Literal["", "own", "shared"] = "",
 ) -> T:
     """Declare an option, or without names an argument; see `Option`."""
     declared = Option(
@@ -106,6 +119,8 @@ def option(
         role,
         callback,
         instead,
+        convert,
+        setting,
     )
     return cast(T, declared)
 
@@ -144,6 +159,11 @@ class Options:
     def declared(cls) -> dict[str, Option]:
         """Return the declarations by attribute: own ones, then those of the bases in order."""
         return {name: each for _, found in cls.sections() for name, each in found.items()}
+
+    @classmethod
+    def number_tables(cls) -> Mapping[str, Mapping[str, float]]:
+        """Return the tables of numbers in the command's settings, with their defaults."""
+        return {}
 
     @classmethod
     def sections(cls) -> Iterator[tuple[str, Mapping[str, Option]]]:

@@ -21,9 +21,12 @@ def complete_words(words: Callable[[], Iterable[str]]) -> Callable[[str, str], l
 
 
 def complete_filter(command: str, incomplete: str) -> list[str]:
-    """Complete the last name of a filter, or the name of an API after `api ==`."""
+    """Complete the last name of a filter, the name of an API after `api ==`, or `@NAME`."""
+    from dissector.cli.settings.saved_filters import completed
     from dissector.filter import field_list
 
+    if saved := completed(incomplete):
+        return saved
     fields = field_list(records=command == "records")
     before, names = filter_words(incomplete, (name for name, _, _ in fields))
     return [before + name for name in names]

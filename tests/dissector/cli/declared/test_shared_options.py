@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from dissector.cli.app import demo
-from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.app import COMMANDS
 from dissector.cli.parsing.command_table import CommandTable
 from dissector.cli.parsing.declarations import Option
 
-COMMANDS = CommandTable((*BUILTIN, demo)).all()
+ALL = CommandTable(COMMANDS).all()
 
 OF_ONE_NAME = {
     "-T": "each command has its formats",
@@ -39,7 +38,7 @@ OF_ONE_NAME = {
 
 def test_an_option_is_declared_once() -> None:
     by_name: dict[str, set[Option]] = defaultdict(set)
-    for command in COMMANDS:
+    for command in ALL:
         for each in command.options.declared().values():
             for name in each.names:
                 by_name[name].add(each)
@@ -48,21 +47,21 @@ def test_an_option_is_declared_once() -> None:
 
 def test_a_declaration_has_one_attribute() -> None:
     attributes: dict[Option, set[str]] = defaultdict(set)
-    for command in COMMANDS:
+    for command in ALL:
         for attribute, each in command.options.declared().items():
             attributes[each].add(attribute)
     assert [found for found in attributes.values() if len(found) > 1] == []
 
 
 def test_names_of_one_command_differ() -> None:
-    for command in COMMANDS:
+    for command in ALL:
         names = [name for each in command.options.declared().values() for name in each.names]
         assert len(names) == len(set(names)), command.name
 
 
 def test_each_option_is_explained() -> None:
     """By a sentence, and a word for its value."""
-    for command in COMMANDS:
+    for command in ALL:
         for name, each in command.options.declared().items():
             assert each.help.endswith(".") or each.choices, (command.name, name)
             is_flag = isinstance(each.default, bool)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from dissector.cli.app import demo
-from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.app import COMMANDS as BUILTIN
 from dissector.cli.parsing.command_line import CalledInsteadError, parse
 from dissector.cli.parsing.command_table import CommandTable
 from dissector.cli.parsing.declarations import Command, Options, option, with_prefix
@@ -116,7 +115,7 @@ def test_errors_say_what_is_possible(run: Run, line: str, said: str) -> None:
 
 
 def test_leads_are_lines_of_commands() -> None:
-    table = CommandTable((*BUILTIN, demo))
+    table = CommandTable(BUILTIN)
     for lead in LEADS.values():
         name, *words = shlex.split(lead)
         parse(table.find(name), words)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dissector.cli.app import demo
-from dissector.cli.declared.builtin_commands import BUILTIN
+from dissector.cli.app import COMMANDS
 from dissector.cli.declared.row_options import PairOptions
 from dissector.cli.parsing.command_table import CommandTable
 from dissector.cli.parsing.declarations import Command, Options, value_types
@@ -87,7 +86,7 @@ ROLES = {
 
 def commands() -> list[Command]:
     """Return our commands, also those that are installed as others are."""
-    own = [each for each in CommandTable((*BUILTIN, demo)).all() if each.options is not Options]
+    own = [each for each in CommandTable(COMMANDS).all() if each.options is not Options]
     assert {each.name for each in own} >= ROLES.keys()
     return [each for each in own if each.name in ROLES]
 

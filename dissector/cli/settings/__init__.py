@@ -1,0 +1,1 @@
+"""Settings of a project: what its file gives the options of commands."""
