@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissector.cli.declared.check_options import CheckOptions, about_items, looks_for
@@ -193,13 +192,14 @@ def _lines(given: FindingOptions, form: str, report: FindingReport) -> Iterator[
 
 
 def _scope(given: FindingOptions) -> Scope:
+    from dissector.cli.settings.settings_file import settings_file
     from findings.gather.capture_pass import EVENT_EXCHANGES, JUDGED_EXCHANGES, Scope
 
     return Scope(
         event_exchanges=number_or_all("--events", given.events, EVENT_EXCHANGES),
         judged_exchanges=number_or_all("--conform", given.conform, JUDGED_EXCHANGES),
         show_secrets=given.show_secrets,
-        settings=Path(),
+        thresholds=settings_file().numbers_of("advise"),
     )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from advise.adviser import Adviser
 from advise.public import select_advices
-from advise.registry.advice_limits import limits_of
+from advise.registry.advice_limits import Limits, limits_of
 from conform.judge import Judge
 from conform.public import select_rules_by_name
 from conform.rule_budgets import RuleBudget
@@ -66,14 +65,14 @@ class Scope:
         judged_exchanges: Number of exchanges, from the first, for conformance.
         release: Release of Kafka for the check of upgrades.
         show_secrets: Show names that hold credentials instead of masks.
-        settings: Folder with the thresholds of advice; None: the default ones.
+        thresholds: Those of advice that the settings change.
     """
 
     event_exchanges: int | None = EVENT_EXCHANGES
     judged_exchanges: int | None = JUDGED_EXCHANGES
     release: str = NEWEST
     show_secrets: bool = False
-    settings: Path | None = None
+    thresholds: Limits | None = None
 
 
 class CapturePass:
@@ -118,7 +117,7 @@ class CapturePass:
         self._timeline = Timeline(capture, passes=passes, show_secrets=scope.show_secrets)
         rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
         self._judge = Judge(rules, _RULE_BUDGET)
-        self._adviser = Adviser(select_advices((), ()), limits_of((), scope.settings), capture)
+        self._adviser = Adviser(select_advices((), ()), limits_of((), scope.thresholds), capture)
         self._passing = np.zeros(0, np.bool_)
         self._file_problems = 0
         self._end_ns = 0
