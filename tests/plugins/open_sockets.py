@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -16,6 +18,13 @@ import pytest
 
 BEFORE = pytest.StashKey[dict[int, int]]()
 HANDLES = Path("/dev/fd")
+
+EXEMPT = ("broker", "spark", "keeps_sockets")
+"""Marks of tests with libraries that keep connections for later."""
+
+GRACE_S = 5.0
+CLOSING = threading.Event()
+"""Never set: between two looks other threads run."""
 
 
 def open_sockets() -> dict[int, int]:
@@ -40,13 +49,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail if there are more sockets than before; libraries keep theirs to brokers and Spark."""
+    """
+    Fail if there are more sockets than before.
+
+    Threads of servers close theirs after the answer, so what is left is looked at again.
+    """
     ended = yield
     before = item.stash.get(BEFORE, None)
-    if before is None or any(map(item.get_closest_marker, ("broker", "spark"))):
+    if before is None or any(map(item.get_closest_marker, EXEMPT)):
         return ended
-    left = [handle for inode, handle in open_sockets().items() if inode not in before]
-    if left:
+    deadline = time.monotonic() + GRACE_S
+    while left := [handle for inode, handle in open_sockets().items() if inode not in before]:
+        if time.monotonic() < deadline:
+            CLOSING.wait(0.01)
+            continue
         pytest.fail(f"the test left open: {', '.join(map(described, left))}", pytrace=False)
     return ended
 

@@ -132,7 +132,7 @@ class _Full(RowFinisher):
         raise OSError("the disk is full")
 
 
-@pytest.fixture(params=["folder", "store"])
+@pytest.fixture(params=["folder", pytest.param("store", marks=pytest.mark.keeps_sockets)])
 def out(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
