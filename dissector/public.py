@@ -20,9 +20,11 @@ from dissector.errors import (
     Problem,
     UnknownCodec,
     UsageError,
+    suggestion,
 )
 from dissector.protocol.api import Api, Kind
-from dissector.protocol.apis import all_apis, api
+from dissector.protocol.apis import all_apis, api_keys
+from dissector.protocol.apis import api as api_of_key
 from dissector.protocol.codecs.codec import Codec
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response
@@ -57,25 +59,19 @@ __all__ = [
 ]
 
 
-def codec(api_key: int, version: int, kind: Kind) -> Codec:
+def codec(api_key: int | str, version: int, kind: Kind) -> Codec:
     """
     Return the Construct of a body: `.parse(bytes)` returns a Container, `.build(mapping)` bytes.
 
     Args:
-        api_key: Kafka's number of the API; 0 is Produce.
+        api_key: Kafka's number of the API, or its name: 0 or `Produce`.
         version: Any version that ever existed.
         kind: `request` or `response`.
 
     Raises:
         DecodeError: The API, version or kind does not exist.
     """
-    if not isinstance(api_key, int):
-        keys = {each.name: each.key for each in all_apis()}
-        hint = f"; {api_key} is {keys[api_key]}" if api_key in keys else ""
-        raise UnknownCodec(f"codec takes an API key, a number, not {api_key!r}{hint}")
-    found = api(api_key)
-    if found is None:
-        raise UnknownCodec(f"no API has the key {api_key}")
+    found = _known_api(api_key)
     if kind not in ("request", "response"):
         raise UnknownCodec(f"{kind!r} is neither request nor response")
     schema = found.schema(kind)
@@ -86,6 +82,26 @@ def codec(api_key: int, version: int, kind: Kind) -> Codec:
     made = schema.codec(version)
     made.label = f"{found.name} v{version} {kind}"
     return made
+
+
+def api(api_key: int | str) -> Api | None:
+    """Return the API of a key or a name, with its declarations; None where it is not known."""
+    try:
+        return _known_api(api_key)
+    except UnknownCodec:
+        return None
+
+
+def _known_api(api_key: int | str) -> Api:
+    """Return the API of a key or a name."""
+    names = api_keys()
+    key = names.get(api_key) if isinstance(api_key, str) else api_key
+    found = None if key is None else api_of_key(key)
+    if found is None:
+        if isinstance(api_key, str):
+            raise UnknownCodec(f"no API has the name {api_key!r}{suggestion(api_key, names)}")
+        raise UnknownCodec(f"no API has the key {api_key!r}")
+    return found
 
 
 def open_capture(

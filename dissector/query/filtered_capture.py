@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,12 @@ from dissector.view.text.notebook import facts_html
 
 if TYPE_CHECKING:
     import polars
+
+AdviceReport: TypeAlias = Any
+"""`kafkashark.AdviceReport`."""
+
+Event: TypeAlias = Any
+"""`timeline.events.event.Event`."""
 
 FindingReport: TypeAlias = Any
 """`findings.FindingReport`."""
@@ -105,11 +111,14 @@ class Capture(UnfilteredCapture):
         for window in self.windows():
             yield from map(Exchange.for_programs, chosen.exchanges(window))
 
-    def parts(self) -> Iterator[Columns]:
-        """Yield the rows of `pairs` that pass, window by window."""
+    def parts(self, observe: Callable[[Window], object] | None = None) -> Iterator[Columns]:
+        """Yield the rows of `pairs` that pass, window by window; `observe` gets all windows."""
+        windows = self.windows(gleaning=True)
+        if observe is not None:
+            windows = _observed(windows, observe)
         if self.filter is None:
-            return super().parts()
-        return filter(None, map(self._selection.rows, self.windows(gleaning=True)))
+            return self.parts_of(windows)
+        return filter(None, map(self._selection.rows, windows))
 
     def record_batches(self) -> Iterator[polars.DataFrame]:
         """Yield the records that pass, as tables of some ten thousand rows each."""
@@ -176,25 +185,83 @@ class Capture(UnfilteredCapture):
         rows = list(connection_rows(self.reading, None if numbers is None else sorted(numbers)))
         return polars.DataFrame(rows, schema=dict(connection_schema()))
 
-    def stats(self) -> dict[str, polars.DataFrame]:
+    def stats(self, by: str | Iterable[str] = ()) -> dict[str, polars.DataFrame]:
         """
         Return response times and errors, as `stats` does.
 
+            capture.stats(by=["minute,api", "client"])["minute,api"]
+
+        Args:
+            by: Keys of `stats --by`, several with commas; a list has a table for each.
+
         Returns:
-            Tables by name: `apis`, `clients`, `topics` and `brokers`, most exchanges first, with
-            counts, bytes, and percentiles of the latency in milliseconds (null without a response);
-            and `capture`, one row with counters of the whole capture, regardless of the filter.
+            Tables by name, most exchanges first, with counts, bytes, and percentiles of the latency
+            in milliseconds (null without a response): `apis`, `clients`, `topics` and `brokers`, or
+            those of `by`; and `capture`, one row with counters of the whole capture, regardless of
+            the filter.
+
+        Raises:
+            UsageError: A key does not exist, or is given twice.
         """
-        import polars
+        from dissector.query.capture_answers import statistics_by, table_of
+        from dissector.summary.statistics import health
 
-        from dissector.summary.statistics import Statistics, health
-
-        statistics = Statistics()
-        for part in self.parts():
-            statistics.add(part)
+        statistics = statistics_by(self, self.parts, by)
         counters = health(self.reading, self._file_problems + statistics.problems)
         tables = statistics.sections() | {"capture": [counters]}
-        return {name: polars.DataFrame(rows) for name, rows in tables.items()}
+        return {name: table_of(rows) for name, rows in tables.items()}
+
+    def groups(self, interval: float | None = None) -> dict[str, polars.DataFrame]:
+        """
+        Return the groups at the end of the capture, as `groups` does.
+
+        Args:
+            interval: Seconds: the lag at the end of each such interval instead.
+
+        Returns:
+            Tables by name: `groups`, `members` and `partitions` with committed offsets and lag; or
+            `lag`, a row for each interval, group and partition that changed.
+        """
+        from dissector.query.capture_answers import group_tables
+
+        return group_tables(self, self._selection.filter, interval)
+
+    def upgrade(self, to: str = "latest", *, clients: bool = False) -> polars.DataFrame:
+        """
+        Return the API versions in use that a release of Kafka removed or does not know.
+
+        Args:
+            to: The release: `4.4`, `v4.4.0` or `latest`.
+            clients: The clients are upgraded, not the brokers.
+
+        Returns:
+            The rows of `upgrade`; none where nothing breaks or must be negotiated.
+
+        Raises:
+            UsageError: The release is not known.
+        """
+        from dissector.query.capture_answers import upgrade_table
+
+        return upgrade_table(self, self.parts, to, clients=clients)
+
+    def timeline(self, **options: Any) -> Iterator[Event]:
+        """
+        Yield what happened, in the order of time: the events of `timeline`, filtered or not.
+
+        Args:
+            options: `kinds`, as of `kafkashark timeline --kind`.
+        """
+        events: Iterator[Event] = _answer("timeline")(self, **options)
+        return events
+
+    def advise(self, **options: Any) -> AdviceReport:
+        """
+        Return what clients do badly, filtered or not: `kafkashark.advise` of the capture.
+
+        Args:
+            options: Those of `kafkashark.advise`: `select`, `ignore`, `limits`, `fail_on`.
+        """
+        return _answer("advise")(self, **options)
 
     def findings(self, **options: Any) -> FindingReport:
         """
@@ -258,6 +325,13 @@ class Capture(UnfilteredCapture):
     @cached_property
     def _record_selection(self) -> Selection:
         return Selection.of(self, self.filter, records=True)
+
+
+def _observed(windows: Iterable[Window], observe: Callable[[Window], object]) -> Iterator[Window]:
+    for window in windows:
+        observe(window)
+        yield window
+        del window  # frees its memory before the next window is read
 
 
 ANSWER_GROUP = "kafkashark.answers"

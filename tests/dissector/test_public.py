@@ -131,7 +131,7 @@ def test_wrong_arguments_are_errors(captures: Any, ports: Any, what: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("Produce", 9, "request"), "not 'Produce'; Produce is 0"),
+        (("produce", 9, "request"), "no API has the name 'produce'; did you mean Produce?"),
         ((999, 0, "request"), "no API has the key 999"),
         ((0, 99, "request"), "Produce has no version 99; known are 0-13"),
     ],
