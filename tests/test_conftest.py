@@ -118,6 +118,8 @@ def test_a_wrong_share_is_reported_in_one_line() -> None:
 
 LEAKING = """
 import socket
+from tests.plugins import open_sockets
+open_sockets.GRACE_S = 0
 left = []
 def test_leaks():
     left.append(socket.create_server(("127.0.0.1", 0)))
@@ -144,4 +146,4 @@ def test_a_test_that_leaves_a_socket_open_fails(tmp_path: Path) -> None:
     )
     assert "2 passed, 1 error" in done.stdout
     assert "the test left open: a socket ('127.0.0.1', " in done.stdout
-    assert re.search("^ERROR .*::test_leaks$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ERROR .*::test_leaks\b", done.stdout, re.MULTILINE)

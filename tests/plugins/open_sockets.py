@@ -63,13 +63,18 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
         if time.monotonic() < deadline:
             CLOSING.wait(0.01)
             continue
-        pytest.fail(f"the test left open: {', '.join(map(described, left))}", pytrace=False)
+        if texts := list(filter(None, map(described, left))):
+            pytest.fail(f"the test left open: {', '.join(texts)}", pytrace=False)
     return ended
 
 
 def described(handle: int) -> str:
-    """Return both ends of a socket."""
-    with socket.socket(fileno=os.dup(handle)) as held:
+    """Return both ends of a socket; empty if it is closed meanwhile."""
+    try:
+        held = socket.socket(fileno=os.dup(handle))
+    except OSError:
+        return ""
+    with held:
         try:
             peer: object = held.getpeername()
         except OSError:
