@@ -126,9 +126,10 @@ def _begins_without_command(first: str, table: CommandTable) -> bool:
     if first.startswith("-") and first != "-":
         if first.partition("=")[0] in _names(_program(table)):
             return False
-        return table.has(WITHOUT_COMMAND) and first.partition("=")[0] in _names(
-            table.find(WITHOUT_COMMAND)
-        )
+        if not table.has(WITHOUT_COMMAND):
+            return False
+        is_capture = first.startswith(command_line.READ_FILE)
+        return is_capture or first.partition("=")[0] in _names(table.find(WITHOUT_COMMAND))
     return bool(first) and not table.has(first) and is_file_name(first)
 
 

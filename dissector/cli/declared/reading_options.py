@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from dissector.cli.declared.value_options import ValueOptions
-from dissector.cli.parsing.declarations import Options, option
+from dissector.cli.parsing.declarations import Command, Options, option
 from dissector.cli.presentation.completion import complete_filter
 from dissector.cli.settings.saved_filters import with_saved_filters
 from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
@@ -40,6 +40,14 @@ def _keep_private(show_secrets: bool) -> None:
     """Make files of this process readable by its user only if they may show secrets."""
     if show_secrets:
         os.umask(0o077)
+
+
+def _print_interfaces(command: Command) -> None:
+    """Print the interfaces as tshark does: a number and a name on a line."""
+    import socket
+
+    for number, (_, name) in enumerate(socket.if_nameindex(), 1):
+        print(f"{number}. {escaped(name)}")
 
 
 class CaptureOptions(Options):
@@ -238,6 +246,12 @@ class LiveOptions(RingOptions, CaptureOptions):
         metavar="IFACE",
         help="Capture on this interface, with dumpcap or else tcpdump, until Ctrl-C. May be given "
         "more than once.",
+    )
+    list_interfaces: bool = option(
+        *("-D", "--list-interfaces"),
+        default=False,
+        instead=_print_interfaces,
+        help="List the interfaces, and end.",
     )
     capture_filter: str = option(
         *("-f", "--capture-filter"),

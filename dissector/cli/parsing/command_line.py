@@ -22,6 +22,9 @@ from dissector.file_roles import check_outputs
 
 SHORT, LONG = "-", "--"
 
+READ_FILE = "-r"
+"""tshark's option before a capture; here a capture needs none, and may have it."""
+
 
 Settings: TypeAlias = Callable[[Command], Mapping[str, Any]]
 """Returns the values of options that a command takes from settings, by attribute."""
@@ -218,15 +221,23 @@ def _in_order(
     """
     named = named_options(declared, types)
     options, arguments = list[str](), list[str]()
+    reads_captures = READ_FILE not in named and takes_captures(declared)
     left = iter(words)
     for word in left:
         if word == LONG:
             arguments += left
+        elif reads_captures and word.startswith(READ_FILE):
+            arguments += filter(None, [word.removeprefix(READ_FILE)])
         elif word == SHORT or not word.startswith(SHORT):
             arguments.append(word)
         else:
             options += _joined(word, left, named, program)
     return [*options, LONG, *arguments] if arguments else options
+
+
+def takes_captures(declared: Mapping[str, Option]) -> bool:
+    """Return whether captures are arguments of a command."""
+    return any(not each.names and each.metavar.startswith("CAPTURE") for each in declared.values())
 
 
 def _similar(name: str, known: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ COMMANDS = {each.__name__: Command.of(each.__name__, each) for each in (*BUILTIN
         ("dissect -Vc 5 a", {"verbose": True, "limit": 5, "captures": ("a",)}),
         ("dissect a -e x -e=y", {"fields": ("x", "=y")}),
         ("dissect -i eth0 -w kept", {"captures": (), "file_to_keep": Path("kept")}),
+        ("pairs -r a -Y -r -rb -c 5", {"captures": ("a", "b"), "filter_text": "-r", "limit": 5}),
+        ("pairs -r -- -odd.pcap", {"captures": ("-odd.pcap",)}),
         ("schema Fetch 12", {"name": "Fetch", "version": 12, "form": "text"}),
         ("schema -T ndjson", {"name": None, "version": None}),
         ("stats a --interval 0.5 --top 3", {"interval": 0.5, "limit": 3}),
@@ -97,6 +100,7 @@ def test_forms_of_options(line: str, some: dict[str, Any]) -> None:
         ("stats a --interval nan", "--interval takes a number 0.1 or more, not 'nan'"),
         ("schema Fetch x", "VERSION takes a whole number, not 'x'"),
         ("schema Fetch 1 c", "unexpected argument 'c' (kafkashark schema --help)"),
+        ("schema -r a.pcap", "no option -r (kafkashark schema --help)"),
         ("demo a.pcap", "unexpected argument 'a.pcap' (kafkashark demo --help)"),
         ("serve a --fault x", "--fault takes 'FILTER' ERROR|delay:MS|close|truncate[,times:N]"),
         ("conform a --fail-on eror", "--fail-on takes error, warning, note, not 'eror'; did you"),
@@ -131,6 +135,8 @@ def test_help_needs_nothing_else(run: Run, words: list[str]) -> None:
 def test_lists_need_no_capture(run: Run) -> None:
     assert run("groups", "--list-columns").out.startswith("group ")
     assert run("upgrade", "--list-fields").status == 0
+    names = [name for _, name in socket.if_nameindex()]
+    assert run("pairs", "-D").lines == [f"{n}. {name}" for n, name in enumerate(names, 1)]
 
 
 class BaseOptions(Options):
