@@ -291,7 +291,7 @@ async def _id_map_factory(plan: Plan, settings: TargetSettings, cluster: Cluster
     topics = settings.live_topics(plan.topics)
     made = set(topics) if settings.to == MOCK else set[str]()
     if settings.create_topics:
-        wanted = {name: n for name, n in plan.topics.items() if name not in plan.absent_topics}
+        wanted = {name: n for name, n in plan.topics.items() if not _creates(plan, name, cluster)}
         replicas = settings.live_topics(_as_captured(plan, wanted, cluster))
         made.update(await create_topics(cluster, settings.live_topics(wanted), replicas))
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
@@ -308,6 +308,17 @@ async def _id_map_factory(plan: Plan, settings: TargetSettings, cluster: Cluster
         bounds = {place: (first[place], following[place]) for place in first if place in following}
     captured = {each for each in plan.topics if settings.names(0).topic(each) in made}
     return IdMapFactory(settings, cluster, bounds, frozenset(captured))
+
+
+def _creates(plan: Plan, topic: str, cluster: Cluster) -> bool:
+    """
+    Return whether the plan itself creates a topic.
+
+    A request for more replicas than the target has brokers would fail, and all that follows.
+    """
+    placed = plan.replicas.get(topic, {}).values()
+    fits = all(len(replicas) <= len(cluster.brokers) for replicas in placed)
+    return topic in plan.absent_topics and fits
 
 
 def _as_captured(
