@@ -92,6 +92,7 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
             syn_seen=rows["syn_seen"] != 0,
             both_syns=(streams["has_isn"] != 0).all(axis=1),
             ended=rows["ended"].astype(np.int8),
+            missing_side=_missing_sides(streams),
             sides=np.stack(statistics, axis=2),
         )
 
@@ -132,9 +133,7 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
 
     def missing_sides(self, numbers: Int64s) -> Int8s:
         """Return the side without a packet whose data the other acknowledged meanwhile; -1."""
-        streams = self._streams(numbers)
-        is_missing = (streams["packets"] == 0) & (streams["acked"] > streams["first_acked"])
-        return np.where(is_missing.any(axis=1), is_missing[:, 1], -1).astype(np.int8)
+        return _missing_sides(self._streams(numbers))
 
     def _streams(self, numbers: Int64s) -> RowArray:
         """Return the streams of connections, [n, 2]."""
@@ -152,6 +151,11 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
     def has_both_syns(self, number: int) -> bool:
         """Return whether the SYNs of both streams are known."""
         return bool(self._streams(np.array([number]))["has_isn"].all())
+
+
+def _missing_sides(streams: RowArray) -> Int8s:
+    is_missing = (streams["packets"] == 0) & (streams["acked"] > streams["first_acked"])
+    return np.where(is_missing.any(axis=1), is_missing[:, 1], -1).astype(np.int8)
 
 
 def _connection(number: int, row: RestingRow) -> Connection:

@@ -113,6 +113,7 @@ class ConnectionColumns:
         syn_seen: Whether the opening SYN or SYN/ACK is in the capture.
         both_syns: Whether the SYNs of both sides are known: no earlier data exists.
         ended: Index into `END_REASONS`.
+        missing_side: The side without a packet whose data the other acknowledged meanwhile; -1.
         sides: [n, 2, 8] the statistics of `a` and `b`: the first fields of `Side`, to `late_bytes`.
     """
 
@@ -125,6 +126,7 @@ class ConnectionColumns:
     syn_seen: NDArray[np.bool_]
     both_syns: NDArray[np.bool_]
     ended: Int8s
+    missing_side: Int8s
     sides: Int64s
 
     def __len__(self) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from dissector.capture.columns import Int64s
 from dissector.capture.packets.link_layers import link_name
-from dissector.engine.reading.one_sided import one_sided
+from dissector.engine.reading.one_sided import one_sided_among
 from dissector.engine.reading.reader import Reading
-from dissector.engine.reading.similar_connections import similar_connections
+from dissector.engine.reading.similar_connections import carried, similar_connections
 from dissector.engine.reading.spoken import mismatches
 
 _MAX_NOTICES, _MAX_SERVERS = 5, 3
@@ -20,9 +21,16 @@ def reading_notices(reading: Reading) -> Iterator[str]:
         packets = f"{count:,} packet{'s' * (count != 1)}"
         yield f"{packets} of link type {link_name(link)}, which is not read"
     yield from _mismatch_notices(reading)
-    yield from _one_sided_notices(reading)
+    incomplete: list[tuple[int, int]] = []
+    parts: list[Int64s] = []
+    connections = reading.streams.connections
+    for numbers in connections.parts():  # each is unpacked once
+        columns = connections.columns(numbers)
+        incomplete += one_sided_among(numbers, columns.missing_side)
+        parts.append(carried(columns))
+    yield from _one_sided_notices(reading, incomplete)
     yield from _copy_notices(reading)
-    yield from _similar_notices(reading)
+    yield from _similar_notices(reading, parts)
 
 
 def _mismatch_notices(reading: Reading) -> Iterator[str]:
@@ -39,11 +47,11 @@ def _mismatch_notices(reading: Reading) -> Iterator[str]:
         yield f"{more:,} more servers with clients of another protocol"
 
 
-def _one_sided_notices(reading: Reading) -> Iterator[str]:
+def _one_sided_notices(reading: Reading, found: list[tuple[int, int]]) -> Iterator[str]:
     """Yield a line for each server with connections of one direction, the most frequent first."""
     connections = reading.streams.connections
     counts = Counter[tuple[str, str]]()
-    for number, missing in one_sided(connections):
+    for number, missing in found:
         state = reading.correlator.state_of(number)
         if state is None or state.speaks not in ("kafka", "tls"):
             continue
@@ -72,9 +80,9 @@ def _copy_notices(reading: Reading) -> Iterator[str]:
         )
 
 
-def _similar_notices(reading: Reading) -> Iterator[str]:
+def _similar_notices(reading: Reading, parts: list[Int64s]) -> Iterator[str]:
     """Yield a line if connections are alike, which may be before and behind a proxy."""
-    count = 0 if reading.options.keep_copies else similar_connections(reading)
+    count = 0 if reading.options.keep_copies else similar_connections(reading, parts)
     if count:
         what = "connection carries" if count == 1 else "connections carry"
         yield (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dissector.capture.columns import Int8s, Int64s
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.tables.exchange_table import ONE_SIDED, ORPHAN, UNANSWERED, Exchanges
 
@@ -28,7 +29,11 @@ def one_sided(connections: ConnectionTable) -> list[tuple[int, int]]:
     """Return the connections with packets of one side only, and the side that has none."""
     found: list[tuple[int, int]] = []
     for numbers in connections.parts():
-        missing = connections.missing_sides(numbers)
-        rows = np.flatnonzero(missing >= 0)
-        found += zip(numbers[rows].tolist(), missing[rows].tolist(), strict=True)
+        found += one_sided_among(numbers, connections.missing_sides(numbers))
     return found
+
+
+def one_sided_among(numbers: Int64s, missing: Int8s) -> list[tuple[int, int]]:
+    """Return those of some connections that have a missing side, with that side."""
+    rows = np.flatnonzero(missing >= 0)
+    return list(zip(numbers[rows].tolist(), missing[rows].tolist(), strict=True))

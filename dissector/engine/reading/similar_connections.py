@@ -8,6 +8,8 @@ Others may be alike by chance, so they all count.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dissector.capture.columns import Int64s
@@ -22,11 +24,16 @@ _SAME_DELAY_NS = 10_000_000
 """A proxy opens its connection within the first, and passes the end on as fast."""
 
 
-def similar_connections(reading: Reading) -> int:
-    """Return how many Kafka connections of a capture that was read are like an earlier one."""
+def similar_connections(reading: Reading, parts: Sequence[Int64s]) -> int:
+    """
+    Return how many Kafka connections of a capture that was read are like an earlier one.
+
+    Args:
+        reading: The capture.
+        parts: What `carried` returns of all its connections.
+    """
     connections = reading.streams.connections
     copies = np.array([*reading.copies.found] if reading.copies is not None else [], np.int64)
-    parts = [_rows(connections.columns(part)) for part in connections.parts()]
     if not parts:
         return 0
     rows = np.concatenate(parts)
@@ -43,9 +50,9 @@ def similar_connections(reading: Reading) -> int:
     return sum(state is not None and state.speaks == "kafka" for state in states)
 
 
-def _rows(columns: ConnectionColumns) -> Int64s:
+def carried(columns: ConnectionColumns) -> Int64s:
     """Return number, bytes of both sides, first and last time of connections with many bytes."""
-    carried = columns.sides[:, :, 1]
+    sent = columns.sides[:, :, 1]
     times = columns.first_ns, columns.last_ns
-    rows: Int64s = np.column_stack((columns.number, carried, *times))
-    return rows[(carried >= _LEAST_BYTES).all(axis=1)]
+    rows: Int64s = np.column_stack((columns.number, sent, *times))
+    return rows[(sent >= _LEAST_BYTES).all(axis=1)]
