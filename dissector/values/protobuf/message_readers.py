@@ -53,18 +53,27 @@ class MessageReader:
 
     Attributes:
         puts: By the key on the wire.
+        fields: By the key on the wire.
+        inner: Readers of the messages, or of the entries of a map, that a field has, by its name.
+        maps: Names of the fields that are maps.
         start: The fields of an empty message, in order.
         spans: Fields with messages, which are read when all their pieces are known.
         places: Keys that oneofs have while a message is read.
         finish: Its other form, if it has one.
     """
 
-    __slots__ = ("_output", "finish", "full_name", "has_unset", "places", "puts", "spans", "start")
+    __slots__ = (
+        *("_output", "fields", "finish", "full_name", "has_unset", "inner", "maps"),
+        *("places", "puts", "spans", "start"),
+    )
 
     def __init__(self, full_name: str, finish: Finish | None = None) -> None:
         """Start; `add` adds the fields."""
         self.full_name = full_name
         self.puts: dict[int, Put] = {}
+        self.fields: dict[int, ProtoField] = {}
+        self.inner: dict[str, Callable[[], MessageReader]] = {}
+        self.maps: set[str] = set()
         self.start: dict[str, Any] = {}
         self.spans: list[tuple[str, Callable[[], MessageReader]]] = []
         self.finish = finish
@@ -81,7 +90,8 @@ class MessageReader:
         if field.oneof:
             self.places.add(_place_of(field.oneof))
             puts = [(key, in_oneof(put, field.name, field.oneof)) for key, put in puts]
-        self.puts.update(puts)
+        for key, put in puts:
+            self.puts[key], self.fields[key] = put, field
 
     def add_messages(
         self,
@@ -94,7 +104,19 @@ class MessageReader:
         """Add a field with messages, which has presence but for the value of a map."""
         if not field.is_repeated and not field.is_group:
             self.spans.append((field.name, reader))
+        self.inner[field.name] = reader
         self.add(replace(field, has_presence=not in_map), _NO_ITEMS, puts)
+
+    def add_map(
+        self,
+        field: ProtoField,
+        puts: Iterable[tuple[int, Put]],
+        entry: Callable[[], MessageReader],
+    ) -> None:
+        """Add a map, whose entries are messages with a key and a value."""
+        self.inner[field.name] = entry
+        self.maps.add(field.name)
+        self.add(field, _NO_ENTRIES, puts)
 
     def read(self, data: bytes, at: int, end: int, room: ProtoRoom) -> Any:
         """
@@ -310,13 +332,14 @@ def map_puts(field: ProtoField, reader: Callable[[], MessageReader]) -> list[tup
         entry = reader().read(data, at, stop, room)
         if values[name] is _NO_ENTRIES:
             values[name] = {}
-        values[name][_map_key(entry["key"])] = entry["value"]
+        values[name][map_key(entry["key"])] = entry["value"]
         return stop
 
     return [(field.number << 3 | SIZED, put)]
 
 
-def _map_key(key: Any) -> str:
+def map_key(key: Any) -> str:
+    """Return a key of a map as JSON has it."""
     if isinstance(key, bool):
         return "true" if key else "false"
     return str(key)
@@ -350,7 +373,3 @@ def default_of(field: ProtoField, enum: ProtoEnum | None) -> Any:
     if field.type_name in CONTENTS:
         return CONTENTS[field.type_name][1]
     return SCALARS[field.type_name].default
-
-
-EMPTY_MAP = _NO_ENTRIES
-"""The default of a map."""

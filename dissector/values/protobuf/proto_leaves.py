@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from dissector.values.protobuf.proto_declarations import ProtoEnum, ProtoField, ProtoMessage
@@ -16,7 +16,7 @@ from dissector.values.protobuf.wire_format import (
     VARINT,
     read_varint,
 )
-from dissector.values.protobuf.wire_pieces import Piece, pieces
+from dissector.values.protobuf.wire_pieces import Piece
 from dissector.values.value_leaves import Leaf, LeafKind, Leaves, is_text, unsigned, varint_at
 from dissector.values.value_limits import MAX_DEPTH, ValueProblem
 
@@ -65,9 +65,11 @@ class LeafWalk:
         self._pool = pool
         self._data = data
 
-    def message(self, message: ProtoMessage | None, at: int, end: int, depth: int = 0) -> None:
+    def message(
+        self, message: ProtoMessage | None, found_pieces: Iterable[Piece], depth: int = 0
+    ) -> None:
         """
-        Collect those of the message in [at, end); None: its type is unknown.
+        Collect those of a message by its fields on the wire; None: its type is unknown.
 
         Raises:
             ValueProblem: It does not fit.
@@ -77,16 +79,16 @@ class LeafWalk:
         if message is not None and message.full_name == FIELD_MASK:
             return  # names of fields
         fields = {} if message is None else self._fields(message)
-        for piece in pieces(self._data, at, end):
+        for piece in found_pieces:
             scope, field = fields.get(piece.number, ("", None))
             found = None if field is None else self._pool.type_of(field, scope)
             if isinstance(found, ProtoMessage) and piece.wire in (SIZED, GROUP):
                 if found.full_name == ANY:
                     self._any(piece, depth)
                 else:
-                    self.message(found, piece.start, piece.stop, depth + 1)
+                    self.message(found, piece.content(self._data), depth + 1)
             elif field is None and piece.wire == GROUP:
-                self.message(None, piece.start, piece.stop, depth + 1)
+                self.message(None, piece.inner, depth + 1)
             elif field is None or message is None:
                 self._content(piece, is_string=self._is_text(piece))
             elif not isinstance(found, ProtoMessage):
@@ -98,13 +100,13 @@ class LeafWalk:
     def _any(self, piece: Piece, depth: int) -> None:
         """Collect the leaves of an `Any`, whose type stays."""
         inner: ProtoMessage | None = None
-        for each in pieces(self._data, piece.start, piece.stop):
+        for each in piece.content(self._data):
             content = self._data[each.start : each.stop]
             if each.number == 1:
                 name = content.decode("utf-8", "replace").rpartition("/")[2]
                 inner = self._pool.messages.get(name)
             elif inner is not None:
-                self.message(inner, each.start, each.stop, depth + 1)
+                self.message(inner, each.content(self._data), depth + 1)
             else:
                 self._content(each, is_string=False)
 

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
+from dissector.values.located_value import LocatedValue
 from dissector.values.protobuf.descriptor_sets import parse_file_descriptor
 from dissector.values.protobuf.proto_declarations import ProtoFile, ProtoMessage
 from dissector.values.protobuf.proto_leaves import LeafWalk
+from dissector.values.protobuf.proto_places import PlaceWalk
 from dissector.values.protobuf.proto_text import parse_proto
 from dissector.values.protobuf.type_pool import TypePool
 from dissector.values.protobuf.wire_format import read_span, read_varint
+from dissector.values.protobuf.wire_pieces import pieces
 from dissector.values.value_leaves import Leaves
 from dissector.values.value_limits import (
     MAX_SCHEMA_BYTES,
@@ -63,11 +66,19 @@ class ProtoSchema:
             raise ValueProblem(f"{unknown:,} fields that {message.full_name} does not declare")
         return value
 
+    def located(self, message: ProtoMessage, data: bytes, at: int) -> LocatedValue | None:
+        """Return a value with the places of its parts; None if these are unknown."""
+        try:
+            value, _ = self._pool.read(message, data, at)
+        except ValueProblem:
+            return None
+        return PlaceWalk(self._pool, data).located(message, value, at)
+
     def leaves(self, message: ProtoMessage, data: bytes, at: int) -> Leaves | None:
         """Return the leaves of a value that decodes; None if they are too many."""
         walk = LeafWalk(self._pool, data)
         try:
-            walk.message(message, at, len(data))
+            walk.message(message, pieces(data, at, len(data)))
         except (ValueProblem, IndexError, RecursionError):
             return None
         return walk.leaves

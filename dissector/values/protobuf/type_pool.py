@@ -10,7 +10,6 @@ from typing import Any
 
 from dissector.values.protobuf.message_readers import (
     CONTENTS,
-    EMPTY_MAP,
     Finish,
     MessageReader,
     content_puts,
@@ -74,7 +73,7 @@ class TypePool:
             ValueProblem: It does not fit.
         """
         room = ProtoRoom(len(data) - at)
-        value = read_value(self._reader(message), data, at, room)
+        value = read_value(self.reader_of(message), data, at, room)
         return value, room.unknown
 
     def check(self, message: ProtoMessage) -> None:
@@ -89,7 +88,7 @@ class TypePool:
             message = waiting.pop()
             if message.full_name not in seen:
                 seen.add(message.full_name)
-                self._reader(message)
+                self.reader_of(message)
                 for scope, field in self.fields_of(message):
                     if isinstance(found := self.type_of(field, scope), ProtoMessage):
                         waiting.append(found)
@@ -114,7 +113,13 @@ class TypePool:
     def _named(self, full_name: str) -> ProtoMessage | ProtoEnum | None:
         return self.messages.get(full_name) or self.enums.get(full_name)
 
-    def _reader(self, message: ProtoMessage) -> MessageReader:
+    def reader_of(self, message: ProtoMessage) -> MessageReader:
+        """
+        Return the reader of a message.
+
+        Raises:
+            SchemaProblem: A field's type is unknown.
+        """
         name = message.full_name
         reader = self._readers.get(name)
         if reader is None:
@@ -151,9 +156,10 @@ class TypePool:
             if [(each.name, each.is_repeated) for each in found.fields] != _ENTRY:
                 raise SchemaProblem(f"{found.full_name[:60]} is no entry of a map")
             field = replace(field, is_repeated=True, has_presence=False, oneof="")
-            reader.add(field, EMPTY_MAP, map_puts(field, partial(self._reader, found)))
+            inner = partial(self.reader_of, found)
+            reader.add_map(field, map_puts(field, inner), inner)
         else:
-            inner = partial(self._reader, found)
+            inner = partial(self.reader_of, found)
             reader.add_messages(field, message_puts(field, inner), inner, in_map=in_map)
 
     def _any(self, values: dict[str, Any], room: ProtoRoom) -> Any:
@@ -166,7 +172,7 @@ class TypePool:
             return raw if url or content else {}
         depth = room.depth
         try:
-            inner = self._reader(message).read(content, 0, len(content), room)
+            inner = self.reader_of(message).read(content, 0, len(content), room)
         except (ValueProblem, IndexError, struct.error):
             room.take(0)
             room.depth = depth

@@ -156,3 +156,11 @@ FINISHES: Mapping[str, Callable[[dict[str, Any], ProtoRoom], Any]] = {
     }.items()
 }
 """What a message with a JSON form of its own is, by its full name."""
+
+CONTENT_FIELDS: Mapping[tuple[str, type], str] = {
+    ("google.protobuf.Struct", dict): "fields",
+    ("google.protobuf.ListValue", list): "values",
+    ("google.protobuf.Value", dict): "struct_value",
+    ("google.protobuf.Value", list): "list_value",
+}
+"""The field that is the form of its message, by the name of this and the kind of the form."""

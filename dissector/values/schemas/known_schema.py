@@ -147,6 +147,10 @@ class _ProtobufDecoder(Decoder):
             chosen = self.schema.named(name)
         return self.schema.value(chosen, data, at, is_exact=is_exact)
 
+    def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
+        chosen, at = self._choose(message, data, at)
+        return self.schema.located(chosen, data, at)
+
     def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
         chosen, at = self._choose(message, data, at)
         return self.schema.leaves(chosen, data, at)

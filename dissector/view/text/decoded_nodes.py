@@ -90,7 +90,8 @@ def _located_nodes(around: LocatedValue, whole: Place, path: str) -> list[TreeNo
         load = partial(_located_nodes, each, whole)
         if not each.members:
             load = partial(_plain_nodes, each.value, place)
-        nodes.append(_member(name, each.value, place, path, load, is_located=True))
+        has_bytes = each.start < each.end
+        nodes.append(_member(name, each.value, place, path, load, is_located=has_bytes))
     return nodes
 
 

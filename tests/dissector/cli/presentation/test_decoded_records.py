@@ -11,8 +11,10 @@ import polars
 import pytest
 
 from dissector.public import open_capture
+from tests import tcp_captures
 from tests.dissector.cli.conftest import Run
-from tests.dissector.values.value_captures import COUNT, write_values
+from tests.dissector.values.value_captures import COUNT, produce_values, write_values
+from tests.tcp_captures import Wire
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +188,33 @@ def test_trees_of_decoded_records(good: Run, capture: Path) -> None:
         assert line in lines
     plain = good(*words, "--no-values").lines
     assert not [line for line in plain if " as avro" in line or "! value" in line]
+
+
+def test_trees_of_protobuf_messages(good: Run, tmp_path: Path) -> None:
+    schema = tmp_path / "trip.proto"
+    schema.write_text(
+        'syntax = "proto3"; package shop; message Stop { string name = 1; sint32 delay = 2; }'
+        "message Trip { repeated Stop stops = 1; repeated int32 cars = 2; string line = 3; }"
+    )
+    wire = Wire()
+    message = bytes.fromhex("0a050a034f6c6f 12028001 2005")
+    produce_values(wire, "trips", [message])
+    tcp_captures.write(tmp_path / "trips.pcap", wire.packets)
+    given = f"trips=protobuf:{schema}:shop.Trip"
+    done = good("dissect", tmp_path / "trips.pcap", "-V", "--value-format", given)
+    lines = [line.strip() for line in done.lines]
+    at = next(row for row, line in enumerate(lines) if line.startswith("value as protobuf"))
+    assert lines[at : at + 9] == [
+        f"value as protobuf: {schema}, 4 fields",
+        "stops: 1 item [0..7)",
+        "[0]: 2 fields [0..7)",
+        'name: "Olo" [2..7)',
+        "delay: 0",
+        "cars: 1 item [7..11)",
+        "[0]: 128 [9..11)",
+        'line: ""',
+        "4: 5 [11..13)",
+    ]
 
 
 def test_the_tree_of_a_pipe_knows_the_schemas_so_far(
