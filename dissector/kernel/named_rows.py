@@ -86,6 +86,14 @@ def row_of(table: RowArray, row: type[_Named]) -> _Named:
     return cast("_Named", in_memory(table))
 
 
+def field_of(table: RowArray, name: str) -> np.ndarray[Any, Any]:
+    """Return a field of a table by its whole name, as `streams.next`: of both streams, [n, 2]."""
+    found: np.ndarray[Any, Any] = table
+    for part in name.split("."):
+        found = found[part]
+    return found
+
+
 def _check(table: RowArray, row: type[NamedRow]) -> None:
     assert table.dtype == dtype_of(row), f"no table of {row.__name__}"
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import mmap
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.kernel.named_rows import NamedRow, RowArray, dtype_of
+from dissector.kernel.named_rows import NamedRow, RowArray, dtype_of, field_of
 
 BLOCK_ROWS = 1024
 """Most rows of a block."""
@@ -120,13 +120,28 @@ class PackedRows:
 
     def read(self, numbers: Numbers) -> RowArray:
         """Return the rows of owners, which must be here."""
-        places = _FIRST_PLACE - self.places[numbers]
         found = np.zeros(len(numbers), self._dtype)
+        for chosen, block, rows in self._chosen(numbers):
+            found[chosen] = block[rows]
+        return found
+
+    def read_fields(self, numbers: Numbers, names: Sequence[str]) -> list[NDArray[Any]]:
+        """Return fields of the rows of owners, which must be here; see `field_of`."""
+        none = np.zeros(0, self._dtype)
+        kinds = [field_of(none, name) for name in names]
+        found = [np.zeros((len(numbers), *each.shape[1:]), each.dtype) for each in kinds]
+        for chosen, block, rows in self._chosen(numbers):
+            for name, each in zip(names, found, strict=True):
+                each[chosen] = field_of(block, name)[rows]
+        return found
+
+    def _chosen(self, numbers: Numbers) -> Iterator[tuple[NDArray[np.bool_], RowArray, Numbers]]:
+        """Yield each block with rows of owners: which these are, the block, and its rows."""
+        places = _FIRST_PLACE - self.places[numbers]
         blocks = places // BLOCK_ROWS
         for block in sorted(set(blocks.tolist())):
             chosen = blocks == block
-            found[chosen] = self._block(block)[places[chosen] % BLOCK_ROWS]
-        return found
+            yield chosen, self._block(block), places[chosen] % BLOCK_ROWS
 
     def take(self, numbers: Numbers) -> RowArray:
         """Return the rows of owners, which are not here afterwards."""
@@ -137,11 +152,15 @@ class PackedRows:
             self._compact()
         return found
 
-    def parts(self) -> Iterator[tuple[Numbers, RowArray]]:
-        """Yield all numbers and rows, in parts; rows must not be added or taken meanwhile."""
+    def numbers_in_parts(self) -> Iterator[Numbers]:
+        """Yield all numbers, in parts whose rows lie together."""
         numbers = self._in_order()
         for at in range(0, len(numbers), BLOCK_ROWS):
-            part = numbers[at : at + BLOCK_ROWS]
+            yield numbers[at : at + BLOCK_ROWS]
+
+    def parts(self) -> Iterator[tuple[Numbers, RowArray]]:
+        """Yield all numbers and rows, in parts; rows must not be added or taken meanwhile."""
+        for part in self.numbers_in_parts():
             yield part, self.read(part)
 
     def _in_order(self) -> Numbers:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dissector.engine.reading.one_sided import one_sided
+from dissector.engine.reading.one_sided import count_one_sided
 from dissector.engine.tables.column_types import Columns, row_count
 from dissector.summary.group_keys import (
     TIMES,
@@ -145,7 +145,7 @@ def health(reading: Any, problems: int) -> dict[str, int]:
         "packets": reading.packets,
         "connections": len(connections),
         "kafka_connections": len(kafka),
-        "one_sided_connections": len(one_sided(connections)),
+        "one_sided_connections": count_one_sided(connections),
         "tls_connections": len(reading.decryption),
         "decrypted_connections": reading.decryption.decrypted_count,
         "gaps": sum(side.gaps for side in sides),

@@ -22,7 +22,6 @@ PATIENCE_NS = 10 * 10**9
 MAX_OPEN = 10_000
 """Limit of pending attempts, and of failed ones to addresses not yet known as brokers."""
 
-_PACKETS, _BYTES = 0, 1
 """Columns of a side."""
 
 
@@ -80,10 +79,10 @@ class ConnectAttempts:
         self._known = len(connections)
         if len(numbers):
             columns = connections.columns(numbers)
-            is_empty = ~columns.sides[:, :, _BYTES].any(axis=1)
+            is_empty = ~columns.bytes.any(axis=1)
             is_open = columns.syn_seen & ~columns.both_syns & is_empty
-            is_refused = is_open & (columns.ended == RST) & (columns.sides[:, 1, _PACKETS] > 0)
-            is_open &= (columns.ended == 0) & (columns.sides[:, 1, _PACKETS] == 0)
+            is_refused = is_open & (columns.ended == RST) & (columns.packets[:, 1] > 0)
+            is_open &= (columns.ended == 0) & (columns.packets[:, 1] == 0)
             is_late = is_open & ((columns.last_ns < now_ns - PATIENCE_NS) | at_end)
             for at in np.flatnonzero(is_refused | is_late).tolist():
                 cause = "refused" if is_refused[at] else "no answer"

@@ -35,7 +35,6 @@ MAX_RANGES = 64
 """Maximum number of ranges of a connection; beyond it the newest ones become one."""
 
 _ALWAYS_NS = 2**62
-_BYTES = 1
 """Column of a side: its bytes."""
 
 _DATA, _COORDINATION = 1, 2
@@ -189,7 +188,7 @@ class TrafficLosses:
         self, reading: Reading, columns: ConnectionColumns, numbering: ConnectionNumbering
     ) -> None:
         """Add the begins that are not captured, and connections with foreign or cut bytes."""
-        has_data = columns.sides[:, :, _BYTES].any(axis=1)
+        has_data = columns.bytes.any(axis=1)
         for position in np.flatnonzero(~columns.both_syns & has_data).tolist():
             number, first_ns = numbering.of(position), int(columns.first_ns[position])
             if number not in self._begins:

@@ -27,12 +27,14 @@ from dissector.capture.tcp.tcp_rows import (
     RestingRow,
     StreamRow,
 )
-from dissector.kernel.named_rows import RowArray, rows_of
+from dissector.kernel.named_rows import rows_of
 from dissector.kernel.packed_rows import BLOCK_ROWS
 
 _ADDRESS = (1 << 64) - 1
 _LOSSES = [field.name for field in fields(Side)[2:8]]
 """The loss counters, in the order of the fields of `Side`."""
+
+_ACKNOWLEDGED = "streams.packets", "streams.acked", "streams.first_acked"
 
 
 class ConnectionTable(LiveRows, Sequence[Connection]):
@@ -69,92 +71,83 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
             for row, number in enumerate(part.tolist()):
                 yield _connection(number, rows[row])
 
-    def parts(self) -> Iterator[Int64s]:
-        """Yield the numbers of all, in parts that may be read at once."""
-        for at in range(0, self.size, BLOCK_ROWS):
-            yield np.arange(at, min(at + BLOCK_ROWS, self.size))
-
     def columns(self, numbers: Int64s | None = None) -> ConnectionColumns:
         """Return a snapshot of all connections, or of these."""
         if numbers is None:
             numbers = np.arange(self.size, dtype=np.int64)
-        found = self.read(numbers)
-        rows, losses = found["connection"], found["losses"]
-        ends, streams = rows["ends"], rows["streams"]
-        statistics = streams["packets"], streams["bytes"], *(losses[each] for each in _LOSSES)
+        names = "network", "ends", "first_ns", "last_ns", "syn_seen", "ended"
+        network, ends, first_ns, last_ns, syn_seen, ended, has_isn, sent, *acked = self.fields(
+            numbers, *names, "streams.has_isn", "streams.bytes", *_ACKNOWLEDGED
+        )
         return ConnectionColumns(
             number=numbers,
-            network=rows["network"],
+            network=network,
             address=np.stack((ends["high"], ends["low"]), axis=2).view(np.uint64),
             port=ends["port"],
-            first_ns=rows["first_ns"],
-            last_ns=rows["last_ns"],
-            syn_seen=rows["syn_seen"] != 0,
-            both_syns=(streams["has_isn"] != 0).all(axis=1),
-            ended=rows["ended"].astype(np.int8),
-            missing_side=_missing_sides(streams),
-            sides=np.stack(statistics, axis=2),
+            first_ns=first_ns,
+            last_ns=last_ns,
+            syn_seen=syn_seen != 0,
+            both_syns=(has_isn != 0).all(axis=1),
+            ended=ended.astype(np.int8),
+            missing_side=_missing_sides(*acked),
+            packets=acked[0],
+            bytes=sent,
         )
 
     def endpoints(self, number: int) -> tuple[Endpoint, Endpoint]:
         """Return the endpoints of a connection."""
+        (ends,) = self.fields(np.array([number]), "ends")
         first, second = (
-            (high & _ADDRESS, low & _ADDRESS, port) for high, low, port in self.read_ends(number)
+            (high & _ADDRESS, low & _ADDRESS, port) for high, low, port in ends[0].tolist()
         )
         return first, second
 
     def first_packets(self, numbers: Int64s) -> Int64s:
         """Return the number of the first packet of each of these connections."""
-        firsts: Int64s = self.read(numbers)["connection"]["first_packet"]
-        return firsts
+        return self.fields(numbers, "first_packet")[0]
 
     def first_sequences(self, numbers: Int64s) -> Int64s:
         """Return the initial sequence numbers of both streams of these connections."""
-        firsts: Int64s = self._streams(numbers)["first"] & SEQ_MASK
-        return firsts
+        return self.fields(numbers, "streams.first")[0] & SEQ_MASK
 
     def fin_sequences(self, numbers: Int64s) -> Int64s:
         """Return the sequence numbers of the FINs of both sides; -1 while it is open."""
-        streams = self._streams(numbers)
-        return np.where(streams["finished"] != 0, streams["next"] - 1 & SEQ_MASK, -1)
+        finished, following = self.fields(numbers, "streams.finished", "streams.next")
+        return np.where(finished != 0, following - 1 & SEQ_MASK, -1)
 
     def deliveries(self, numbers: Int64s) -> Deliveries:
         """Return how far the streams of connections were delivered."""
-        streams = self._streams(numbers)
-        has_acked = (streams["next"] != NONE) & (streams["acked"] != NONE)
-        acked = np.where(has_acked, streams["acked"] - streams["first"], -1)
-        return Deliveries(streams["next"] - streams["first"], acked, streams["resent"])
+        names = "first", "next", "acked", "resent"
+        first, following, acked, resent = self.fields(numbers, *map("streams.{}".format, names))
+        has_acked = (following != NONE) & (acked != NONE)
+        return Deliveries(following - first, np.where(has_acked, acked - first, -1), resent)
 
     def next_sequences(self, numbers: Int64s) -> Int64s:
         """Return the next sequence numbers of both streams, sent or acknowledged; -1: neither."""
-        streams = self._streams(numbers)
-        known = np.where(streams["next"] == NONE, streams["acked"], streams["next"])
+        following, acked = self.fields(numbers, "streams.next", "streams.acked")
+        known = np.where(following == NONE, acked, following)
         return np.where(known == NONE, -1, known & SEQ_MASK)
 
     def missing_sides(self, numbers: Int64s) -> Int8s:
         """Return the side without a packet whose data the other acknowledged meanwhile; -1."""
-        return _missing_sides(self._streams(numbers))
-
-    def _streams(self, numbers: Int64s) -> RowArray:
-        """Return the streams of connections, [n, 2]."""
-        streams: RowArray = self.read(numbers)["connection"]["streams"]
-        return streams
+        return _missing_sides(*self.fields(numbers, *_ACKNOWLEDGED))
 
     def first_bytes(self, number: int, side: int) -> bytes:
         """Return the first bytes of a stream, as far as it has any."""
-        return first_bytes(int(self._streams(np.array([number]))["first_bytes"][0, side]))
+        (kept,) = self.fields(np.array([number]), "streams.first_bytes")
+        return first_bytes(int(kept[0, side]))
 
     def first_byte(self, numbers: Int64s) -> Int64s:
         """Return the first byte of both sides of these connections, [n, 2]; -1 without any."""
-        return first_byte(self._streams(numbers)["first_bytes"])
+        return first_byte(self.fields(numbers, "streams.first_bytes")[0])
 
     def has_both_syns(self, number: int) -> bool:
         """Return whether the SYNs of both streams are known."""
-        return bool(self._streams(np.array([number]))["has_isn"].all())
+        return bool(self.fields(np.array([number]), "streams.has_isn")[0].all())
 
 
-def _missing_sides(streams: RowArray) -> Int8s:
-    is_missing = (streams["packets"] == 0) & (streams["acked"] > streams["first_acked"])
+def _missing_sides(packets: Int64s, acked: Int64s, first_acked: Int64s) -> Int8s:
+    is_missing = (packets == 0) & (acked > first_acked)
     return np.where(is_missing.any(axis=1), is_missing[:, 1], -1).astype(np.int8)
 
 

@@ -114,7 +114,8 @@ class ConnectionColumns:
         both_syns: Whether the SYNs of both sides are known: no earlier data exists.
         ended: Index into `END_REASONS`.
         missing_side: The side without a packet whose data the other acknowledged meanwhile; -1.
-        sides: [n, 2, 8] the statistics of `a` and `b`: the first fields of `Side`, to `late_bytes`.
+        packets: [n, 2] as in `Side`.
+        bytes: [n, 2] as in `Side`.
     """
 
     number: Int64s
@@ -127,7 +128,8 @@ class ConnectionColumns:
     both_syns: NDArray[np.bool_]
     ended: Int8s
     missing_side: Int8s
-    sides: Int64s
+    packets: Int64s
+    bytes: Int64s
 
     def __len__(self) -> int:
         return len(self.number)

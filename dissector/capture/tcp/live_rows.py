@@ -7,7 +7,7 @@ between two windows, and has a row again before a window with a segment between 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import RLock
 from typing import Any
 
@@ -29,7 +29,7 @@ from dissector.capture.tcp.tcp_rows import (
     StateArrays,
 )
 from dissector.capture.tcp.waiting_table import WaitingTable, with_room
-from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of
+from dissector.kernel.named_rows import RowArray, dtype_of, field_of, row_of, rows_of
 from dissector.kernel.packed_rows import BEFORE, NOWHERE, PackedRows
 
 _FIRST_ROWS = 16
@@ -183,16 +183,25 @@ class LiveRows:
         found["losses"] = self.losses[found["connection"]["streams"]["losses"]]
         return found
 
-    def read_ends(self, number: int) -> list[tuple[int, int, int]]:
-        """Return high and low 64 bits of the address, signed, and port of both endpoints."""
+    def fields(self, numbers: Int64s, *names: str) -> list[NDArray[Any]]:
+        """Return fields of the `ConnectionRow` of each of these connections; see `field_of`."""
         with self.lock:
-            place = int(self.resting.places[number])
-            if place >= 0:
-                ends: list[tuple[int, int, int]] = self.rows["ends"][place].tolist()
-                return ends
-        found: list[list[tuple[int, int, int]]]
-        found = self.read(np.array([number]))["connection"]["ends"].tolist()
-        return found[0]
+            places = self.resting.places[numbers]
+            is_live = places >= 0
+            found = [field_of(self.rows, name)[places[is_live]] for name in names]
+            if is_live.all():
+                return found
+            whole = [f"connection.{name}" for name in names]
+            every = self.resting.read_fields(numbers[~is_live], whole)
+            for at, (live, resting) in enumerate(zip(found, every, strict=True)):
+                found[at] = np.empty((len(numbers), *live.shape[1:]), live.dtype)
+                found[at][is_live], found[at][~is_live] = live, resting
+            return found
+
+    def parts(self) -> Iterator[Int64s]:
+        """Yield the numbers of all, in parts that are unpacked once if they are read at once."""
+        yield self.numbers
+        yield from self.resting.numbers_in_parts()
 
     def incomplete(self) -> NDArray[np.bool_]:
         """Return in which rows something waits, or acknowledged bytes are missing."""

@@ -10,7 +10,7 @@ first that was seen counts; of a copy no bytes go on.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,8 @@ class ConnectionCopies:
 
     def __init__(self, connections: ConnectionTable) -> None:
         self._connections = connections
-        self._pending: Int64s = np.zeros(0, np.int64)
         no_numbers: Int64s = np.zeros(0, np.int64)
+        self._pending, self._pending_since = no_numbers, no_numbers
         self._known = _Keys(no_numbers, no_numbers, np.zeros(0, np.uint64))
         self.found: dict[int, int] = {}
         self._is_copy: NDArray[np.bool_] = np.zeros(0, np.bool_)
@@ -98,16 +98,18 @@ class ConnectionCopies:
         """Decide about the connections that began lately."""
         size = len(self._connections)
         begun = len(self._is_copy)
-        pending = np.concatenate((self._pending, np.arange(begun, size)))
+        rests = self._connections.resting.has(self._pending)  # so it sent nothing of late
+        pending = np.concatenate((self._pending[~rests], np.arange(begun, size)))
         self._is_copy = np.concatenate((self._is_copy, np.zeros(size - begun, np.bool_)))
         if not len(pending):
             return
         columns = self._connections.columns(pending)
         has_data = np.isin(pending, chunks.connection[(chunks.kind == DATA) & (chunks.length > 0)])
         is_decided = columns.both_syns | has_data
-        newest_ns = int(columns.first_ns.max())
-        is_old = columns.first_ns < newest_ns - _SAME_TIME_NS
-        self._pending = pending[~is_decided & ~is_old]
+        every = np.concatenate((self._pending[rests], pending[~is_decided]))
+        since = np.concatenate((self._pending_since[rests], columns.first_ns[~is_decided]))
+        is_new = since >= int(columns.first_ns.max()) - _SAME_TIME_NS
+        self._pending, self._pending_since = every[is_new], since[is_new]
         numbers = pending[is_decided]
         if not len(numbers):
             return
@@ -161,8 +163,5 @@ def _hashed(rows: Int64s | UInt64s, seed: int) -> UInt64s:
 
 
 def _rows(chunks: Chunks, rows: NDArray[np.bool_]) -> Chunks:
-    names = (
-        *("connection", "side", "kind", "origin", "start", "length"),
-        *("packet", "time_ns", "release", "barrier"),
-    )
+    names = [each.name for each in fields(chunks) if each.name not in ("data", "carry_over")]
     return replace(chunks, **{name: getattr(chunks, name)[rows] for name in names})

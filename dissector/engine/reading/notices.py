@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from dissector.capture.columns import Int64s
 from dissector.capture.packets.link_layers import link_name
-from dissector.engine.reading.one_sided import one_sided_among
+from dissector.capture.tcp.connections import Connection
 from dissector.engine.reading.reader import Reading
 from dissector.engine.reading.similar_connections import carried, similar_connections
-from dissector.engine.reading.spoken import mismatches
+from dissector.engine.reading.spoken import mismatches_among
 
 _MAX_NOTICES, _MAX_SERVERS = 5, 3
 
@@ -20,23 +22,27 @@ def reading_notices(reading: Reading) -> Iterator[str]:
     for link, count in sorted(reading.source.unread_links.items()):
         packets = f"{count:,} packet{'s' * (count != 1)}"
         yield f"{packets} of link type {link_name(link)}, which is not read"
-    yield from _mismatch_notices(reading)
-    incomplete: list[tuple[int, int]] = []
-    parts: list[Int64s] = []
+    differing: list[tuple[Connection, str]] = []
+    one_sided: list[tuple[int, int]] = []
+    large: list[Int64s] = []
     connections = reading.streams.connections
     for numbers in connections.parts():  # each is unpacked once
         columns = connections.columns(numbers)
-        incomplete += one_sided_among(numbers, columns.missing_side)
-        parts.append(carried(columns))
-    yield from _one_sided_notices(reading, incomplete)
+        rows = np.flatnonzero(columns.missing_side >= 0)
+        one_sided += zip(numbers[rows].tolist(), columns.missing_side[rows].tolist(), strict=True)
+        large.append(carried(columns))
+        differing += mismatches_among(reading, numbers)
+    differing.sort(key=lambda each: each[0].id)
+    yield from _mismatch_notices(reading, differing)
+    yield from _one_sided_notices(reading, sorted(one_sided))
     yield from _copy_notices(reading)
-    yield from _similar_notices(reading, parts)
+    yield from _similar_notices(reading, large)
 
 
-def _mismatch_notices(reading: Reading) -> Iterator[str]:
+def _mismatch_notices(reading: Reading, found: list[tuple[Connection, str]]) -> Iterator[str]:
     """Yield a line for each server and difference, the most frequent first."""
     counts = Counter[tuple[str, str]]()
-    for connection, text in mismatches(reading):
+    for connection, text in found:
         state = reading.correlator.state_of(connection.id)
         server = connection.a_text if state is not None and state.client == 1 else connection.b_text
         counts[server, text] += 1

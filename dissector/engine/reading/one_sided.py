@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dissector.capture.columns import Int8s, Int64s
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.tables.exchange_table import ONE_SIDED, ORPHAN, UNANSWERED, Exchanges
 
@@ -25,15 +24,7 @@ def mark_one_sided(exchanges: Exchanges, connections: ConnectionTable) -> Exchan
     return exchanges
 
 
-def one_sided(connections: ConnectionTable) -> list[tuple[int, int]]:
-    """Return the connections with packets of one side only, and the side that has none."""
-    found: list[tuple[int, int]] = []
-    for numbers in connections.parts():
-        found += one_sided_among(numbers, connections.missing_sides(numbers))
-    return found
-
-
-def one_sided_among(numbers: Int64s, missing: Int8s) -> list[tuple[int, int]]:
-    """Return those of some connections that have a missing side, with that side."""
-    rows = np.flatnonzero(missing >= 0)
-    return list(zip(numbers[rows].tolist(), missing[rows].tolist(), strict=True))
+def count_one_sided(connections: ConnectionTable) -> int:
+    """Return the number of connections with packets of one side only."""
+    parts = connections.parts()
+    return sum(int((connections.missing_sides(numbers) >= 0).sum()) for numbers in parts)

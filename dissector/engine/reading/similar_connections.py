@@ -40,19 +40,20 @@ def similar_connections(reading: Reading, parts: Sequence[Int64s]) -> int:
     rows = rows[~np.isin(rows[:, 0], copies)]
     # By bytes of both sides, then by time: those that are alike are neighbours.
     rows = rows[np.lexsort(rows[:, 3:0:-1].T)]
-    ends = connections.columns(rows[:, 0])
-    way = np.concatenate((ends.address.reshape(-1, 4).view(np.int64), ends.port[:, 1:]), axis=1)
     later = np.diff(rows, axis=0)
     is_alike = (later[:, 1:3] == 0).all(axis=1) & (later[:, 3] <= _SAME_TIME_NS)
     is_alike &= np.abs(later[:, 4] - later[:, 3]) <= _SAME_DELAY_NS
-    is_alike &= (way[1:] != way[:-1]).any(axis=1)
-    states = map(reading.correlator.state_of, rows[1:][is_alike, 0].tolist())
-    return sum(state is not None and state.speaks == "kafka" for state in states)
+    count = 0
+    for at in np.flatnonzero(is_alike).tolist():
+        one, other = (connections.endpoints(number) for number in rows[at : at + 2, 0].tolist())
+        if (one[0][:2], one[1]) != (other[0][:2], other[1]):  # another way, not the next in turn
+            state = reading.correlator.state_of(int(rows[at + 1, 0]))
+            count += state is not None and state.speaks == "kafka"
+    return count
 
 
 def carried(columns: ConnectionColumns) -> Int64s:
     """Return number, bytes of both sides, first and last time of connections with many bytes."""
-    sent = columns.sides[:, :, 1]
-    times = columns.first_ns, columns.last_ns
+    sent, times = columns.bytes, (columns.first_ns, columns.last_ns)
     rows: Int64s = np.column_stack((columns.number, sent, *times))
     return rows[(sent >= _LEAST_BYTES).all(axis=1)]

@@ -106,13 +106,17 @@ def _named(protocol: str) -> str:
 
 def mismatches(reading: Reading) -> Iterator[tuple[Connection, str]]:
     """Yield the connections whose sides speak different protocols, and how they differ."""
+    for numbers in reading.streams.connections.parts():
+        yield from mismatches_among(reading, numbers)
+
+
+def mismatches_among(reading: Reading, numbers: Int64s) -> Iterator[tuple[Connection, str]]:
+    """Yield some connections whose sides speak different protocols, and how they differ."""
     connections = reading.streams.connections
-    for numbers in connections.parts():
-        chosen = numbers[_may_differ(connections.first_byte(numbers))]
-        for connection in connections.of(chosen):
-            text = mismatch(reading, connection)
-            if text:
-                yield connection, text
+    for connection in connections.of(numbers[_may_differ(connections.first_byte(numbers))]):
+        text = mismatch(reading, connection)
+        if text:
+            yield connection, text
 
 
 def _may_differ(first_byte: Int64s) -> NDArray[np.bool_]:

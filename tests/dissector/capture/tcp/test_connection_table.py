@@ -3,7 +3,7 @@ from __future__ import annotations
 import io
 import pickle
 import random
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +23,8 @@ def _as_object(columns: ConnectionColumns, row: int) -> Connection:
     """Return a row as an object."""
     (a_high, a_low), (b_high, b_low) = columns.address[row].tolist()
     a, b = columns.port[row].tolist()
-    first, second = (Side(*side) for side in columns.sides[row].tolist())
+    sent = zip(columns.packets[row].tolist(), columns.bytes[row].tolist(), strict=True)
+    first, second = (Side(*side) for side in sent)
     return Connection(
         id=int(columns.number[row]),
         network=int(columns.network[row]),
@@ -39,7 +40,7 @@ def _as_object(columns: ConnectionColumns, row: int) -> Connection:
 
 def _in_columns(connection: Connection) -> Connection:
     """Return a connection with those statistics that `ConnectionColumns` has."""
-    a, b = (Side(*astuple(side)[:8]) for side in connection.sides)
+    a, b = (Side(side.packets, side.bytes) for side in connection.sides)
     return replace(connection, sides=(a, b))
 
 

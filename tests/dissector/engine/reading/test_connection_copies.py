@@ -88,6 +88,22 @@ def test_copies_count_once(name: str, window_bytes: int, tmp_path: Path) -> None
     assert copies(kept) == [None] * len(points)
 
 
+def test_times_of_the_network_are_those_without_copies(tmp_path: Path) -> None:
+    """Of a connection between copies too: its rows keep what was measured at them."""
+    other = point(isn=(ISN[0] + 7, ISN[1]), port=50_001)
+    begin_ns = other.packets[0].time_ns
+    other.packets[:] = [
+        replace(each, time_ns=4 * each.time_ns - 3 * begin_ns) for each in other.packets
+    ]
+    one, twice = [point(), other], [point(), point(**NATTED), other]
+    rows = [
+        [(each.server_ms, each.network_ms) for each in read(interleaved(*wires), tmp_path)]
+        for wires in (one, twice)
+    ]
+    assert rows[0] == rows[1]
+    assert None not in rows[0][0]
+
+
 OTHERS = {
     "the client's number only": ({}, {**NATTED, "isn": (ISN[0], ISN[1] - 1)}),
     "the broker's number only": ({}, {**NATTED, "isn": (ISN[0] + 1, ISN[1])}),
