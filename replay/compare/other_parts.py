@@ -7,7 +7,9 @@ So a response that depends on their changes may show any state of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 from uuid import UUID
 
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
@@ -46,6 +48,7 @@ _PRODUCED_OFFSET = ".base_offset"
 
 _ENDS = (".high_watermark", ".last_stable_offset")
 _TIMES = tuple(f"].{name}" for name in TIMES)
+_TIMED_RECORD = re.compile(rf"\[(\d+)\]\.({'|'.join(TIMES)})$")
 
 
 def follow_from_other_parts(
@@ -68,7 +71,10 @@ def follow_from_other_parts(
     if any(resource[0] not in _RECORD_KINDS | {"topic"} for resource in shared):
         return True
     changed = {_record_of(each.path) for each in differences if not each.path.endswith(_TIMES)}
-    if any(_is_of_response(each, changed) for each in differences):
+    if any(
+        _is_contradiction(each) or _is_of_own_record(each, changed, partitions, ids)
+        for each in differences
+    ):
         return False
     return all(
         _is_of_partition(each, partitions, captured.api) or _is_of_topic(each, topics, captured.api)
@@ -99,19 +105,41 @@ def _by_name(resource: Resource, ids: IdMap) -> Resource:
     return resource if name is None else (resource[0], name, *resource[2:])
 
 
-def _is_of_response(difference: Difference, changed: Collection[str]) -> bool:
+def _is_contradiction(difference: Difference) -> bool:
+    """Return whether a response contradicts itself."""
+    # Of these offsets only a contradiction to the records beside them is a difference.
+    path, replayed = difference.path, str(difference.replayed)
+    return path.endswith(_ENDS) or replayed.endswith(RETURNED_TWICE)
+
+
+def _is_of_own_record(
+    difference: Difference,
+    changed: Collection[str],
+    partitions: Collection[tuple[Any, ...]],
+    ids: IdMap,
+) -> bool:
     """
-    Return whether a response contradicts itself, or has the same record with another timestamp.
+    Return whether a record of this part has another timestamp, and the same content.
+
+    A record of another part with this content may be another one, written sooner or later.
 
     Args:
         difference: The difference.
         changed: The paths of records that differ in more than timestamps.
+        partitions: The partitions that other parts write to.
+        ids: The id mapping.
     """
     path = difference.path
-    if path.endswith(_TIMES):
-        return _record_of(path) not in changed
-    # Of these offsets only a contradiction to the records beside them is a difference.
-    return path.endswith(_ENDS) or str(difference.replayed).endswith(RETURNED_TWICE)
+    found = _TIMED_RECORD.search(path)
+    if found is None or _record_of(path) in changed:
+        return False
+    own = (
+        ids.offsets.log(*each).appended.live_at(int(found[1]))
+        for each in partitions
+        if _is_in(path, *each)
+    )
+    # The type of timestamps is one of the log.
+    return found[2] != TIMES[0] or any(offset is not None for offset in own)
 
 
 def _record_of(path: str) -> str:
@@ -125,10 +153,12 @@ def _is_of_partition(
     path = difference.path
     if api == "Produce" and not path.endswith(_PRODUCED_OFFSET):
         return False
-    return any(
-        f"[{topic}]" in path and (f"[{partition}]" in path or path.endswith(f"[{topic}]"))
-        for topic, partition in partitions
-    )
+    return any(_is_in(path, *each) or path.endswith(f"[{each[0]}]") for each in partitions)
+
+
+def _is_in(path: str, topic: Any, partition: Any) -> bool:
+    """Return whether a path leads into a partition."""
+    return f"[{topic}]" in path and f"[{partition}]" in path
 
 
 def _is_of_topic(difference: Difference, topics: Collection[object], api: str) -> bool:

@@ -20,8 +20,13 @@ from tests.replay.support.reports import produced
 RECORDS = ("partition", "t", 0)
 
 
-def _follows(captured: CapturedExchange, foreign: set[Resource], *differences: Difference) -> bool:
-    ids = IdMap()
+def _follows(
+    captured: CapturedExchange,
+    foreign: set[Resource],
+    *differences: Difference,
+    ids: IdMap | None = None,
+) -> bool:
+    ids = ids or IdMap()
     ids.foreign = frozenset(foreign)
     assert captured.response is not None
     response = decode_response(captured.response, captured.api_key, captured.api_version)
@@ -58,10 +63,22 @@ def test_a_contradictory_response_is_a_difference() -> None:
     records = Difference(f"{path}.records[7].value", "a", "b")
     time = Difference(f"{path}.records[7].timestamp_ms", 1, 2)
     assert _follows(_fetch(), {RECORDS}, records, time)
-    assert not _follows(_fetch(), {RECORDS}, time)
     assert not _follows(_fetch(), {RECORDS}, records, Difference(f"{path}.high_watermark", 9, 0))
     twice = Difference(f"{path}.records[7 to 8]", "2 records", f"2 more, {RETURNED_TWICE}")
     assert not _follows(_fetch(), {RECORDS}, twice)
+
+
+def test_only_an_own_record_has_its_timestamp() -> None:
+    ids = IdMap()
+    ids.offsets.log("t", 0).learn_appended(7, 17, 1, 3)
+    path = "responses[t].partitions[0].records"
+    own, other = (Difference(f"{path}[{at}].timestamp_ms", 1, 2) for at in (7, 8))
+    assert _follows(_fetch(), {RECORDS}, other, ids=ids)
+    assert not _follows(_fetch(), {RECORDS}, other, own, ids=ids)
+    changed = Difference(f"{path}[7].value", "a", "b")
+    assert _follows(_fetch(), {RECORDS}, own, changed, ids=ids)
+    kind = Difference(f"{path}[8].timestamp_type", "CreateTime", "LogAppendTime")
+    assert not _follows(_fetch(), {RECORDS}, kind, ids=ids)
 
 
 def test_only_the_offset_of_a_produce_response_may_differ() -> None:
