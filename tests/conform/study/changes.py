@@ -31,28 +31,38 @@ IDEMPOTENT = ("kafka4-java-clients", "kafka39-librdkafka-idempotent", "kafka4-sw
 QUORUM = ("kafka4-sweep-quorum", "kafka4-three-nodes")
 
 
-def response_fault(
-    family: str,
-    name: str,
-    api: str,
-    change: Change,
-    captures: tuple[str, ...],
-    versions: range = range(100),
-) -> Fault:
-    """Return a fault of a broker: in a response."""
-    return body_fault(family, name, Side.BROKER, api, change, captures, versions)
+Changes = dict[str, Change]
 
 
-def request_fault(
+def _faults(
+    side: Side, family: str, api: str, captures: tuple[str, ...], changes: Changes, versions: range
+) -> list[Fault]:
+    return [
+        body_fault(family, name, side, api, change, captures, versions)
+        for name, change in changes.items()
+    ]
+
+
+def broker_faults(
     family: str,
-    name: str,
     api: str,
-    change: Change,
     captures: tuple[str, ...],
+    changes: Changes,
     versions: range = range(100),
-) -> Fault:
-    """Return a fault of a client: in a request."""
-    return body_fault(family, name, Side.CLIENT, api, change, captures, versions)
+) -> list[Fault]:
+    """Return faults of a broker, by name: each is a change of a response."""
+    return _faults(Side.BROKER, family, api, captures, changes, versions)
+
+
+def client_faults(
+    family: str,
+    api: str,
+    captures: tuple[str, ...],
+    changes: Changes,
+    versions: range = range(100),
+) -> list[Fault]:
+    """Return faults of a client, by name: each is a change of a request."""
+    return _faults(Side.CLIENT, family, api, captures, changes, versions)
 
 
 def at(body: Any, path: str) -> Any:

@@ -16,12 +16,12 @@ from tests.conform.study.changes import (
     SASL,
     TRANSACTIONS,
     add_item,
+    broker_faults,
+    client_faults,
     drop,
     duplicate,
     has_no_error,
     put,
-    request_fault,
-    response_fault,
 )
 from tests.conform.study.script import Fault, Script, ScriptFrame, body_fault
 
@@ -218,77 +218,63 @@ FRAMING = [
 _K = "api_keys"
 
 VERSIONS = [
-    response_fault(
-        "versions", "a range backwards", "ApiVersions", put(f"{_K}.3.min_version", 99), CLIENTS
-    ),
-    response_fault("versions", "an API twice", "ApiVersions", duplicate(f"{_K}.2"), CLIENTS),
-    response_fault(
+    *broker_faults(
         "versions",
-        "ApiVersions itself is not offered",
         "ApiVersions",
-        lambda b, s, t: [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 18] != [],
         CLIENTS,
+        {
+            "a range backwards": put(f"{_K}.3.min_version", 99),
+            "an API twice": duplicate(f"{_K}.2"),
+            "ApiVersions itself is not offered": lambda b, s, t: (
+                [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 18] != []
+            ),
+            "key -3": put(f"{_K}.0.api_key", -3),
+            "lowest version -1": put(f"{_K}.1.min_version", -1),
+        },
     ),
-    response_fault("versions", "key -3", "ApiVersions", put(f"{_K}.0.api_key", -3), CLIENTS),
-    response_fault(
-        "versions", "lowest version -1", "ApiVersions", put(f"{_K}.1.min_version", -1), CLIENTS
-    ),
-    response_fault(
+    *broker_faults(
         "versions",
-        "Metadata is not offered",
         "ApiVersions",
-        lambda b, s, t: [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 3] != [],
         ("kafka4-librdkafka-group", "demo"),
+        {
+            "Metadata is not offered": lambda b, s, t: (
+                [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 3] != []
+            )
+        },
     ),
-    response_fault(
+    *broker_faults(
         "versions",
-        "the epoch of features -5",
         "ApiVersions",
-        put("finalized_features_epoch", -5),
         ("kafka4-java-clients", "demo"),
+        {"the epoch of features -5": put("finalized_features_epoch", -5)},
     ),
-    response_fault(
+    *broker_faults(
         "versions",
-        "a feature backwards",
         "ApiVersions",
-        put("supported_features.0.min_version", 99),
         ("kafka4-java-clients",),
+        {
+            "a feature backwards": put("supported_features.0.min_version", 99),
+            "a feature finalized above what is supported": put(
+                "finalized_features.0.max_version_level", 999
+            ),
+            "a feature twice": duplicate("supported_features.0"),
+        },
     ),
-    response_fault(
+    *broker_faults(
         "versions",
-        "a feature finalized above what is supported",
         "ApiVersions",
-        put("finalized_features.0.max_version_level", 999),
-        ("kafka4-java-clients",),
-    ),
-    response_fault(
-        "versions",
-        "a feature from 0 on in v3",
-        "ApiVersions",
-        put("supported_features.0.min_version", 0),
         ("kafka4-librdkafka-group", "demo"),
+        {"a feature from 0 on in v3": put("supported_features.0.min_version", 0)},
         range(3, 4),
     ),
-    response_fault(
+    *client_faults(
         "versions",
-        "a feature twice",
         "ApiVersions",
-        duplicate("supported_features.0"),
         ("kafka4-java-clients",),
-    ),
-    request_fault(
-        "versions",
-        "software with blanks",
-        "ApiVersions",
-        put("client_software_name", "a b"),
-        ("kafka4-java-clients",),
-    ),
-    request_fault(
-        "versions",
-        "no software version",
-        "ApiVersions",
-        put("client_software_version", ""),
-        ("kafka4-java-clients",),
+        {
+            "software with blanks": put("client_software_name", "a b"),
+            "no software version": put("client_software_version", ""),
+        },
     ),
     framed(
         "an answer in an older version",
@@ -305,30 +291,29 @@ def _text(path: str, value: bytes) -> Callable[[Any, ScriptFrame, Script], Any]:
 
 
 ENCODING = [
-    request_fault(
+    *client_faults(
         "encoding",
-        "a null topic in Produce",
         "Produce",
-        put("topic_data.0.name", None),
         DATA,
+        {"a null topic in Produce": put("topic_data.0.name", None)},
         range(13),
     ),
-    response_fault("encoding", "a null host", "Metadata", put("brokers.0.host", None), CLIENTS),
-    response_fault("encoding", "null brokers", "Metadata", put("brokers", None), CLIENTS),
-    request_fault("encoding", "a null group", "Heartbeat", put("group_id", None), GROUPS),
-    response_fault(
+    *broker_faults(
         "encoding",
-        "a text that is no UTF-8",
         "Metadata",
-        _text("brokers.0.host", b"\xff\xfe"),
         CLIENTS,
+        {
+            "a null host": put("brokers.0.host", None),
+            "null brokers": put("brokers", None),
+            "a text that is no UTF-8": _text("brokers.0.host", b"\xff\xfe"),
+        },
     ),
-    request_fault(
+    *client_faults("encoding", "Heartbeat", GROUPS, {"a null group": put("group_id", None)}),
+    *client_faults(
         "encoding",
-        "a topic that is no UTF-8",
         "Metadata",
-        _text("topics.0.name", b"\xff\xfe"),
         CLIENTS,
+        {"a topic that is no UTF-8": _text("topics.0.name", b"\xff\xfe")},
     ),
     framed(
         "a boolean of 2",
@@ -557,42 +542,35 @@ CONDUCT = [
         _raw_version,
         ("kafka4-librdkafka-group", "demo"),
     ),
-    response_fault(
-        "quotas", "throttle time -1 in Produce", "Produce", put("throttle_time_ms", -1), DATA
+    *broker_faults(
+        "quotas", "Produce", DATA, {"throttle time -1 in Produce": put("throttle_time_ms", -1)}
     ),
-    replace(
-        response_fault(
+    *(
+        replace(fault, side=Side.CLIENT)
+        for fault in broker_faults(
             "quotas",
-            "a client that does not wait",
             "ApiVersions",
-            put("throttle_time_ms", 60000),
             ("kafka4-java-clients",),
-        ),
-        side=Side.CLIENT,
+            {"a client that does not wait": put("throttle_time_ms", 60000)},
+        )
     ),
-    response_fault(
+    *broker_faults(
         "coordination",
-        "a node twice",
         "FindCoordinator",
-        duplicate("coordinators.0"),
         ("kafka4-java-clients", "kafka4-sweep-transactions"),
+        {
+            "a node twice": duplicate("coordinators.0"),
+            "another key": add_item("coordinators.0", "key", "x", has_no_error),
+        },
     ),
-    response_fault(
-        "coordination",
-        "another key",
-        "FindCoordinator",
-        add_item("coordinators.0", "key", "x", has_no_error),
-        ("kafka4-java-clients", "kafka4-sweep-transactions"),
-    ),
-    response_fault(
+    *broker_faults(
         "groups",
-        "OffsetFetch in another order leaves out a topic",
         "OffsetFetch",
-        drop("groups.0.topics.0"),
         ("kafka4-java-clients", "kafka4-sweep-groups"),
+        {"OffsetFetch in another order leaves out a topic": drop("groups.0.topics.0")},
         range(8, 99),
     ),
-    response_fault("fetch", "session id -3", "Fetch", put("session_id", -3), _NEW),
+    *broker_faults("fetch", "Fetch", _NEW, {"session id -3": put("session_id", -3)}),
 ]
 
 FAULTS = [*FRAMING, *VERSIONS, *ENCODING, *CONDUCT]

@@ -10,14 +10,14 @@ from tests.conform.study.changes import (
     IDEMPOTENT,
     TRANSACTIONS,
     add_item,
+    broker_faults,
+    client_faults,
     drop,
     duplicate,
     each_without_error,
     has_no_error,
     put,
     rebatch,
-    request_fault,
-    response_fault,
     where,
 )
 
@@ -57,420 +57,342 @@ def _flip(data):
 
 
 BATCHES = [
-    request_fault("batches", "wrong CRC in Produce", "Produce", put(_P, _flip), DATA),
-    response_fault("batches", "wrong CRC in Fetch", "Fetch", put(_F, _flip), DATA),
-    request_fault("batches", "cut off", "Produce", put(_P, lambda d: d[:-3]), DATA),
-    request_fault("batches", "bytes behind it", "Produce", put(_P, lambda d: d + b"\1\2\3"), DATA),
-    request_fault(
-        "batches", "base offset 5 in Produce", "Produce", rebatch(_P, _edit(base_offset=5)), DATA
-    ),
-    request_fault(
+    *client_faults(
         "batches",
-        "count too high",
         "Produce",
-        rebatch(_P, _edit(records_count=lambda n: n + 1)),
         DATA,
+        {
+            "wrong CRC in Produce": put(_P, _flip),
+            "cut off": put(_P, lambda d: d[:-3]),
+            "bytes behind it": put(_P, lambda d: d + b"\1\2\3"),
+            "base offset 5 in Produce": rebatch(_P, _edit(base_offset=5)),
+            "count too high": rebatch(_P, _edit(records_count=lambda n: n + 1)),
+            "last offset delta too low": rebatch(_P, _edit(last_offset_delta=lambda n: n + 3)),
+            "control bit set": rebatch(_P, _edit(attributes=lambda n: n | 0x20)),
+            "codec 6": rebatch(_P, _edit(attributes=6)),
+            "codec gzip on plain records": rebatch(_P, _edit(attributes=1)),
+            "transactional without id": rebatch(_P, _edit(attributes=lambda n: n | 0x10)),
+            "producer id without sequence": rebatch(_P, _edit(producer_id=7)),
+            "epoch without producer id": rebatch(_P, _edit(producer_epoch=3)),
+            "maximal timestamp 0": rebatch(_P, _edit(max_timestamp=0)),
+            "magic 7": put(_P, lambda d: d[:16] + b"\7" + d[17:]),
+            "length too large": put(_P, lambda d: d[:8] + (len(d) + 9).to_bytes(4, "big") + d[12:]),
+        },
     ),
-    request_fault(
+    *broker_faults(
         "batches",
-        "last offset delta too low",
-        "Produce",
-        rebatch(_P, _edit(last_offset_delta=lambda n: n + 3)),
-        DATA,
-    ),
-    response_fault(
-        "batches",
-        "last offset delta too low in Fetch",
         "Fetch",
-        rebatch(_F, _edit(last_offset_delta=-1)),
         DATA,
+        {
+            "wrong CRC in Fetch": put(_F, _flip),
+            "last offset delta too low in Fetch": rebatch(_F, _edit(last_offset_delta=-1)),
+            "a batch twice": rebatch(_F, _repeated),
+            "a count of records that are not there": rebatch(
+                _F, _edit(records_count=lambda n: n + 1)
+            ),
+        },
     ),
-    request_fault(
+    *client_faults(
         "batches",
-        "control bit set",
         "Produce",
-        rebatch(_P, _edit(attributes=lambda n: n | 0x20)),
         DATA,
+        {"two batches": rebatch(_P, _repeated), "no records at all": put(_P, b"")},
+        range(3, 99),
     ),
-    request_fault("batches", "codec 6", "Produce", rebatch(_P, _edit(attributes=6)), DATA),
-    request_fault(
-        "batches", "codec gzip on plain records", "Produce", rebatch(_P, _edit(attributes=1)), DATA
-    ),
-    request_fault(
+    *broker_faults(
         "batches",
-        "transactional without id",
-        "Produce",
-        rebatch(_P, _edit(attributes=lambda n: n | 0x10)),
-        DATA,
-    ),
-    request_fault(
-        "batches",
-        "producer id without sequence",
-        "Produce",
-        rebatch(_P, _edit(producer_id=7)),
-        DATA,
-    ),
-    request_fault(
-        "batches",
-        "epoch without producer id",
-        "Produce",
-        rebatch(_P, _edit(producer_epoch=3)),
-        DATA,
-    ),
-    request_fault("batches", "two batches", "Produce", rebatch(_P, _repeated), DATA, range(3, 99)),
-    request_fault("batches", "no records at all", "Produce", put(_P, b""), DATA, range(3, 99)),
-    request_fault(
-        "batches", "maximal timestamp 0", "Produce", rebatch(_P, _edit(max_timestamp=0)), DATA
-    ),
-    request_fault(
-        "batches", "magic 7", "Produce", put(_P, lambda d: d[:16] + b"\7" + d[17:]), DATA
-    ),
-    request_fault(
-        "batches",
-        "length too large",
-        "Produce",
-        put(_P, lambda d: d[:8] + (len(d) + 9).to_bytes(4, "big") + d[12:]),
-        DATA,
-    ),
-    response_fault("batches", "batches in wrong order", "Fetch", rebatch(_F, _swap, 2), _SETS),
-    response_fault("batches", "a batch twice", "Fetch", rebatch(_F, _repeated), DATA),
-    response_fault(
-        "batches",
-        "leader epoch goes down",
         "Fetch",
-        rebatch(_F, _edit(partition_leader_epoch=9), 2),
         _SETS,
+        {
+            "batches in wrong order": rebatch(_F, _swap, 2),
+            "leader epoch goes down": rebatch(_F, _edit(partition_leader_epoch=9), 2),
+        },
     ),
-    response_fault(
+    *broker_faults(
         "batches",
-        "a count of records that are not there",
         "Fetch",
-        rebatch(_F, _edit(records_count=lambda n: n + 1)),
-        DATA,
-    ),
-    response_fault(
-        "batches",
-        "base offset moved",
-        "Fetch",
-        rebatch(_F, _edit(base_offset=lambda n: n + 1)),
         ("demo", *_SETS),
+        {"base offset moved": rebatch(_F, _edit(base_offset=lambda n: n + 1))},
     ),
 ]
 
 FETCH = [
-    response_fault(
-        "fetch", "partition left out", "Fetch", drop("responses.0.partitions.0"), DATA, range(7)
+    *broker_faults(
+        "fetch", "Fetch", DATA, {"partition left out": drop("responses.0.partitions.0")}, range(7)
     ),
-    response_fault(
+    *broker_faults(
         "fetch",
-        "topic left out of a full answer",
         "Fetch",
-        drop("responses.0", lambda b: len(b.responses) == 1 and b.responses[0].partitions),
         ("demo",),
+        {
+            "topic left out of a full answer": drop(
+                "responses.0", lambda b: len(b.responses) == 1 and b.responses[0].partitions
+            )
+        },
     ),
-    response_fault("fetch", "partition twice", "Fetch", duplicate(_FP), DATA),
-    response_fault(
-        "fetch", "partition nobody asked for", "Fetch", add_item(_FP, "partition_index", 77), DATA
-    ),
-    response_fault(
-        "fetch", "another topic", "Fetch", add_item("responses.0", "topic", "x"), DATA, range(13)
-    ),
-    response_fault(
+    *broker_faults(
         "fetch",
-        "another topic id",
         "Fetch",
-        add_item("responses.0", "topic_id", _OTHER),
         DATA,
-        range(13, 99),
-    ),
-    response_fault(
-        "fetch",
-        "high watermark goes back",
-        "Fetch",
-        put(
-            f"{_FP}.high_watermark",
-            0,
-            lambda b: (
-                b.responses[0].partitions[0].high_watermark > 0
-                and not b.responses[0].partitions[0].records
+        {
+            "partition twice": duplicate(_FP),
+            "partition nobody asked for": add_item(_FP, "partition_index", 77),
+            "high watermark -5": put(f"{_FP}.high_watermark", -5),
+            "high watermark -1": put(f"{_FP}.high_watermark", -1),
+            "last stable offset above high watermark": put(f"{_FP}.last_stable_offset", 10**6),
+            "log start above high watermark": put(f"{_FP}.log_start_offset", 10**6),
+            "log start -7": put(f"{_FP}.log_start_offset", -7),
+            "records beside an error": put(
+                f"{_FP}.error_code", 6, lambda b: b.responses[0].partitions[0].records
             ),
-        ),
-        _AGES,
+            "records beside a preferred replica": put(
+                f"{_FP}.preferred_read_replica", 2, lambda b: b.responses[0].partitions[0].records
+            ),
+            "offset not covered": rebatch(_F, _edit(base_offset=-9)),
+            "no records below the high watermark, twice": duplicate("responses.0"),
+            "negative throttle time": put("throttle_time_ms", -20),
+        },
     ),
-    response_fault("fetch", "high watermark -5", "Fetch", put(f"{_FP}.high_watermark", -5), DATA),
-    response_fault("fetch", "high watermark -1", "Fetch", put(f"{_FP}.high_watermark", -1), DATA),
-    response_fault(
+    *broker_faults(
         "fetch",
-        "records above the high watermark",
         "Fetch",
-        put(f"{_FP}.high_watermark", 0, lambda b: b.responses[0].partitions[0].records),
-        _AGES,
-    ),
-    response_fault(
-        "fetch",
-        "last stable offset above high watermark",
-        "Fetch",
-        put(f"{_FP}.last_stable_offset", 10**6),
         DATA,
-    ),
-    response_fault(
-        "fetch",
-        "log start above high watermark",
-        "Fetch",
-        put(f"{_FP}.log_start_offset", 10**6),
-        DATA,
-    ),
-    response_fault("fetch", "log start -7", "Fetch", put(f"{_FP}.log_start_offset", -7), DATA),
-    response_fault(
-        "fetch",
-        "records beside an error",
-        "Fetch",
-        put(f"{_FP}.error_code", 6, lambda b: b.responses[0].partitions[0].records),
-        DATA,
-    ),
-    response_fault(
-        "fetch",
-        "records beside a preferred replica",
-        "Fetch",
-        put(f"{_FP}.preferred_read_replica", 2, lambda b: b.responses[0].partitions[0].records),
-        DATA,
-    ),
-    response_fault(
-        "fetch",
-        "error about ids in an old version",
-        "Fetch",
-        put(f"{_FP}.error_code", 100),
-        DATA,
+        {
+            "another topic": add_item("responses.0", "topic", "x"),
+            "error about ids in an old version": put(f"{_FP}.error_code", 100),
+        },
         range(13),
     ),
-    response_fault(
-        "fetch", "offset not covered", "Fetch", rebatch(_F, _edit(base_offset=-9)), DATA
-    ),
-    response_fault(
+    *broker_faults(
         "fetch",
-        "another session id",
         "Fetch",
-        where(lambda b: b.session_epoch > 0, put("session_id", 4711, has_no_error)),
-        _SETS,
-    ),
-    response_fault(
-        "fetch",
-        "no records below the high watermark, twice",
-        "Fetch",
-        duplicate("responses.0"),
         DATA,
+        {"another topic id": add_item("responses.0", "topic_id", _OTHER)},
+        range(13, 99),
     ),
-    response_fault("fetch", "negative throttle time", "Fetch", put("throttle_time_ms", -20), DATA),
-    response_fault(
+    *broker_faults(
         "fetch",
-        "aborted transactions for level 0",
         "Fetch",
-        where(
-            lambda b: b.isolation_level == 0,
-            put(f"{_FP}.aborted_transactions", [{"producer_id": 1, "first_offset": 0}]),
-        ),
+        _AGES,
+        {
+            "high watermark goes back": put(
+                f"{_FP}.high_watermark",
+                0,
+                lambda b: (
+                    b.responses[0].partitions[0].high_watermark > 0
+                    and not b.responses[0].partitions[0].records
+                ),
+            ),
+            "records above the high watermark": put(
+                f"{_FP}.high_watermark", 0, lambda b: b.responses[0].partitions[0].records
+            ),
+        },
+    ),
+    *broker_faults(
+        "fetch",
+        "Fetch",
+        _SETS,
+        {
+            "another session id": where(
+                lambda b: b.session_epoch > 0, put("session_id", 4711, has_no_error)
+            )
+        },
+    ),
+    *broker_faults(
+        "fetch",
+        "Fetch",
         ("kafka4-java-clients", "kafka4-sweep-data"),
+        {
+            "aborted transactions for level 0": where(
+                lambda b: b.isolation_level == 0,
+                put(f"{_FP}.aborted_transactions", [{"producer_id": 1, "first_offset": 0}]),
+            )
+        },
         range(4, 99),
     ),
-    response_fault(
+    *broker_faults(
         "fetch",
-        "aborted transactions left out",
         "Fetch",
-        put(
-            f"{_FP}.aborted_transactions",
-            [],
-            lambda b: b.responses[0].partitions[0].aborted_transactions,
-        ),
         _READERS,
+        {
+            "aborted transactions left out": put(
+                f"{_FP}.aborted_transactions",
+                [],
+                lambda b: b.responses[0].partitions[0].aborted_transactions,
+            )
+        },
     ),
-    request_fault(
-        "fetch", "offset -1", "Fetch", put("topics.0.partitions.0.fetch_offset", -1), DATA
-    ),
-    request_fault(
-        "fetch", "partition twice asked", "Fetch", duplicate("topics.0.partitions.0"), DATA
-    ),
-    request_fault(
+    *client_faults(
         "fetch",
-        "wrong session epoch",
         "Fetch",
-        put("session_epoch", lambda n: n + 5, lambda b: b.session_epoch > 0),
+        DATA,
+        {
+            "offset -1": put("topics.0.partitions.0.fetch_offset", -1),
+            "partition twice asked": duplicate("topics.0.partitions.0"),
+            "negative max wait": put("max_wait_ms", -1),
+            "negative partition": put("topics.0.partitions.0.partition", -3),
+        },
+    ),
+    *client_faults(
+        "fetch",
+        "Fetch",
         _SETS,
+        {
+            "wrong session epoch": put(
+                "session_epoch", lambda n: n + 5, lambda b: b.session_epoch > 0
+            )
+        },
     ),
-    request_fault(
+    *client_faults(
         "fetch",
-        "replica id 1 on a client's connection",
         "Fetch",
-        put("replica_id", 1),
         ("demo", "kafka4-kafkajs"),
+        {"replica id 1 on a client's connection": put("replica_id", 1)},
         range(15),
     ),
-    request_fault("fetch", "negative max wait", "Fetch", put("max_wait_ms", -1), DATA),
-    request_fault(
-        "fetch", "negative partition", "Fetch", put("topics.0.partitions.0.partition", -3), DATA
-    ),
-    request_fault(
+    *client_faults(
         "fetch",
-        "zero topic id",
         "Fetch",
-        put("topics.0.topic_id", UUID(int=0)),
         DATA,
+        {"zero topic id": put("topics.0.topic_id", UUID(int=0))},
         range(13, 99),
     ),
 ]
 
 PRODUCE = [
-    response_fault("produce", "partition left out", "Produce", drop(_PP), DATA),
-    response_fault("produce", "topic left out", "Produce", drop("responses.0"), DATA),
-    response_fault(
-        "produce", "partition nobody asked for", "Produce", add_item(_PP, "index", 50), DATA
-    ),
-    response_fault("produce", "partition twice", "Produce", duplicate(_PP), DATA),
-    response_fault(
+    *broker_faults(
         "produce",
-        "error 0 with base offset -1",
         "Produce",
-        put(f"{_PP}.base_offset", -1, each_without_error(_PP)),
         DATA,
+        {
+            "partition left out": drop(_PP),
+            "topic left out": drop("responses.0"),
+            "partition nobody asked for": add_item(_PP, "index", 50),
+            "partition twice": duplicate(_PP),
+            "error 0 with base offset -1": put(f"{_PP}.base_offset", -1, each_without_error(_PP)),
+            "base offset below -1": put(f"{_PP}.base_offset", -8),
+            "base offset beside an error": put(f"{_PP}.error_code", 6),
+            "unknown error code": put(f"{_PP}.error_code", 999),
+            "log start below -1": put(f"{_PP}.log_start_offset", -4),
+            "append time below -1": put(f"{_PP}.log_append_time_ms", -4),
+        },
     ),
-    response_fault(
-        "produce", "base offset below -1", "Produce", put(f"{_PP}.base_offset", -8), DATA
-    ),
-    response_fault(
-        "produce", "base offset beside an error", "Produce", put(f"{_PP}.error_code", 6), DATA
-    ),
-    response_fault(
+    *broker_faults(
         "produce",
-        "an offset given twice",
         "Produce",
-        put(
-            f"{_PP}.base_offset", 0, lambda b: b.responses[0].partition_responses[0].base_offset > 0
-        ),
         _AGES,
+        {
+            "an offset given twice": put(
+                f"{_PP}.base_offset",
+                0,
+                lambda b: b.responses[0].partition_responses[0].base_offset > 0,
+            )
+        },
     ),
-    response_fault("produce", "unknown error code", "Produce", put(f"{_PP}.error_code", 999), DATA),
-    response_fault(
-        "produce", "log start below -1", "Produce", put(f"{_PP}.log_start_offset", -4), DATA
+    *broker_faults(
+        "produce", "Produce", DATA, {"another topic": put("responses.0.name", "x")}, range(13)
     ),
-    response_fault(
-        "produce", "append time below -1", "Produce", put(f"{_PP}.log_append_time_ms", -4), DATA
-    ),
-    response_fault(
-        "produce", "another topic", "Produce", put("responses.0.name", "x"), DATA, range(13)
-    ),
-    request_fault("produce", "acks 2", "Produce", put("acks", 2), DATA),
-    request_fault(
+    *client_faults(
         "produce",
-        "negative partition",
         "Produce",
-        put("topic_data.0.partition_data.0.index", -1),
         DATA,
+        {
+            "acks 2": put("acks", 2),
+            "negative partition": put("topic_data.0.partition_data.0.index", -1),
+            "a partition asked twice": duplicate("topic_data.0.partition_data.0"),
+            "timeout -9": put("timeout_ms", -9),
+        },
     ),
-    request_fault(
+    *client_faults(
         "produce",
-        "a partition asked twice",
         "Produce",
-        duplicate("topic_data.0.partition_data.0"),
         DATA,
-    ),
-    request_fault(
-        "produce",
-        "topic name with a slash",
-        "Produce",
-        put("topic_data.0.name", "a/b"),
-        DATA,
+        {"topic name with a slash": put("topic_data.0.name", "a/b")},
         range(13),
     ),
-    request_fault(
+    *client_faults(
         "produce",
-        "zero topic id",
         "Produce",
-        put("topic_data.0.topic_id", UUID(int=0)),
         DATA,
+        {"zero topic id": put("topic_data.0.topic_id", UUID(int=0))},
         range(13, 99),
     ),
-    request_fault("produce", "timeout -9", "Produce", put("timeout_ms", -9), DATA),
 ]
 
 OFFSETS = [
-    response_fault(
-        "offsets", "OffsetCommit leaves out a partition", "OffsetCommit", drop(_TP), GROUPS
-    ),
-    response_fault(
-        "offsets", "OffsetCommit leaves out a topic", "OffsetCommit", drop("topics.0"), GROUPS
-    ),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "OffsetCommit invents a partition",
         "OffsetCommit",
-        add_item(_TP, "partition_index", 9),
         GROUPS,
+        {
+            "OffsetCommit leaves out a partition": drop(_TP),
+            "OffsetCommit leaves out a topic": drop("topics.0"),
+            "OffsetCommit invents a partition": add_item(_TP, "partition_index", 9),
+        },
     ),
-    response_fault(
-        "offsets", "OffsetFetch leaves out a partition", "OffsetFetch", drop(_TP), GROUPS, range(8)
-    ),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "OffsetFetch leaves out a group",
         "OffsetFetch",
-        drop("groups.0"),
         GROUPS,
-        range(8, 99),
-    ),
-    response_fault(
-        "offsets",
-        "OffsetFetch offset -2",
-        "OffsetFetch",
-        put(f"{_TP}.committed_offset", -2),
-        GROUPS,
+        {
+            "OffsetFetch leaves out a partition": drop(_TP),
+            "OffsetFetch offset -2": put(f"{_TP}.committed_offset", -2),
+            "OffsetFetch a partition twice": duplicate(_TP),
+        },
         range(8),
     ),
-    response_fault(
-        "offsets", "OffsetFetch a partition twice", "OffsetFetch", duplicate(_TP), GROUPS, range(8)
-    ),
-    response_fault("offsets", "ListOffsets leaves out a partition", "ListOffsets", drop(_TP), DATA),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "ListOffsets invents a partition",
+        "OffsetFetch",
+        GROUPS,
+        {"OffsetFetch leaves out a group": drop("groups.0")},
+        range(8, 99),
+    ),
+    *broker_faults(
+        "offsets",
         "ListOffsets",
-        add_item(_TP, "partition_index", 12),
         DATA,
+        {
+            "ListOffsets leaves out a partition": drop(_TP),
+            "ListOffsets invents a partition": add_item(_TP, "partition_index", 12),
+            "ListOffsets a partition twice": duplicate(_TP),
+        },
     ),
-    response_fault("offsets", "ListOffsets a partition twice", "ListOffsets", duplicate(_TP), DATA),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "ListOffsets offset beside an error",
         "ListOffsets",
-        put(f"{_TP}.error_code", 6, lambda b: b.topics[0].partitions[0].offset >= 0),
         DATA,
-        range(1, 99),
-    ),
-    response_fault(
-        "offsets",
-        "ListOffsets offset -9",
-        "ListOffsets",
-        put(f"{_TP}.offset", -9),
-        DATA,
-        range(1, 99),
-    ),
-    response_fault(
-        "offsets",
-        "ListOffsets latest without offset",
-        "ListOffsets",
-        put(
-            f"{_TP}.offset",
-            -1,
-            lambda b: (
-                b.topics[0].partitions[0].timestamp == -1 and b.topics[0].partitions[0].offset >= 0
+        {
+            "ListOffsets offset beside an error": put(
+                f"{_TP}.error_code", 6, lambda b: b.topics[0].partitions[0].offset >= 0
             ),
-        ),
+            "ListOffsets offset -9": put(f"{_TP}.offset", -9),
+            "ListOffsets a timestamp beside the end": where(
+                lambda b: b.topics[0].partitions[0].timestamp in (-1, -2),
+                put(f"{_TP}.timestamp", 5, each_without_error(_TP)),
+            ),
+        },
+        range(1, 99),
+    ),
+    *broker_faults(
+        "offsets",
+        "ListOffsets",
         DATA,
+        {
+            "ListOffsets latest without offset": put(
+                f"{_TP}.offset",
+                -1,
+                lambda b: (
+                    b.topics[0].partitions[0].timestamp == -1
+                    and b.topics[0].partitions[0].offset >= 0
+                ),
+            )
+        },
         range(1, 7),
     ),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "ListOffsets an older record than asked",
         "ListOffsets",
-        where(lambda b: b.topics[0].partitions[0].timestamp > 0, put(f"{_TP}.timestamp", 0)),
         (
             "kafka4-sweep-clients-1",
             "kafka4-java-admin",
@@ -478,238 +400,207 @@ OFFSETS = [
             "kafka4-librdkafka-admin",
             "kafka4-kafka-python-as-2.4",
         ),
+        {
+            "ListOffsets an older record than asked": where(
+                lambda b: b.topics[0].partitions[0].timestamp > 0, put(f"{_TP}.timestamp", 0)
+            )
+        },
         range(1, 99),
     ),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "ListOffsets a timestamp beside the end",
         "ListOffsets",
-        where(
-            lambda b: b.topics[0].partitions[0].timestamp in (-1, -2),
-            put(f"{_TP}.timestamp", 5, each_without_error(_TP)),
-        ),
-        DATA,
-        range(1, 99),
-    ),
-    response_fault(
-        "offsets",
-        "ListOffsets the latest goes back",
-        "ListOffsets",
-        put(f"{_TP}.offset", 0, lambda b: b.topics[0].partitions[0].offset > 0),
         _AGES,
+        {
+            "ListOffsets the latest goes back": put(
+                f"{_TP}.offset", 0, lambda b: b.topics[0].partitions[0].offset > 0
+            )
+        },
         range(1, 99),
     ),
-    request_fault(
-        "offsets", "ListOffsets timestamp -9", "ListOffsets", put(f"{_TP}.timestamp", -9), DATA
-    ),
-    request_fault("offsets", "ListOffsets asks for one twice", "ListOffsets", duplicate(_TP), DATA),
-    request_fault(
+    *client_faults(
         "offsets",
-        "OffsetCommit of offset -5",
+        "ListOffsets",
+        DATA,
+        {
+            "ListOffsets timestamp -9": put(f"{_TP}.timestamp", -9),
+            "ListOffsets asks for one twice": duplicate(_TP),
+        },
+    ),
+    *client_faults(
+        "offsets",
         "OffsetCommit",
-        put(f"{_TP}.committed_offset", -5),
         GROUPS,
+        {
+            "OffsetCommit of offset -5": put(f"{_TP}.committed_offset", -5),
+            "OffsetCommit of a partition twice": duplicate(_TP),
+        },
     ),
-    request_fault(
-        "offsets", "OffsetCommit of a partition twice", "OffsetCommit", duplicate(_TP), GROUPS
-    ),
-    response_fault(
-        "offsets", "DeleteRecords leaves out a partition", "DeleteRecords", drop(_TP), DATA
-    ),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "DeleteRecords low watermark -3",
         "DeleteRecords",
-        put(f"{_TP}.low_watermark", -3),
         DATA,
+        {
+            "DeleteRecords leaves out a partition": drop(_TP),
+            "DeleteRecords low watermark -3": put(f"{_TP}.low_watermark", -3),
+            "DeleteRecords without low watermark": put(
+                f"{_TP}.low_watermark", -1, each_without_error(_TP)
+            ),
+        },
     ),
-    response_fault(
+    *broker_faults(
         "offsets",
-        "DeleteRecords without low watermark",
-        "DeleteRecords",
-        put(f"{_TP}.low_watermark", -1, each_without_error(_TP)),
-        DATA,
-    ),
-    response_fault(
-        "offsets",
-        "OffsetForLeaderEpoch leaves out a partition",
         "OffsetForLeaderEpoch",
-        drop(_TP),
         ("kafka4-leader-change", *DATA),
+        {"OffsetForLeaderEpoch leaves out a partition": drop(_TP)},
     ),
 ]
 
 PRODUCERS = [
-    request_fault(
+    *client_faults(
         "producers",
-        "sequence with a gap",
         "Produce",
-        rebatch(
-            _P,
-            lambda b: _set(b, base_sequence=lambda n: n + 4) if b[0].base_sequence > 0 else False,
-        ),
         IDEMPOTENT,
+        {
+            "sequence with a gap": rebatch(
+                _P,
+                lambda b: (
+                    _set(b, base_sequence=lambda n: n + 4) if b[0].base_sequence > 0 else False
+                ),
+            ),
+            "sequence -1 with a producer id": rebatch(
+                _P, lambda b: _set(b, base_sequence=-1) if b[0].producer_id >= 0 else False
+            ),
+        },
     ),
-    request_fault(
+    *client_faults(
         "producers",
-        "acks 1 for an idempotent producer",
         "Produce",
-        put("acks", 1),
         ("kafka4-java-clients",),
+        {"acks 1 for an idempotent producer": put("acks", 1)},
     ),
-    response_fault(
+    *broker_faults(
         "producers",
-        "error 0 with id -1",
         "InitProducerId",
-        put("producer_id", -1, has_no_error),
         IDEMPOTENT,
-    ),
-    response_fault("producers", "id -5", "InitProducerId", put("producer_id", -5), IDEMPOTENT),
-    response_fault(
-        "producers",
-        "epoch -1 with an id",
-        "InitProducerId",
-        put("producer_epoch", -1, has_no_error),
-        IDEMPOTENT,
-    ),
-    response_fault(
-        "producers",
-        "an id beside an error",
-        "InitProducerId",
-        put("error_code", 51, has_no_error),
-        IDEMPOTENT,
-    ),
-    response_fault(
-        "producers",
-        "negative throttle time",
-        "InitProducerId",
-        put("throttle_time_ms", -1),
-        IDEMPOTENT,
-    ),
-    request_fault(
-        "producers",
-        "sequence -1 with a producer id",
-        "Produce",
-        rebatch(_P, lambda b: _set(b, base_sequence=-1) if b[0].producer_id >= 0 else False),
-        IDEMPOTENT,
+        {
+            "error 0 with id -1": put("producer_id", -1, has_no_error),
+            "id -5": put("producer_id", -5),
+            "epoch -1 with an id": put("producer_epoch", -1, has_no_error),
+            "an id beside an error": put("error_code", 51, has_no_error),
+            "negative throttle time": put("throttle_time_ms", -1),
+        },
     ),
 ]
 
 _ADDED = "results_by_topic_v3_and_below.0.results_by_partition.0"
 
 TXN = [
-    response_fault(
+    *broker_faults(
         "transactions",
-        "AddPartitionsToTxn leaves out a partition",
         "AddPartitionsToTxn",
-        drop(_ADDED),
         _TILL,
+        {
+            "AddPartitionsToTxn leaves out a partition": drop(_ADDED),
+            "AddPartitionsToTxn invents a partition": add_item(_ADDED, "partition_index", 44),
+        },
         range(4),
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "AddPartitionsToTxn invents a partition",
         "AddPartitionsToTxn",
-        add_item(_ADDED, "partition_index", 44),
-        _TILL,
-        range(4),
-    ),
-    response_fault(
-        "transactions",
-        "AddPartitionsToTxn of brokers leaves out a transaction",
-        "AddPartitionsToTxn",
-        drop("results_by_transaction.0"),
         ("kafka4-sweep-transactions", "kafka4-three-nodes"),
+        {
+            "AddPartitionsToTxn of brokers leaves out a transaction": drop(
+                "results_by_transaction.0"
+            )
+        },
         range(4, 99),
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "TxnOffsetCommit leaves out a partition",
         "TxnOffsetCommit",
-        drop(_TP),
         TRANSACTIONS,
+        {
+            "TxnOffsetCommit leaves out a partition": drop(_TP),
+            "TxnOffsetCommit invents a partition": add_item(_TP, "partition_index", 31),
+        },
     ),
-    response_fault(
+    *client_faults(
         "transactions",
-        "TxnOffsetCommit invents a partition",
         "TxnOffsetCommit",
-        add_item(_TP, "partition_index", 31),
         TRANSACTIONS,
+        {"TxnOffsetCommit of a negative offset": put(f"{_TP}.committed_offset", -4)},
     ),
-    request_fault(
+    *client_faults(
         "transactions",
-        "TxnOffsetCommit of a negative offset",
         "TxnOffsetCommit",
-        put(f"{_TP}.committed_offset", -4),
         TRANSACTIONS,
-    ),
-    request_fault(
-        "transactions",
-        "TxnOffsetCommit for a group that was not added",
-        "TxnOffsetCommit",
-        put("group_id", "stranger"),
-        TRANSACTIONS,
+        {"TxnOffsetCommit for a group that was not added": put("group_id", "stranger")},
         range(5),
     ),
-    request_fault(
+    *client_faults(
         "transactions",
-        "AddPartitionsToTxn of another partition",
         "AddPartitionsToTxn",
-        put("v3_and_below_topics.0.partitions.0", 9),
         _TILL,
+        {"AddPartitionsToTxn of another partition": put("v3_and_below_topics.0.partitions.0", 9)},
         range(4),
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "DescribeTransactions leaves one out",
         "DescribeTransactions",
-        drop("transaction_states.0"),
         ("kafka4-java-admin",),
+        {
+            "DescribeTransactions leaves one out": drop("transaction_states.0"),
+            "DescribeTransactions without a state": put(
+                "transaction_states.0.transaction_state",
+                "",
+                each_without_error("transaction_states.0"),
+            ),
+        },
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "DescribeTransactions without a state",
-        "DescribeTransactions",
-        put(
-            "transaction_states.0.transaction_state", "", each_without_error("transaction_states.0")
-        ),
-        ("kafka4-java-admin",),
-    ),
-    response_fault(
-        "transactions",
-        "ListTransactions of another state",
         "ListTransactions",
-        put("transaction_states.0.transaction_state", "Strange"),
         ("kafka4-sweep-transactions", "kafka4-java-admin"),
+        {
+            "ListTransactions of another state": put(
+                "transaction_states.0.transaction_state", "Strange"
+            )
+        },
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "DescribeProducers leaves out a partition",
         "DescribeProducers",
-        drop(_TP),
         ("kafka4-sweep-transactions", "kafka4-java-admin"),
+        {"DescribeProducers leaves out a partition": drop(_TP)},
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "WriteTxnMarkers leaves out a marker",
         "WriteTxnMarkers",
-        drop("markers.0"),
         ("kafka4-sweep-transactions", "kafka4-three-nodes"),
+        {"WriteTxnMarkers leaves out a marker": drop("markers.0")},
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "EndTxn v5 gives an older epoch",
         "EndTxn",
-        put("producer_epoch", lambda n: n - 1, lambda b: b.producer_id >= 0),
         ("kafka4-sweep-transactions", "kafka4-java-clients"),
+        {
+            "EndTxn v5 gives an older epoch": put(
+                "producer_epoch", lambda n: n - 1, lambda b: b.producer_id >= 0
+            )
+        },
         range(5, 99),
     ),
-    response_fault(
+    *broker_faults(
         "transactions",
-        "InitProducerId gives the epoch again",
         "InitProducerId",
-        put("producer_epoch", 0, lambda b: b.producer_epoch > 0 and not b.error_code),
         ("kafka4-java-clients", "kafka4-librdkafka-fenced", *TRANSACTIONS),
+        {
+            "InitProducerId gives the epoch again": put(
+                "producer_epoch", 0, lambda b: b.producer_epoch > 0 and not b.error_code
+            )
+        },
     ),
 ]
 
