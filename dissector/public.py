@@ -30,6 +30,7 @@ from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
+from dissector.request_log.log_times import timezone_of, used_timezone
 
 if TYPE_CHECKING:
     from dissector.values.value_settings import ValueSettings
@@ -114,6 +115,7 @@ def open_capture(
     keylogs: Iterable[str | Path] = (),
     decode_as: Iterable[str] = (),
     keep_copies: bool = False,
+    timezone: str | None = None,
     values: Iterable[str | Path] | None = None,
     value_formats: Iterable[str] = (),
     values_user: str = "",
@@ -144,6 +146,8 @@ def open_capture(
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Count connections twice that the capture holds twice: before and behind a NAT,
             in two VLANs or tunnels, at two taps.
+        timezone: Zone of times without one in request logs: `Europe/Berlin`, `+02:00`, `local`;
+            by default UTC.
         values: Files, folders and URLs of registries with schemas of keys and values, besides
             those in the capture; `records` then has the columns of decoded keys and values.
             Empty: only those in the capture; None: none of these columns.
@@ -155,8 +159,8 @@ def open_capture(
     Raises:
         FilterError: The filter does not parse.
         UsageError: An input is not a capture, `ports` or `keylogs` is not a collection, a
-            rule of `decode_as` is invalid, or `schemas` holds no definitions. A source in `values`
-            without schemas raises it when records are read.
+            rule of `decode_as` or the zone is invalid, or `schemas` holds no definitions. A source
+            in `values` without schemas raises it when records are read.
     """
     names, inputs = named_inputs(captures)
     if isinstance(ports, str | int):
@@ -171,6 +175,8 @@ def open_capture(
         raise UsageError(f"value_formats takes several: value_formats=[{value_formats!r}]")
     rules = tuple(decode_as)
     tunnel_ports(rules)
+    zone = used_timezone() if timezone is None else timezone
+    timezone_of(zone)
     if filter is not None:
         _check_filter(filter)
     return Capture(
@@ -183,6 +189,7 @@ def open_capture(
             keylogs=tuple(map(str, keylogs)),
             decode_as=rules,
             keep_copies=keep_copies,
+            timezone=zone,
             values=_value_settings(values, tuple(value_formats), values_user),
             jobs=jobs,
             inputs=inputs,

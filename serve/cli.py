@@ -40,6 +40,13 @@ class ServeOptions(
 ):
     """The options of `serve`."""
 
+    captures: Sequence[str] = option(
+        default=(),
+        metavar="CAPTURE...",
+        help="pcap or pcapng files, or brokers' request logs, also compressed, in any order; - is "
+        "standard input. Without any, --upstream answers all.",
+        role=READS,
+    )
     listen: str = option(
         "--listen",
         default=DEFAULT_ADDRESS,

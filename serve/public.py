@@ -52,7 +52,8 @@ class Cassette:
         Configure a server on loopback.
 
         Args:
-            captures: Parts of one capture in any order; same types as for `open_capture`.
+            captures: Parts of one capture in any order; same types as for `open_capture`. Without
+                any, `upstream` answers all.
             strict: Disable fallbacks, and compare produced records with the captured ones.
             upstream: `HOST:PORT[,...]` of a fallback cluster. By default the embedded broker, if
                 installed, answers requests without a captured answer, unless `strict`.
@@ -99,7 +100,8 @@ class Cassette:
 
         Raises:
             CaptureError: A file is not a capture.
-            UsageError: The capture has no exchange to serve, or an address is in use.
+            UsageError: The capture has no exchange to serve, an address is in use, or there is
+                neither a capture nor an `upstream` that can be reached.
         """
         with ExitStack() as stack:
             recording = read_recording(*self._captures, ports=self._ports, keylogs=self._keylogs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from dissector.capture.formats import conversions
-from dissector.request_log import log_times
 
 
 class LogConverter:
@@ -16,23 +15,23 @@ class LogConverter:
         return b"Completed request:" in begin or _has_protocol_mark(begin)
 
     def key(self) -> object:
-        """Return the zone of times without one, and whether records are made up."""
+        """Return whether records are made up."""
         from dissector.request_log.synthetic_records import are_synthetic
 
-        return log_times.used_timezone(), are_synthetic()
+        return are_synthetic()
 
     def convert(
-        self, files: Sequence[Callable[[], Iterator[bytes]]]
+        self, files: Sequence[Callable[[], Iterator[bytes]]], timezone: str
     ) -> Sequence[conversions.Converted]:
         """Return the captures of logs, in the same order."""
         from dissector.request_log.converted_log import ConvertedLog, first_time
         from dissector.request_log.log_packets import LogConnections
 
-        zone, shared = log_times.used_timezone(), LogConnections()
-        begins = [first_time(each(), zone) if len(files) > 1 else 0 for each in files]
+        shared = LogConnections()
+        begins = [first_time(each(), timezone) if len(files) > 1 else 0 for each in files]
         found: dict[int, ConvertedLog] = {}
         for number in sorted(range(len(files)), key=lambda number: begins[number]):
-            found[number] = ConvertedLog(files[number](), shared, zone)
+            found[number] = ConvertedLog(files[number](), shared, timezone)
         return [found[number] for number in range(len(files))]
 
 

@@ -57,7 +57,7 @@ def timezone_of(name: str) -> tzinfo | None:
         return UTC if name.upper() in ("UTC", "Z") else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise UsageError(
-            f"--timezone {name}: not a zone; give one as Europe/Berlin, +02:00 or local"
+            f"timezone {name!r}: not a zone; give one as Europe/Berlin, +02:00 or local"
         ) from None
 
 

@@ -15,6 +15,7 @@ from dissector.errors import ReplayError
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import mask
 from dissector.protocol.error_codes import error_code
+from dissector.protocol.facts import Facts, collect
 from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from serve.answers.client_request import ClientRequest, Unmatched
@@ -39,6 +40,9 @@ from serve.matching.meaning import Meaning, meaning_of, title
 from serve.matching.nearest_exchange import nearest
 from serve.report.serve_report import Miss, SeenRequest, ServeReport
 
+Versions = Mapping[int, tuple[int, int]]
+"""Keys of APIs -> the lowest and highest version offered."""
+
 _Handler = Callable[[ClientRequest], Awaitable[Container | None]]
 
 UNKNOWN_ERROR = error_code("UNKNOWN_SERVER_ERROR") or -1
@@ -55,12 +59,21 @@ class Fallback(Protocol):
 
     name: str
 
-    async def prepare(self) -> None:
-        """Check ahead whether it may be used; raise ReplayError if not."""
+    async def prepare(self) -> Versions:
+        """
+        Check ahead whether it may be used; raise ReplayError if not.
+
+        Returns:
+            The versions of APIs that it offers; empty if they are not known yet.
+        """
         ...
 
     async def answer(self, request: ClientRequest) -> Container:
         """Return the canonical response to a request; raise ReplayError without one."""
+        ...
+
+    def forget(self, connection: int) -> None:
+        """Close what belongs to the connection of a client that is gone."""
         ...
 
     async def close(self) -> None:
@@ -86,7 +99,7 @@ class Answerer:
         state: ServedState,
         report: ServeReport,
         fallback: Fallback | None = None,
-        more_versions: Mapping[int, tuple[int, int]] | None = None,
+        more_versions: Versions | None = None,
         *,
         follows_producers: bool = False,
         compares: bool = False,
@@ -222,11 +235,19 @@ class Answerer:
             return error_answer(request.api_key, request.body, UNKNOWN_ERROR)
         self._add_miss(request, what, self._fallback.name)
         request.answered_by.append(self._fallback.name)
+        self._learn_topics(request.api_key, answer)
         if request.api == "Metadata":
             self.cluster.adopt(answer, request.local_host)
         addresses = self.state.addresses_at(request.local_host)
         rewrite_addresses(request.api_key, answer, addresses)
         return answer
+
+    def _learn_topics(self, api_key: int, answer: Container) -> None:
+        """Learn the topic ids of another cluster, by which clients then ask."""
+        facts = Facts()
+        schema = canonical_schema(api_key, "response")
+        collect(schema, canonical_version(api_key), answer, facts)
+        self._recording.topics.known.learn(facts.names)
 
     def _note_unserved(self, request: ClientRequest, what: str) -> None:
         """Note what a client lacks to get records; empty once it lacks nothing any more."""

@@ -17,7 +17,7 @@ from serve.forms.canonical_body import (
     is_unknown_id,
     zero_body,
 )
-from serve.recording.captured_cluster import StateHistory
+from serve.recording.captured_cluster import StateHistory, declared
 
 UNKNOWN_TOPIC = error_code("UNKNOWN_TOPIC_OR_PARTITION")
 _UNKNOWN_TOPIC_ID = error_code("UNKNOWN_TOPIC_ID")
@@ -43,6 +43,10 @@ class ClusterAnswers:
         self._cluster = state.recording.cluster
         self._offered = {API_VERSIONS: (0, _NEWEST_API_VERSIONS)}
         self._offered |= self._cluster.offered() | dict(more_versions or {})
+
+    def offer(self, versions: Mapping[int, tuple[int, int]]) -> None:
+        """Offer further versions, as far as they are declared."""
+        self._offered |= declared(versions)
 
     def offers(self, api_key: int, version: int) -> bool:
         """Return whether ApiVersions lists this version."""

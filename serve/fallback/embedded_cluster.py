@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from construct import Container
 
 from cluster.mock.embedded_broker import EmbeddedBroker
+from serve.answers.answerer import Versions
 from serve.answers.client_request import ClientRequest
 from serve.fallback.upstream_cluster import UpstreamCluster
 
@@ -29,8 +30,9 @@ class EmbeddedCluster:
         self._client: UpstreamCluster | None = None
         self._starting = asyncio.Lock()
 
-    async def prepare(self) -> None:
+    async def prepare(self) -> Versions:
         """Do nothing: the broker starts when it is needed."""
+        return {}
 
     async def answer(self, request: ClientRequest) -> Container:
         """Return the broker's canonical response; see `UpstreamCluster.answer`."""
@@ -40,6 +42,11 @@ class EmbeddedCluster:
                 self._broker = await asyncio.to_thread(broker.__enter__)
                 self._client = UpstreamCluster(broker.addresses, name=NAME)
         return await self._client.answer(request)
+
+    def forget(self, connection: int) -> None:
+        """Close the connections of a client that is gone."""
+        if self._client is not None:
+            self._client.forget(connection)
 
     async def close(self) -> None:
         """Stop the broker."""

@@ -17,6 +17,7 @@ from cluster.client.router import route
 from cluster.conversion.version_converter import choose_version
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
+from serve.answers.answerer import Versions
 from serve.answers.client_request import ClientRequest
 from serve.answers.foreign_topics import TOPIC_ARRAYS
 from serve.forms.canonical_body import (
@@ -55,19 +56,22 @@ class UpstreamCluster:
         self._connections: dict[tuple[int, int], BrokerConnection] = {}
         self._topics = TopicNames()
 
-    async def prepare(self) -> None:
+    async def prepare(self) -> Versions:
         """
         Check the hosts of the cluster ahead; one that can't be reached yet may be so later.
+
+        Returns:
+            The versions of APIs that it offers; empty if it can't be reached yet.
 
         Raises:
             HostRefused: The cluster names hosts that are not allowed.
         """
         try:
-            await self._connected()
+            return (await self._connected()).versions
         except HostRefused:
             raise
         except ReplayError:
-            pass  # the first miss tries again, and reports it
+            return {}  # the first miss tries again, and reports it
 
     async def answer(self, request: ClientRequest) -> Container:
         """
@@ -98,6 +102,11 @@ class UpstreamCluster:
             return Container(responses=[])  # a Produce request with acks = 0
         merged = merge(schema, version, [each for each in answers if each is not None])
         return converted(schema, merged, version, canonical, self._topics)
+
+    def forget(self, connection: int) -> None:
+        """Close the connections of a client that is gone."""
+        for at in [each for each in self._connections if each[0] == connection]:
+            self._connections.pop(at).close()
 
     async def close(self) -> None:
         """Close all connections."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from construct import Container
@@ -140,13 +141,17 @@ class CapturedCluster:
 
     def offered(self) -> dict[int, tuple[int, int]]:
         """Return the captured versions of APIs, limited to declared ones."""
-        known = self._offered or self._used
-        found = {}
-        for key, (low, high) in sorted(known.items()):
-            declared = api(key)
-            if declared is not None:
-                versions = declared.request.versions
-                low, high = max(low, versions.low), min(high, versions.high)
-                if low <= high:
-                    found[key] = low, high
-        return found
+        return declared(self._offered or self._used)
+
+
+def declared(offered: Mapping[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """Return versions of APIs, limited to declared ones."""
+    found = {}
+    for key, (low, high) in sorted(offered.items()):
+        known = api(key)
+        if known is not None:
+            versions = known.request.versions
+            low, high = max(low, versions.low), min(high, versions.high)
+            if low <= high:
+                found[key] = low, high
+    return found

@@ -47,7 +47,8 @@ def read_recording(
     Read captures into a recording.
 
     Args:
-        captures: Parts of one capture in any order; same types as for `open_capture`.
+        captures: Parts of one capture in any order; same types as for `open_capture`. Without
+            any, the recording is empty.
         ports: Kafka ports; by default Kafka is detected on all ports.
         keylogs: TLS key log files.
         decode_as: Tunnels on other UDP ports; as in `Options`.
@@ -56,6 +57,8 @@ def read_recording(
         CaptureError: A file is not a capture.
         UsageError: The capture has no exchange to serve.
     """
+    if not captures:
+        return Recording()
     names, inputs = named_inputs(captures)
     options = Options(
         frozenset(ports),

@@ -76,11 +76,15 @@ class CassetteServer:
         Open the listeners.
 
         Raises:
-            UsageError: An address is in use, or not of this machine.
+            UsageError: An address is in use, or not of this machine; or there is no capture, and
+                the fallback can't be reached.
             ReplayError: The fallback may not be used.
         """
-        if self._fallback is not None:
-            await self._fallback.prepare()
+        versions = {} if self._fallback is None else await self._fallback.prepare()
+        if not len(self._state.recording):
+            if not versions:
+                raise UsageError("no capture, and no --upstream that can be reached")
+            self._answerer.cluster.offer(versions)
         cluster = self._state.recording.cluster
         nodes = sorted(cluster.brokers) or [*range(1, max(1, len(cluster.addresses)) + 1)]
         for index, node in enumerate(nodes):
@@ -146,4 +150,6 @@ class CassetteServer:
             pass  # the server closes
         finally:
             self._open.discard(task)
+            if self._fallback is not None:
+                self._fallback.forget(number)
             writer.transport.abort()  # close() would wait for clients that do not read

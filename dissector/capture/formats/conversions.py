@@ -47,9 +47,9 @@ class Converter(Protocol):
         """Return whether a file is of this kind, by its first bytes."""
 
     def key(self) -> object:
-        """Return the settings on which the captures depend."""
+        """Return further settings on which the captures depend."""
 
-    def convert(self, files: Sequence[Callable[[], Blocks]]) -> Sequence[Converted]:
+    def convert(self, files: Sequence[Callable[[], Blocks]], timezone: str) -> Sequence[Converted]:
         """Return the captures of the files of one capture, in the same order."""
 
 
@@ -66,12 +66,16 @@ class Conversions:
     """
     The converted files of one capture.
 
+    Args:
+        timezone: Zone of times without one.
+
     Attributes:
         found: The captures by the names of their files.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timezone: str = "UTC") -> None:
         self.found: dict[str, Converted] = {}
+        self._timezone = timezone
         self._unreported: list[tuple[str, Problem]] = []
 
     def inputs(self, names: Iterable[str], inputs: Inputs | None) -> Inputs | None:
@@ -88,7 +92,7 @@ class Conversions:
         for converter in _converters:
             chosen = [name for name in dict.fromkeys(names) if _is_known(converter, name, inputs)]
             if chosen:
-                self._add(_converted(converter, chosen, inputs))
+                self._add(_converted(converter, chosen, inputs, self._timezone))
         return {**(inputs or {}), **self.found} if self.found else inputs
 
     def of_stream(self, source: ByteSource, head: bytes) -> Converted | None:
@@ -96,7 +100,8 @@ class Conversions:
         for converter in _converters:
             begin = head + next(_blocks(source), b"")
             if converter.is_known(begin):
-                found = converter.convert([partial(_joined, begin, _blocks(source))])[0]
+                blocks = partial(_joined, begin, _blocks(source))
+                found = converter.convert([blocks], self._timezone)[0]
                 self._add({source.name: found})
                 return found
         return None
@@ -125,16 +130,17 @@ def converted_files(names: Iterable[str], inputs: Inputs | None) -> set[str]:
 
 
 def _converted(
-    converter: Converter, names: Sequence[str], inputs: Inputs | None
+    converter: Converter, names: Sequence[str], inputs: Inputs | None, timezone: str
 ) -> dict[str, Converted]:
     """Return the captures of files; those of unchanged ones on disk are made once."""
-    key = (converter.key(), tuple(_identity(name, inputs) for name in names))
+    identities = [_identity(name, inputs) for name in names]
+    key = (converter.key(), timezone, *identities)
     if key in _kept:
         _kept.move_to_end(key)
         return _kept[key]
-    found = converter.convert([_opener(name, inputs) for name in names])
+    found = converter.convert([_opener(name, inputs) for name in names], timezone)
     by_name = dict(zip(names, found, strict=True))
-    if not any(each is None for each in key[1]):
+    if None not in identities:
         _kept[key] = by_name
         while len(_kept) > _KEPT:
             _kept.popitem(last=False)

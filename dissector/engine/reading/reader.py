@@ -40,13 +40,12 @@ from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.protocol.context import current, iterate_under, using
+from dissector.request_log.log_times import used_timezone
 from dissector.tls.key_log import KeyLog
 
 if TYPE_CHECKING:
-    from dissector.values.value_settings import ValueSettings
-
-if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
+    from dissector.values.value_settings import ValueSettings
 
 Tap = Callable[[int, int, bytes | None, int], None]
 """
@@ -56,7 +55,6 @@ A gap of `PLAINTEXT_BEGINS` bytes: earlier chunks were encrypted, later ones are
 """
 
 PLAINTEXT_BEGINS = -1
-
 
 MAX_WORKERS = 2
 """
@@ -90,6 +88,7 @@ class Options:
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Whether connections that the capture holds twice count twice.
         values: How keys and values of records are decoded; None: by schemas of the capture.
+        timezone: Zone of times without one in request logs.
     """
 
     ports: frozenset[int] = frozenset()
@@ -107,6 +106,7 @@ class Options:
     decode_as: tuple[str, ...] = ()
     keep_copies: bool = field(default_factory=are_copies_kept)
     values: ValueSettings | None = None
+    timezone: str = field(default_factory=used_timezone)
 
 
 @dataclass(slots=True)
@@ -172,6 +172,7 @@ class Reading:
             lengths=self.lengths,
             first_window_bytes=options.first_window_bytes,
             decode_as=options.decode_as,
+            timezone=options.timezone,
         )
         self._tap = tap
         self._ends, self._gaps = ConnectionEnds.none(), ConnectionGaps.none()

@@ -85,6 +85,7 @@ class FileSource(FileNames):
         lengths: PacketLengths | None = None,
         first_window_bytes: int | None = None,
         decode_as: Sequence[str] = (),
+        timezone: str = "UTC",
     ) -> None:
         super().__init__()
         self._lengths = lengths
@@ -94,7 +95,7 @@ class FileSource(FileNames):
         self._stdin = stdin
         self._stop = stop
         self._inputs = inputs
-        self._conversions = Conversions()
+        self._conversions = Conversions(timezone)
         self.logs = LogColumns(self, self._conversions.found)
         self._layers = Layers(decode_as=decode_as)
         self.packets = 0

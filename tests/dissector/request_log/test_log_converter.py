@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from dissector.errors import CaptureError
+from dissector.errors import CaptureError, UsageError
 from dissector.public import open_capture
-from dissector.request_log.log_times import use_timezone
 from tests.dissector.request_log.log_samples import (
     HEARTBEAT,
     compact,
@@ -82,12 +81,12 @@ def test_layouts(text: str) -> None:
 
 
 def test_times_without_a_zone() -> None:
-    try:
-        use_timezone("Europe/Berlin")
-        (found,) = exchanges_of(line())
-    finally:
-        use_timezone("UTC")
-    assert found.response_time_ns == END_NS - 3600 * 10**9
+    data = line().encode()
+    for zone, minutes in (("Europe/Berlin", 60), ("-03:30", -210), ("UTC", 0)):
+        (found,) = open_capture(data, timezone=zone)
+        assert found.response_time_ns == END_NS - minutes * 60 * 10**9
+    with pytest.raises(UsageError, match="timezone 'Mars': not a zone"):
+        open_capture(data, timezone="Mars")
 
 
 def test_messages_of_a_proxy() -> None:

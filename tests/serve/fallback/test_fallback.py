@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer
 
 from cluster.client.auth import PASSWORD_VARIABLE, Security
 from cluster.mock.embedded_broker import EmbeddedBroker
@@ -21,8 +22,10 @@ from serve.fallback.upstream_cluster import UpstreamCluster
 from serve.public import Cassette
 from serve.server.listener_security import tls_context
 from serve.server.serve_options import ServeOptions
+from tests.record.support.recorded_cluster import broker_thread
 from tests.replay.support.hostile_target import HostileTarget, hostile
 from tests.replay.support.replay_captures import SHIPPED
+from tests.replay.support.scripted_broker import single_broker
 from tests.serve.support.raw_client import RawClient
 from tests.serve.support.serve_process import COMMAND, serving
 
@@ -86,6 +89,46 @@ def test_recorded_answers_of_a_cluster_can_be_served(tmp_path: Path) -> None:
         assert _produce(client, NEW) == (0, 0)
         assert _fetch(client, NEW)[NEW]
     assert not served.misses
+
+
+def test_without_a_capture_the_cluster_answers_all() -> None:
+    """A group and a transaction too; clients that ask by topic id learn the cluster's."""
+    with (
+        EmbeddedBroker(topics={NEW: 1}) as broker,
+        Cassette(upstream=broker.addresses[0]) as served,
+    ):
+        quiet = {"bootstrap.servers": served.bootstrap, "log_level": 0}
+        producer = Producer(quiet | {"transactional.id": "t"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce(NEW, b"value", partition=0)
+        producer.commit_transaction(30)
+        settings = {"group.id": "g", "auto.offset.reset": "earliest"}
+        consumer = Consumer(quiet | settings)
+        consumer.subscribe([NEW])
+        found = consumer.poll(30)
+        assert found is not None
+        assert (found.error(), found.value()) == (None, b"value")
+        consumer.close()
+    assert {each.answered_by for each in served.misses} == {"upstream"}
+    with pytest.raises(UsageError, match="no capture, and no --upstream that can be reached"):
+        Cassette(upstream="127.0.0.1:1").__enter__()
+
+
+def test_a_client_that_leaves_takes_its_connections_along() -> None:
+    ports: list[int] = []
+    answers = {**single_broker(ports), "Heartbeat": lambda _: {"error_code": 0}}
+    with broker_thread(answers) as broker:
+        ports.append(broker.port)
+        with Cassette(CAPTURE, upstream=f"127.0.0.1:{broker.port}") as served:
+            opened = broker.open
+            for _ in range(3):
+                with RawClient(served.bootstrap) as client:
+                    client.ask("Heartbeat", 3, group_id="unknown", member_id="m")
+                    assert broker.open > opened
+                while broker.open > opened:
+                    pass
+        assert broker.connections >= 4
 
 
 def test_an_unreachable_cluster_is_a_miss() -> None:
