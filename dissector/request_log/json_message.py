@@ -23,6 +23,7 @@ from dissector.protocol.codecs.codec import Codec
 from dissector.protocol.schema import Field, Schema
 
 _RECORDS_SIZE = "recordsSizeInBytes"
+_MOST_RECORD_BYTES = 1 << 31
 
 Convert = Callable[[Any, "JsonNotes"], Any]
 """Returns a value of JSON in the form that codecs take."""
@@ -118,6 +119,8 @@ def _struct(fields: tuple[Field, ...], version: int, records_of: RecordsOf) -> C
             _mend(value, here, notes)
         if records:
             size = int(value.get(_RECORDS_SIZE) or 0)
+            if not 0 <= size < _MOST_RECORD_BYTES:
+                raise JsonMessageError(f"{_RECORDS_SIZE} is no size")
             notes.record_bytes.append(size)
             value[records] = None if value.get(records, b"") is None else records_of(size)
         for name, convert in converters:

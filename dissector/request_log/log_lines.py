@@ -30,6 +30,7 @@ _MESSAGES = ("message", "msg", "log", "@message", "MESSAGE", "short_message", "f
 
 _SESSION = re.compile(r"sessionId\"?[=:]\s*\"?([\w-]+)")
 _DECODER = json.JSONDecoder()
+_UNDATED = "no date and time before the message: it is left out"
 _BROKEN = "the message is cut off, or mixed with another line: it is lost"
 
 
@@ -78,8 +79,7 @@ class LogLines:
                 yield from self._entries(line)
         if rest:
             yield from self._entries(rest)
-        if self._open:
-            self._problems.add(_BROKEN, self._open_line)
+        self._leave_open()
 
     def _entries(self, line: bytes) -> Iterator[LogEntry]:
         self.lines += 1
@@ -106,20 +106,21 @@ class LogLines:
         """Yield the entries of a line; two in one line are of two writers."""
         at, before = text.find(_MARK), 0
         while at >= 0:
-            begin = text.find("{", at)
-            value, end = _object_at(text, begin)
             following = text.find(_MARK, at + len(_MARK))
-            if value is None or -1 < following < end:
+            # Errors of the decoder cost time in proportion to the whole text.
+            part = text[at : following if following >= 0 else len(text)]
+            value, end = _object_at(part, part.find("{"))
+            if value is None:
                 self._problems.add(_BROKEN, self.lines)
-                end = at + len(_MARK)
+                end = len(_MARK)
             else:
                 time_ns = self._times.of_text(text[before:at])
                 yield from self._timed(value, outer_ns if time_ns is None else time_ns)
-            before, at = end, following
+            before, at = at + end, following
 
     def _timed(self, value: dict[str, Any], time_ns: int | None) -> Iterator[LogEntry]:
         if time_ns is None:
-            self._problems.add("no date and time before the message: it is left out", self.lines)
+            self._problems.add(_UNDATED, self.lines)
         else:
             yield LogEntry(self.lines, time_ns, value)
 
@@ -152,11 +153,15 @@ class LogLines:
             if PROTOCOL_MARK.search(text.encode()):
                 yield from self._of_object(text, self._open_line, None)
         elif line[:1] not in b" \t" or self._open_bytes > _MAX_OBJECT_BYTES:
-            opened, self._open = self._open, []
-            if PROTOCOL_MARK.search(b"\n".join(opened[:4])):
-                self._problems.add(_BROKEN, self._open_line)
+            self._leave_open()
             if line.rstrip().endswith(b"{"):
                 self._open, self._open_bytes, self._open_line = [line], len(line), self.lines
+
+    def _leave_open(self) -> None:
+        """Report an object of several lines that has no end, if it is one."""
+        opened, self._open = self._open, []
+        if PROTOCOL_MARK.search(b"\n".join(opened[:4])):
+            self._problems.add(_BROKEN, self._open_line)
 
     def _of_object(
         self,
@@ -172,7 +177,7 @@ class LogLines:
         if value is None:
             self._problems.add(_BROKEN, line)
         elif time_ns is None:
-            self._problems.add("no date and time before the message: it is left out", line)
+            self._problems.add(_UNDATED, line)
         else:
             session = session or _SESSION.search(text[:begin]) or _SESSION.search(text, end)
             yield LogEntry(line, time_ns, value, session[1] if session else "")

@@ -112,7 +112,7 @@ class LogMessages:
         total_ms = value.get("totalTimeMs")
         if not isinstance(total_ms, int | float) or not 0 <= total_ms < 1e9:
             raise _BadEntryError("no totalTimeMs")
-        begin_ns = entry.time_ns - round(total_ms * _NS_PER_MS)
+        begin_ns = max(0, entry.time_ns - round(total_ms * _NS_PER_MS))
         head = _request_head(*ids, header.get("clientId"))
         frame, is_cut = self._frame(entry, ids, "request", head, value.get("request"), notes)
         messages = [LoggedMessage(REQUEST, begin_ns, frame, is_cut)]

@@ -13,6 +13,9 @@ from dissector.errors import UsageError
 LOCAL = "local"
 
 _S = 10**9
+_MOST_NS = 2**62
+"""The year 2116."""
+
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z\b|[+-]\d\d:?\d\d\b)?"
 )
@@ -85,13 +88,15 @@ class LogTimes:
         second = self._seconds[key]
         if second is None:
             return None
-        return second * _S + (int(fraction.ljust(9, "0")) if fraction else 0)
+        return _in_range(second * _S + (int(fraction.ljust(9, "0")) if fraction else 0))
 
     def of_fields(self, fields: dict[str, Any]) -> int | None:
         """Return the time in a line of JSON."""
         instant = fields.get("instant")
         if isinstance(instant, dict) and isinstance(instant.get("epochSecond"), int):
-            return int(instant["epochSecond"]) * _S + int(instant.get("nanoOfSecond") or 0)
+            nanos = instant.get("nanoOfSecond")
+            nanos = nanos if isinstance(nanos, int) else 0
+            return _in_range(int(instant["epochSecond"]) * _S + nanos)
         for name in ("timeMillis", *_FIELDS):
             value = fields.get(name)
             if isinstance(value, str) and (time_ns := self.of_text(value)) is not None:
@@ -106,8 +111,13 @@ class LogTimes:
             place = self._zone if zone is None else timezone_of("UTC" if zone == "Z" else zone)
             aware = moment.astimezone() if place is None else moment.replace(tzinfo=place)
             return int(aware.timestamp())
-        except (ValueError, OverflowError, OSError):
+        except (UsageError, ValueError, OverflowError, OSError):
             return None
+
+
+def _in_range(time_ns: int) -> int | None:
+    """Return a time if packets can have it."""
+    return time_ns if 0 <= time_ns < _MOST_NS else None
 
 
 def _of_number(value: float) -> int | None:

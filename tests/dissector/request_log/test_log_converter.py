@@ -177,6 +177,70 @@ def test_text_that_is_no_request_log() -> None:
         exchanges_of("[2026-11-26 17:24:58,835] INFO started (kafka.server.KafkaServer)\n")
 
 
+DATED = "[2026-11-26 17:24:58,835] "
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "problem"),
+    [
+        ("x" * (10 << 20), 0, ""),
+        (DATED + "Completed request:{" + "[" * (10 << 20), 0, "is cut off"),
+        (DATED + "Completed request:" + '{"a":' * 100_000 + "1" + "}" * 100_000, 0, "is cut off"),
+        (DATED + "Completed request:{" * 300_000, 0, "is cut off"),
+        (DATED + 'Completed request:{"a":' * 300_000, 0, "is cut off"),
+        ("2026-11-26 " * 900_000 + "Completed request:{}", 0, "no date and time"),
+        (line().replace("billing", "bi\0ing"), 0, "is cut off"),
+        ("something {\n" * 100_000, 0, ""),
+        ('{ "header" : { "type" :\n{\n', 0, "is cut off"),
+        (line().replace("billing", "x" * (9 << 20)), 0, "is not a number of this size"),
+        (line().replace("2.925", "1e999"), 0, "no totalTimeMs"),
+        (line().replace("2.925", "NaN").replace("0.619", "NaN"), 0, "no totalTimeMs"),
+        (line().replace("0.619", "-Infinity"), 1, ""),
+        (line().replace("billing", r"\ud800"), 0, "can't be written as UTF-8"),
+        (line().replace('"bill"', r'"\ud800"'), 1, ""),
+        (line().replace(":7,", f":{'9' * 5000},"), 0, "is cut off"),
+        *(
+            (line(time=time), count, problem)
+            for time, count, problem in (
+                ("2026-11-26T17:24:58.835+09:00", 1, ""),
+                ("2026-11-26 17:24:58,835 -0330", 1, ""),
+                ("1970-01-01 00:00:00,000", 1, ""),
+                ("9999-12-31 23:59:59,999", 0, "no date and time"),
+                ("0001-01-01 00:00:00,000", 0, "no date and time"),
+                ("2026-02-30 00:00:00,000", 0, "no date and time"),
+                ("2026-11-26T17:24:58.835+99:99", 0, "no date and time"),
+            )
+        ),
+    ],
+)
+def test_extreme_lines(tmp_path: Path, text: str, count: int, problem: str) -> None:
+    """Between two good lines; in linear time."""
+    path = tmp_path / "kafka-request.log"
+    path.write_text(f"{line()}{text}\n{line()}")
+    windows = list(open_capture(str(path)).windows())
+    assert sum(len(each.exchanges) for each in windows) == count + 2
+    found = [each.what for window in windows for _, each in window.problems]
+    assert len(found) == bool(problem)
+    assert all(problem in each and len(each) < 300 for each in found)
+
+
+def test_bytes_that_are_no_text() -> None:
+    data = line().encode()
+    bad = data.replace(b"billing", b"bi\xff\xfeing")
+    found = list(open_capture(b"\xff\xfe" + data + b"\0" * 100_000 + b"\n" + bad))
+    assert [each.request.body["group_id"] for each in found] == ["billing", "bi\ufffd\ufffding"]
+
+
+@pytest.mark.parametrize("size", [10**30, -1, "x"])
+def test_sizes_of_records_that_are_none(tmp_path: Path, size: object) -> None:
+    partition = {"index": 0, "recordsSizeInBytes": size}
+    data = [{"name": "orders", "partitionData": [partition]}]
+    request = {"transactionalId": None, "acks": -1, "timeoutMs": 5000, "topicData": data}
+    text = line(exchange(key=0, name="PRODUCE", version=9, request=request, response=""))
+    (problem,) = problems_of(tmp_path, text)
+    assert "the message can't be encoded" in problem
+
+
 @pytest.mark.parametrize("cut", range(0, 1100, 97))
 def test_hostile_lines(cut: int) -> None:
     """Any cut and any nesting is at most a problem."""
