@@ -80,12 +80,19 @@ def held_bytes(state: object) -> int:
     Return the size in bytes of a state, of its containers and of the values in them.
 
     A value that is contained twice counts twice. Of objects of other packages, such as exchanges,
-    only the object itself counts: other things refer to them too.
+    only the object itself counts: other things refer to them too. So it is with the holders of
+    states, to which kept observations refer: they lead back to the state itself.
     """
     size, waiting = 0, [state]
     while waiting:
         each = waiting.pop()
         size += sys.getsizeof(each)
-        if isinstance(each, _CONTAINERS) or type(each).__module__.startswith("conform."):
+        if _owns_what_it_refers_to(each):
             waiting += [inner for inner in gc.get_referents(each) if not isinstance(inner, type)]
     return size
+
+
+def _owns_what_it_refers_to(value: object) -> bool:
+    if isinstance(value, RuleStates):
+        return False
+    return isinstance(value, _CONTAINERS) or type(value).__module__.startswith("conform.")

@@ -19,7 +19,7 @@ from dissector.errors import EncodeError
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.schema import Field
 from tests import tcp_captures
-from tests.conform.scene import capture_rules
+from tests.conform.scene import MEASURED, capture_rules
 
 _FILE_BYTES, _PACKET_BYTES = 24, 16
 HEADERS_BYTES = 66
@@ -116,14 +116,16 @@ MUTATIONS: tuple[Mutation, ...] = (lose, begin_later, end_early, cut, swap, repe
 
 def judged(file: bytes) -> Verdict:
     """Judge the bytes of a capture by all rules, none of which may fail."""
-    verdict = Judge(capture_rules()).judge_capture(open_capture("-", stdin=io.BytesIO(file)))
+    verdict = Judge(capture_rules(), MEASURED).judge_capture(
+        open_capture("-", stdin=io.BytesIO(file))
+    )
     assert [str(fault) for fault in verdict.faults.values()] == []
     return verdict
 
 
 def judged_file(path: Path) -> Verdict:
     """Judge a capture by all rules."""
-    return Judge(capture_rules()).judge_capture(open_capture(path))
+    return Judge(capture_rules(), MEASURED).judge_capture(open_capture(path))
 
 
 def findings_of(verdict: Verdict) -> set[str]:

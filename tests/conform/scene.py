@@ -21,12 +21,16 @@ from conform.judge import Judge
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from conform.registry.verdict import Finding, Verdict
+from conform.rule_budgets import RuleBudget
 from conform.rules import REGISTRY
 from dissector import Exchange, open_capture
 from tests import tcp_captures
 from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
 API_VERSIONS = 18
+
+MEASURED = RuleBudget(bytes_between=1)
+"""The budget of rules, with the memory of their states measured after each window."""
 
 
 class Scene:
@@ -74,7 +78,7 @@ class Scene:
         """Write a capture and judge it, by default by all rules; none of these may fail."""
         with tempfile.TemporaryDirectory() as folder:
             path = tcp_captures.write(Path(folder) / "scene.pcap", self.wire.packets)
-            verdict = Judge(rules or capture_rules()).judge_capture(open_capture(path))
+            verdict = Judge(rules or capture_rules(), MEASURED).judge_capture(open_capture(path))
         assert rules or not verdict.faults
         return verdict
 

@@ -15,7 +15,7 @@ from dissector import open_capture
 from tests import corpus
 from tests.conform.explained_captures import CLIENTS, FAULTS, MOCK
 from tests.conform.mutations import key_of
-from tests.conform.scene import capture_rules
+from tests.conform.scene import MEASURED, capture_rules
 
 CAPTURES = [path for path in corpus.CAPTURES if path.stat().st_size < 1_000_000]
 OF_MOCK = [
@@ -26,7 +26,7 @@ OF_KAFKA = [path for path in CAPTURES if path not in OF_MOCK]
 
 @cache
 def _verdict(path: Path) -> Verdict:
-    verdict = Judge(capture_rules()).judge_capture(open_capture(path))
+    verdict = Judge(capture_rules(), MEASURED).judge_capture(open_capture(path))
     assert verdict.faults == {}
     return verdict
 

@@ -222,6 +222,14 @@ def each_member_gets_its_assignment_later() -> Scene:
     return _synced(early=False)
 
 
+def test_the_memory_of_a_response_that_waits_for_the_leader_is_bounded() -> None:
+    connection = _joins(_joins(Scene().connect(), 1, "m1"), 2, "m2")
+    _syncs(connection, 3, "m2", {}).response(SYNC_GROUP, 3, 3, assignment=SECOND)
+    verdict = connection.scene.judge()  # measures the memory of all states
+    assert broken(verdict) == []
+    assert not any(tally.is_stopped for tally in verdict.tallies.values())
+
+
 @breaks("G04")
 def gets_the_assignment_of_the_leader() -> Scene:
     return _synced(FIRST)
