@@ -29,6 +29,12 @@ END = 2
 IN_WINDOW = 0
 IN_CARRY_OVER = 1
 
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+"""Flags of a TCP header."""
+
+SEQ_MASK = (1 << 32) - 1
+"""Sequence numbers have 32 bits."""
+
 CLOSED_WINDOW = 256
 """A flag of `Segments`, above those of the header: the announced window is zero."""
 

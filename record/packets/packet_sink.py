@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dissector.capture.tcp.tcp_header import FIN, RST
+from dissector.capture.columns import FIN, RST
 from dissector.capture.writing.plain_connections import (
     PlainConnection,
     PlainMessage,

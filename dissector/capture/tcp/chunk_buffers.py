@@ -7,12 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.columns import Bytes, Chunks
+from dissector.capture.columns import DATA, IN_WINDOW, Bytes, Chunks
 from dissector.capture.formats.window_buffers import BufferPool, single_use
-from dissector.capture.tcp.tcp_rows import ChunkArrays, Counts
-from dissector.kernel.named_rows import RowArray, row_of
+from dissector.capture.tcp.connection_table import COUNT_AT, FIRST_BYTES
+from dissector.capture.tcp.tcp_rows import ChunkArrays, ConnectionRow, Counts
+from dissector.kernel import Kernel
+from dissector.kernel.arrays import U8
+from dissector.kernel.named_rows import RowArray, Rows, row_of
 
 _FIRST_ROWS = 64
+
+
+@Kernel
+def keep_first_bytes(data: U8, chunks: ChunkArrays, connections: Rows[ConnectionRow]) -> None:
+    """
+    Append the first bytes of chunks to those of their streams; see `StreamRow.first_bytes`.
+
+    Of a stream that begins with a gap, or within a connection, they are those after it.
+
+    Args:
+        data: The bytes of the window.
+        chunks: Of the window; their connections are rows.
+        connections: The rows.
+    """
+    for i in range(len(chunks.connection)):
+        if chunks.kind[i] != DATA:
+            continue
+        stream = connections[chunks.connection[i]].streams[chunks.side[i]]
+        count, value = stream.first_bytes >> COUNT_AT, stream.first_bytes & (1 << COUNT_AT) - 1
+        more, in_window = min(chunks.length[i], FIRST_BYTES - count), chunks.origin[i] == IN_WINDOW
+        for at in range(chunks.start[i], chunks.start[i] + more):
+            value = value << 8 | (int(data[at]) if in_window else int(chunks.carry_over[at]))
+        stream.first_bytes = (count + more) << COUNT_AT | value
 
 
 class ChunkBuffers:
@@ -80,11 +106,12 @@ class ChunkBuffers:
             wider[:used] = self.carry_over[:used]
             self.carry_over = wider
 
-    def build(self, data: Bytes) -> Chunks:
+    def build(self, data: Bytes, connections: RowArray) -> Chunks:
         """Return the rows of the window with these bytes, and start the next window."""
         counts = self._counts
-        arrays: list[Any] = [column[: counts.rows] for column in self._columns]
-        arrays.append(self.carry_over[: counts.carried_bytes])
-        named = ChunkArrays._make(arrays)._asdict()
+        columns: list[Any] = [column[: counts.rows] for column in self._columns]
+        columns.append(self.carry_over[: counts.carried_bytes])
+        arrays: Any = ChunkArrays._make(columns)
+        keep_first_bytes(data, arrays, connections)
         self._begin()
-        return Chunks(data=data, **named)
+        return Chunks(data=data, **arrays._asdict())

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dissector.capture.columns import CLOSED_WINDOW, END
+from dissector.capture.columns import ACK, CLOSED_WINDOW, END, FIN, RST, SEQ_MASK, SYN
 from dissector.capture.tcp.chunk_kernel import emit_barriers, emit_row, losses_of
-from dissector.capture.tcp.deadlines import add_deadlines, is_waiting
-from dissector.capture.tcp.reassembly_limits import (
-    REPLY_WINDOW_BYTES,
-    RESET_WINDOW_BYTES,
-    START_WAIT_BYTES,
-)
 from dissector.capture.tcp.round_trips import begin_timing
 from dissector.capture.tcp.stream_kernel import (
+    START_WAIT_BYTES,
+    WAIT_NS,
     acknowledge,
     advance,
     close_stream,
@@ -20,13 +16,13 @@ from dissector.capture.tcp.stream_kernel import (
     flush,
     has_data,
     is_near,
+    is_pending,
     near,
     open_stream,
     receive_bytes,
     settle,
     unwrap,
 )
-from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
 from dissector.capture.tcp.tcp_rows import (
     NONE,
     ChunkArrays,
@@ -40,6 +36,16 @@ from dissector.capture.tcp.tcp_rows import (
 from dissector.capture.tcp.waiting_rows import DeadlineRow, Ring
 from dissector.kernel import device_function
 from dissector.kernel.named_rows import Rows
+
+CHECK_NS = 1_000_000_000
+"""Interval in which holes are checked for that age: how late one may become a gap."""
+
+RESET_WINDOW_BYTES = 1 << 20
+"""Distance from the next expected byte within which a RST is accepted."""
+
+REPLY_WINDOW_BYTES = 1 << 20
+"""Maximum distance of a segment from the acknowledgements of the other direction."""
+
 
 ENDED_BY_FIN, ENDED_BY_RST, ENDED_BY_REUSE = 1, 2, 3
 """Indexes into `END_REASONS`."""
@@ -302,3 +308,57 @@ def meet_deadline(
         closer = 1 if second.fin_packet > first.fin_packet else 0
         finish_if_closed(state, out, number, closer, now_ns)
         settle(state, connection)
+
+
+@device_function
+def is_waiting(state: StateArrays, connection: ConnectionRow) -> bool:
+    """Return whether the passage of time alone may release something in a connection."""
+    return is_pending(state, connection, 0) or is_pending(state, connection, 1)
+
+
+@device_function
+def is_unacked(state: StateArrays, connection: ConnectionRow) -> bool:
+    """Return whether a hole waits whose loss no captured acknowledgement confirms."""
+    for side in range(2):
+        if connection.streams[side].acked == NONE and is_pending(state, connection, side):
+            return True
+    return False
+
+
+@device_function
+def add_deadlines(state: StateArrays, number: int) -> None:
+    """Set the deadlines of what waits in a connection after a segment."""
+    connection, rings = state.connections[number], state.counts.rings
+    clock_ns = state.segment.clock_ns
+    if connection.waits == 0 or not is_waiting(state, connection):
+        return
+    add_deadline(state.deadlines, rings[0], clock_ns + WAIT_NS, number)
+    if not connection.is_checked and is_unacked(state, connection):
+        connection.is_checked = True
+        add_deadline(state.checks, rings[1], clock_ns + CHECK_NS, number)
+
+
+@device_function
+def check_again(state: StateArrays, number: int) -> None:
+    """Set the next check of a connection if a hole still waits without acknowledgements."""
+    connection = state.connections[number]
+    connection.is_checked = is_unacked(state, connection)
+    if connection.is_checked:
+        time_ns = state.segment.clock_ns + CHECK_NS
+        add_deadline(state.checks, state.counts.rings[1], time_ns, number)
+
+
+@device_function
+def add_deadline(deadlines: Rows[DeadlineRow], ring: Ring, time_ns: int, number: int) -> None:
+    """Add a deadline, which must not be before the others."""
+    row = deadlines[(ring.first + ring.count) % len(deadlines)]
+    row.time_ns, row.connection = time_ns, number
+    ring.count += 1
+
+
+@device_function
+def due(deadlines: Rows[DeadlineRow], ring: Ring, clock_ns: int) -> int:
+    """Return the connection of the first deadline if the clock has reached it; else -1."""
+    if ring.count == 0 or deadlines[ring.first].time_ns > clock_ns:
+        return -1
+    return deadlines[ring.first].connection

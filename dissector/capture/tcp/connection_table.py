@@ -8,7 +8,7 @@ from typing import overload
 
 import numpy as np
 
-from dissector.capture.columns import Int8s, Int64s
+from dissector.capture.columns import SEQ_MASK, Int8s, Int64s
 from dissector.capture.tcp.connections import (
     END_REASONS,
     Connection,
@@ -17,9 +17,7 @@ from dissector.capture.tcp.connections import (
     Endpoint,
     Side,
 )
-from dissector.capture.tcp.first_bytes import first_byte, first_bytes
 from dissector.capture.tcp.live_rows import LiveRows
-from dissector.capture.tcp.tcp_header import SEQ_MASK
 from dissector.capture.tcp.tcp_rows import (
     NONE,
     ConnectionRow,
@@ -29,6 +27,12 @@ from dissector.capture.tcp.tcp_rows import (
 )
 from dissector.kernel.named_rows import rows_of
 from dissector.kernel.packed_rows import BLOCK_ROWS
+
+FIRST_BYTES = 7
+"""How many first bytes of a stream are kept: a whole TLS alert."""
+
+COUNT_AT = 8 * FIRST_BYTES
+"""They are a big-endian number, with their count from this bit on."""
 
 _ADDRESS = (1 << 64) - 1
 _LOSSES = [field.name for field in fields(Side)[2:8]]
@@ -133,13 +137,16 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
         return _missing_sides(*self.fields(numbers, *_ACKNOWLEDGED))
 
     def first_bytes(self, number: int, side: int) -> bytes:
-        """Return the first bytes of a stream, as far as it has any."""
-        (kept,) = self.fields(np.array([number]), "streams.first_bytes")
-        return first_bytes(int(kept[0, side]))
+        """Return the first bytes of a stream, which tell its protocol, as far as it has any."""
+        kept = int(self.fields(np.array([number]), "streams.first_bytes")[0][0, side])
+        value = (kept & (1 << COUNT_AT) - 1).to_bytes(FIRST_BYTES, "big")
+        return value[FIRST_BYTES - (kept >> COUNT_AT) :]
 
     def first_byte(self, numbers: Int64s) -> Int64s:
         """Return the first byte of both sides of these connections, [n, 2]; -1 without any."""
-        return first_byte(self.fields(numbers, "streams.first_bytes")[0])
+        kept = self.fields(numbers, "streams.first_bytes")[0]
+        count = kept >> COUNT_AT
+        return np.where(count > 0, kept >> 8 * np.maximum(count - 1, 0) & 0xFF, -1)
 
     def has_both_syns(self, number: int) -> bool:
         """Return whether the SYNs of both streams are known."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import Int32s, Int64s
 from dissector.capture.hashing import SECRET
-from dissector.capture.tcp.reassembly_limits import IDLE_NS
 from dissector.capture.tcp.tcp_rows import (
     GAPS_REMEMBERED,
     NONE,
@@ -31,6 +30,13 @@ from dissector.capture.tcp.tcp_rows import (
 from dissector.capture.tcp.waiting_table import WaitingTable, with_room
 from dissector.kernel.named_rows import RowArray, dtype_of, field_of, row_of, rows_of
 from dissector.kernel.packed_rows import BEFORE, NOWHERE, PackedRows
+
+IDLE_NS = 60_000_000_000
+"""
+Connections that are silent for this time are packed; the double time if that happens again, and so
+on.
+"""
+
 
 _FIRST_ROWS = 16
 _MAX_WOKEN = 16

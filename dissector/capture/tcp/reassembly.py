@@ -11,9 +11,7 @@ from dissector.capture.columns import Bytes, Chunks, Int64s, Segments
 from dissector.capture.tcp.chunk_buffers import ChunkBuffers
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.connections import Connection
-from dissector.capture.tcp.first_bytes import keep_first_bytes
-from dissector.capture.tcp.flow_table import FlowTable
-from dissector.capture.tcp.resting_flows import RestingFlows
+from dissector.capture.tcp.flow_table import FlowTable, RestingFlows
 from dissector.capture.tcp.segment_kernel import flush_connections, process_segments
 from dissector.capture.tcp.tcp_rows import (
     ChunkArrays,
@@ -122,9 +120,9 @@ class Streams:
 
     def _build(self, data: Bytes) -> Chunks:
         """Return the released data, by the numbers of connections instead of their rows."""
-        table, chunks = self.connections, self._out.build(data)
+        table = self.connections
+        chunks = self._out.build(data, table.rows)
         table.number_new()
-        keep_first_bytes(chunks, table.rows)
         chunks.connection[:] = table.numbers[chunks.connection]
         return chunks
 

@@ -18,8 +18,7 @@ RTT, "BBR: Congestion-Based Congestion Control", ACM Queue 14 (2016).
 
 from __future__ import annotations
 
-from dissector.capture.columns import NO_HEADER
-from dissector.capture.tcp.tcp_header import SEQ_MASK, SYN
+from dissector.capture.columns import NO_HEADER, SEQ_MASK, SYN
 from dissector.capture.tcp.tcp_rows import NONE, ConnectionRow, SegmentRow, StreamRow
 from dissector.kernel import device_function
 

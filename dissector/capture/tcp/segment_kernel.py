@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dissector.capture.columns import CLOSED_WINDOW, DATA, NO_HEADER
+from dissector.capture.columns import ACK, CLOSED_WINDOW, DATA, FIN, NO_HEADER, RST, SEQ_MASK, SYN
 from dissector.capture.hashing import hash_endpoints
 from dissector.capture.tcp.chunk_kernel import emit_row
 from dissector.capture.tcp.connection_kernel import (
     ENDED_BY_REUSE,
+    check_again,
+    due,
     end_connection,
     finish_if_closed,
     matches_silent_side,
@@ -16,10 +18,8 @@ from dissector.capture.tcp.connection_kernel import (
     starts_new_connection,
     swap_sides,
 )
-from dissector.capture.tcp.deadlines import check_again, due
 from dissector.capture.tcp.round_trips import begin_timing
 from dissector.capture.tcp.stream_kernel import acknowledge, flush, has_data, settle
-from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
 from dissector.capture.tcp.tcp_rows import (
     GAPS_REMEMBERED,
     NONE,

@@ -11,18 +11,9 @@ it and `WAIT_NS` have passed, or when too much waits, or when the connection end
 
 from __future__ import annotations
 
-from dissector.capture.columns import NEVER
+from dissector.capture.columns import NEVER, SEQ_MASK
 from dissector.capture.tcp.chunk_kernel import count_old, count_repeated, emit_gap, emit_segment
-from dissector.capture.tcp.reassembly_limits import (
-    FAR_BYTES,
-    MAX_WAITING_BYTES,
-    MAX_WAITING_SEGMENTS,
-    START_WAIT_BYTES,
-    UNACKED_WAIT_NS,
-    WAIT_NS,
-)
 from dissector.capture.tcp.round_trips import begin_timing, end_timing
-from dissector.capture.tcp.tcp_header import SEQ_MASK
 from dissector.capture.tcp.tcp_rows import (
     NONE,
     ChunkArrays,
@@ -40,6 +31,23 @@ from dissector.capture.tcp.waiting_runs import (
     remove_run,
 )
 from dissector.kernel import device_function
+
+WAIT_NS = 50_000_000
+"""Maximum delay of a segment's capture after its successors on the wire."""
+
+UNACKED_WAIT_NS = 10_000_000_000
+"""Maximum age of a hole that no captured acknowledgement could confirm."""
+
+START_WAIT_BYTES = 64 << 10
+"""Limit of waiting data at the start of a stream without a captured SYN."""
+
+MAX_WAITING_BYTES = 16 << 20
+MAX_WAITING_SEGMENTS = 16 << 10
+"""Limit of waiting data after a hole; beyond it the hole becomes a gap."""
+
+FAR_BYTES = 64 << 20
+"""Sequence numbers farther apart than this do not belong to one connection."""
+
 
 _FULL, _HALF = 1 << 32, 1 << 31
 

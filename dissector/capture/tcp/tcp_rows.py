@@ -93,7 +93,7 @@ class StreamRow(NamedRow):
         least_at: When that was measured, in units of 2^20 ns.
         resent_ns: When it last sent bytes again; `NONE`: never.
         closed_ns: Since when the side announces a window of zero; `NONE`: it does not.
-        first_bytes: Its first bytes, see `first_bytes`.
+        first_bytes: Its first bytes, see `COUNT_AT`.
     """
 
     next: int

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from dissector.capture.addresses import IPV4_MAPPED
+from dissector.capture.columns import ACK, FIN, RST, SYN
 from dissector.capture.iana_numbers import IPV4, IPV6, TCP
-from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SYN
 from dissector.capture.writing.checksums import internet_checksum, tcp_checksum
 
 _SEGMENT_BYTES = 1400

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import NEVER, Int32s
-from dissector.capture.tcp.reassembly_limits import IDLE_NS
+from dissector.capture.tcp.live_rows import IDLE_NS
 from dissector.engine.correlation.correlator_rows import ConnectionRow, Mode
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, Ints

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.reassembly_limits import WAIT_NS
+from dissector.capture.tcp.stream_kernel import WAIT_NS
 
 MAX_FRAME_BYTES = 100 << 20
 """Larger frames are skipped; brokers refuse them too (socket.request.max.bytes)."""

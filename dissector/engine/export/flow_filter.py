@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Segments
+from dissector.capture.columns import FIN, RST, SYN, Segments
 from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.capture.tcp.tcp_header import FIN, RST, SYN
 from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.engine.tables.exchange_table import Ints
 

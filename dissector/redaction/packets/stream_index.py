@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dissector.capture.columns import Segments
+from dissector.capture.columns import SYN, Segments
 from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.capture.tcp.tcp_header import SYN
 
 _SEQ_BITS = 32
 _SEQ_HALF, _SEQ_MASK = 1 << _SEQ_BITS - 1, (1 << _SEQ_BITS) - 1

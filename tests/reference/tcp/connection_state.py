@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dissector.capture.tcp.reassembly_limits import (
-    REPLY_WINDOW_BYTES,
-    RESET_WINDOW_BYTES,
-    START_WAIT_BYTES,
-)
-from dissector.capture.tcp.tcp_header import (
+from dissector.capture.columns import (
     ACK,
     RST,
     SEQ_MASK,
     SYN,
 )
+from dissector.capture.tcp.connection_kernel import REPLY_WINDOW_BYTES, RESET_WINDOW_BYTES
+from dissector.capture.tcp.stream_kernel import START_WAIT_BYTES
 from tests.reference.tcp.chunk_builder import ReorderState
 from tests.reference.tcp.stream_reassembler import Stream, is_near
 

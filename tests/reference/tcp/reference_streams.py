@@ -8,12 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.columns import CLOSED_WINDOW, NEVER, Chunks, Segments
+from dissector.capture.columns import (
+    ACK,
+    CLOSED_WINDOW,
+    FIN,
+    NEVER,
+    RST,
+    SEQ_MASK,
+    SYN,
+    Chunks,
+    Segments,
+)
 from dissector.capture.tcp import reassembly
+from dissector.capture.tcp.connection_kernel import CHECK_NS
 from dissector.capture.tcp.connections import Connection, Endpoint, Side
-from dissector.capture.tcp.reassembly_limits import CHECK_NS, WAIT_NS
 from dissector.capture.tcp.segment_kernel import ANY_NETWORK
-from dissector.capture.tcp.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
+from dissector.capture.tcp.stream_kernel import WAIT_NS
 from tests.reference.tcp.chunk_builder import ChunkBuilder, ReorderState
 from tests.reference.tcp.connection_state import FlowKey, LiveConnection, Segment
 from tests.reference.tcp.loss_counters import LossCounters

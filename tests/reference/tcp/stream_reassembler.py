@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from dissector.capture.columns import NEVER
 from dissector.capture.tcp.connections import Side
-from dissector.capture.tcp.reassembly_limits import (
+from dissector.capture.tcp.round_trips import DELAYED_NS, LEAST_AGE
+from dissector.capture.tcp.stream_kernel import (
     FAR_BYTES,
     MAX_WAITING_BYTES,
     MAX_WAITING_SEGMENTS,
@@ -14,7 +15,6 @@ from dissector.capture.tcp.reassembly_limits import (
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
-from dissector.capture.tcp.round_trips import DELAYED_NS, LEAST_AGE
 from tests.reference.tcp.chunk_builder import ChunkBuilder, ReorderState
 from tests.reference.tcp.loss_counters import LossCounters
 from tests.reference.tcp.reorder_buffer import ReorderBuffer, SegmentBytes

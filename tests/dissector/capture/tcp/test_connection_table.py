@@ -11,7 +11,7 @@ import pytest
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.hashing import SECRET
 from dissector.capture.packets.layers import Layers
-from dissector.capture.tcp import resting_flows
+from dissector.capture.tcp import flow_table
 from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Side
 from dissector.kernel.packed_rows import BLOCK_ROWS
 from tests.dissector.capture.handmade_packets import ACK
@@ -176,7 +176,7 @@ def test_late_packets_wake_connections_at_rest_in_another_process(
     late = [each for each in wire.packets if each.connection == 0]
     before = reading.tcp.connections[0]
     kept = pickle.dumps(reading.tcp)
-    monkeypatch.setattr(resting_flows, "SECRET", SECRET[::-1].copy())
+    monkeypatch.setattr(flow_table, "SECRET", SECRET[::-1].copy())
     streams = pickle.loads(kept)
     assert streams.connections.resting.has(np.arange(2)).all()
     for packets in read_packets(["-"], stdin=io.BytesIO(pcap_file(late))):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.capture.tcp import live_rows, reassembly, resting_flows
+from dissector.capture.tcp import flow_table, live_rows, reassembly
 from dissector.capture.tcp.segment_kernel import process_segments
 from tests.corpus import each_capture
 from tests.dissector.capture.stage_reading import Reading
@@ -189,7 +189,7 @@ def test_kernels_equal_the_reference(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
     for mode in MODES:
-        with running(mode, process_segments, resting_flows):
+        with running(mode, process_segments, flow_table):
             for reading in (Reading(data), Reading(data, window_bytes), _restless(data)):
                 assert reading.rows == one_by_one.rows
                 assert list(reading.tcp.connections) == known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.tcp_header import ACK, FIN, RST
+from dissector.capture.columns import ACK, FIN, RST
 from dissector.capture.writing.plain_connections import PlainConnection, PlainMessage
 
 CLIENT, BROKER = (0, 0xFFFF << 32 | 0x0A000001, 50000), (0, 0xFFFF << 32 | 0x0A000002, 9092)
