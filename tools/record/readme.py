@@ -21,6 +21,9 @@ To record one again: `python -m tools.record --only NAME`.
 
 `*-request-log.log.gz` are request logs of brokers, which are captures too, by
 `python -m tools.record.request_logs`.
+
+[values](values) has captures of serializers in Python, Java and Go with a registry, and in JSON
+files what the programs wrote, by `python -m tools.record.values`.
 """
 
 Seen = dict[str, set[int]]

@@ -44,6 +44,8 @@ class TargetRegistry:
         self._client = RegistryClient(url, user)
         self.url = self._client.url
         self._registers = registers
+        self._referred: dict[tuple[str, int], dict[str, Any] | None] = {}
+        self._depth = 0
 
     def id_of(self, schema: KnownSchema, subjects: Iterable[str], store: SchemaStore) -> int | None:
         """
@@ -58,20 +60,18 @@ class TargetRegistry:
             UsageError: The registry does not answer, or refuses.
         """
         names = list(dict.fromkeys(subjects))
-        found = self._entry(schema, names, store, 0)
+        found = self._entry(schema, names, store)
         number = None if found is None else found.get("id")
         return number if isinstance(number, int) and 0 <= number < 1 << 31 else None
 
     def _entry(
-        self, schema: KnownSchema, subjects: list[str], store: SchemaStore, depth: int
+        self, schema: KnownSchema, subjects: list[str], store: SchemaStore
     ) -> dict[str, Any] | None:
         """Return the registry's entry of a schema."""
-        if depth > _MAX_DEPTH:
-            return None
         body: dict[str, Any] = {"schema": schema.text}
         if schema.kind != AVRO:
             body["schemaType"] = KIND_NAMES.get(schema.kind, schema.kind)
-        references = self._references(schema, store, depth)
+        references = self._references(schema, store)
         if references is None:
             return None
         if references:
@@ -85,18 +85,26 @@ class TargetRegistry:
         self._post(f"{path}/versions", body)
         return self._post(path, body)
 
-    def _references(
-        self, schema: KnownSchema, store: SchemaStore, depth: int
-    ) -> list[dict[str, Any]] | None:
+    def _references(self, schema: KnownSchema, store: SchemaStore) -> list[dict[str, Any]] | None:
         """Return references with the versions of the registry; None if one is not there."""
         found: list[dict[str, Any]] = []
         for name, subject, version in schema.refers_to:
-            inner = store.by_subject.get(subject, {}).get(version)
-            entry = None if inner is None else self._entry(inner, [subject], store, depth + 1)
+            entry = self._reference(subject, version, store)
             if entry is None:
                 return None
             found.append({"name": name, "subject": subject, "version": entry.get("version")})
         return found
+
+    def _reference(self, subject: str, version: int, store: SchemaStore) -> dict[str, Any] | None:
+        """Return the entry of a schema that others refer to, asked for once; None in a circle."""
+        if (subject, version) not in self._referred:
+            self._referred[subject, version] = None
+            inner = store.by_subject.get(subject, {}).get(version)
+            if inner is not None and self._depth < _MAX_DEPTH:
+                self._depth += 1
+                self._referred[subject, version] = self._entry(inner, [subject], store)
+                self._depth -= 1
+        return self._referred[subject, version]
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
         answer = self._client.post(path, body)

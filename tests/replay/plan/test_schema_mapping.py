@@ -11,6 +11,9 @@ import pytest
 from dissector.cli import main
 from dissector.errors import UsageError
 from dissector.protocol.records import Record, build_records, new_batch, parse_records
+from dissector.values.registry.target_registry import TargetRegistry
+from dissector.values.schemas.known_schema import AVRO
+from dissector.values.schemas.schema_store import SchemaStore
 from replay.plan.plan import Plan
 from replay.plan.schema_mapping import SchemaMapping
 from tests import tcp_captures
@@ -117,6 +120,25 @@ def test_ids_become_those_of_the_target(tmp_path: Path) -> None:
             None if each.value is None else each.value.replace(PREFIX, value, 1)
             for each in parse_records(old_data)[0].records
         ]
+
+
+def test_references_in_a_circle_are_asked_for_once() -> None:
+    store = SchemaStore()
+    names = [f"s{number}" for number in range(30)]
+    for _ in range(2):  # the second time all that they refer to is known
+        for subject in names:
+            store.add(
+                AVRO,
+                f'"{subject}"',
+                subject,
+                1,
+                references=tuple((each, each, 1) for each in names),
+            )
+    with fake_registry() as registry:
+        target = TargetRegistry(registry.url, registers=True)
+        for schema in [each[1] for each in store.by_subject.values()]:
+            assert target.id_of(schema, ["s0"], store) is None
+        assert not any(registry.subjects.values())
 
 
 def test_schemas_that_the_target_lacks_are_said_before_the_run(

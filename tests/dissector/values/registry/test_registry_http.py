@@ -69,6 +69,27 @@ EXCHANGES = [
     (request("/apis/registry/v2/ids/contentIds/14"), PROTO, [14]),
     (request("/schemas/ids/15/schema"), LONG, [15]),
     (
+        request("/apis/registry/v2/groups/default/artifacts?ifExists=RETURN", json.loads(LONG)),
+        {"id": "o-value", "version": "2", "globalId": 16, "contentId": 3},
+        [16],
+    ),
+    (
+        request(
+            "/apis/registry/v3/groups/default/artifacts",
+            {"artifactId": "o", "firstVersion": {"content": {"content": PROTO}}},
+        ),
+        {"artifact": {"artifactId": "o"}, "version": {"artifactId": "o", "globalId": 17}},
+        [17],
+    ),
+    (
+        request(
+            "/apis/registry/v3/groups/default/artifacts/o/versions",
+            {"content": {"content": LONG, "references": []}},
+        ),
+        {"artifactId": "o", "version": "3", "globalId": 18},
+        [18],
+    ),
+    (
         request("/", {"SchemaVersionId": GUID}),
         {"SchemaVersionId": GUID, "SchemaDefinition": LONG, "DataFormat": "AVRO"},
         [UUID(GUID)],

@@ -1,0 +1,1 @@
+"""Recorder of captures with values of real serializers; see `python -m tools.record.values`."""
