@@ -21,7 +21,7 @@ from tools.record.raw_packets import convert, count
 from tools.record.scenario import KAFKA_4, Stage
 from tools.record.sniff import capture, wait_until_quiet
 from tools.record.values import confluent_serializers, other_serializers
-from tools.record.values.registry import Registry, running_registry
+from tools.record.values.registry_stand_in import Registry, running_registry
 
 CAPTURES = Path(__file__).parents[3] / "captures" / "values"
 

@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 from tools.record.scenario import Stage, until
-from tools.record.values.registry import Registry
+from tools.record.values.registry_stand_in import Registry
 
 Expected = dict[str, dict[str, Any]]
 

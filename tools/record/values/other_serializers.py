@@ -14,7 +14,7 @@ from typing import Any
 from tests.broker.artifacts import MissingError, cache_folder
 from tools.record.scenario import Stage
 from tools.record.scenarios.other_languages import play_go
-from tools.record.values.registry import Registry
+from tools.record.values.registry_stand_in import Registry
 
 _PROGRAMS = Path(__file__).parents[1] / "programs"
 _PATIENCE_S = 300
