@@ -82,6 +82,15 @@ class _Direction:
             return None
         return other + distance, TRANSLATED if 0 <= distance <= count else COUNTED
 
+    def maps(self, start: int, other: int, count: int) -> bool:
+        """Return whether a number of known records are at these offsets of both sides."""
+        at = bisect_right(self.starts, start) - 1
+        if at < 0:
+            return False
+        mapped, length = self.stretches[at]
+        distance = start - self.starts[at]
+        return other - mapped == distance and distance + count <= length
+
     def has_record(self, offset: int) -> bool:
         """Return whether a known record is at an offset."""
         at = bisect_right(self.starts, offset) - 1
@@ -137,6 +146,10 @@ class PartitionOffsets:
         appended_at = self.appended.live_at(captured)
         if appended_at is None or appended_at == live:
             self.learn(captured, live, count)
+
+    def has_run(self, captured: int, live: int, count: int) -> bool:
+        """Return whether a number of records are known to be at these offsets."""
+        return self.live.maps(captured, live, count) and self.captured.maps(live, captured, count)
 
     def captured_offset(self, live: int) -> int:
         """Return the captured offset for a live one."""

@@ -47,7 +47,7 @@ from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import completeness
 from replay.plan.missing_prerequisites import find_missing_prerequisites
 from replay.plan.part_split import Accesses, dependent_connections, split_connections
-from replay.plan.plain_fetches import FetchReader, PlainFetch
+from replay.plan.plain_fetches import PLAIN_FETCH, FetchReader, PlainFetch
 from replay.plan.planned_steps import PlannedSteps
 from replay.plan.request_shapes import ShapeIndex, producer_at
 from replay.plan.sequence_gaps import SequenceFinder, produced_batches
@@ -223,7 +223,7 @@ class PlanBuilder:
             return False
         name = client_id.decode() if size >= 0 else None
         captured = self._answered(table, row, name, (request, response))
-        number = self._plan.spill.add(captured)
+        number = self._plan.spill.add(captured, PLAIN_FETCH)
         if fetch.session is not None:
             session = fetch.session, fetch.given_session
             self._sessions.record_fetch(number, captured.broker, *session)

@@ -63,6 +63,9 @@ _PATHS: dict[tuple[Kind, str], int] = {
 _DELTA_AT, _DELTA_BYTES = 23, 4
 """Position and size of the last offset delta in a batch of magic 2."""
 
+PLAIN_FETCH = -2
+"""The shape of plain Fetch exchanges."""
+
 REQUESTED, ANSWERED_EMPTY, ANSWERED_WITH_RECORDS = range(3)
 
 

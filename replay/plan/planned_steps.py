@@ -216,7 +216,7 @@ class PlannedSteps:
 
     @property
     def shape_of(self) -> array[int]:
-        """For each step the number of its shape; -1 without one."""
+        """For each step the number of its shape, or `PLAIN_FETCH`; -1 without one."""
         return self.spill.columns["shape"]
 
     @property

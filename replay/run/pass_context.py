@@ -222,6 +222,12 @@ class PassContext:
             if wait_ns > 0:
                 await asyncio.sleep(wait_ns / SECOND_NS)
 
+    def ripe_lag_ns(self, number: int) -> int:
+        """Return the delay of a step that is due and has its dependencies; else less than 0."""
+        if self.pending_dependency(number) >= 0:
+            return -1
+        return self.now_ns - self._due[number] if self._due else 0
+
     def lag_ns(self, number: int) -> int:
         """Return the delay of a step in nanoseconds."""
         if not self._due:

@@ -32,6 +32,7 @@ from replay.sessions.retry_policy import (
     FIRST_PAUSE_S,
     LONGEST_PAUSE_S,
     RECORDS_PATIENCE_S,
+    FutileRetries,
     RetryReason,
     is_in_vain,
     retry_reason,
@@ -61,12 +62,13 @@ class Player:
         self._numbers = numbers
         self._end = end
         self._dispatcher = Dispatcher(context, default_node)
-        self._template_player = TemplatePlayer(context, self._dispatcher, self._enqueue, numbers)
+        self._futile_retries: FutileRetries = set()
+        arguments = self._enqueue, self._futile_retries, numbers
+        self._template_player = TemplatePlayer(context, self._dispatcher, *arguments)
         self._is_over = False
         self._queue: asyncio.Queue[StepInFlight | None] = asyncio.Queue()
         self._in_flight: InFlight[StepInFlight] = InFlight()
         self._first_writes: dict[tuple[Any, int], int] = {}
-        self._futile_retries: set[tuple[int, RetryReason]] = set()
         self._loop = asyncio.get_running_loop()
 
     async def play(self) -> None:
@@ -260,7 +262,7 @@ class Player:
         outcome.changes += self._context.groups.rejoin_changes(sent.step)
         if response is not None:
             if why is None:
-                self._futile_retries = {each for each in self._futile_retries if each[0] != key}
+                self._futile_retries -= {each for each in self._futile_retries if each[0] == key}
             request = outcome.parts[0].request
             self._context.missing_resources.record_response(
                 request, captured, response, outcome.version

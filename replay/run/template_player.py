@@ -16,12 +16,15 @@ from cluster.client.broker_connection import BrokerConnection
 from cluster.client.pending_request import PendingRequest, next_id
 from dissector.errors import ReplayError
 from dissector.kernel.named_rows import rows_of
-from dissector.protocol.headers import PRODUCE
+from dissector.protocol.headers import FETCH, PRODUCE
 from replay.mapping.request_rewriter import rewrite
 from replay.model.outcome import Outcome, RequestPart, Verdict
+from replay.plan.plain_fetches import PLAIN_FETCH
 from replay.run.concurrency_limit import InFlight
 from replay.run.dispatcher import Dispatcher, StepInFlight
+from replay.run.fetch_player import FetchPlayer
 from replay.run.pass_context import MAX_IN_FLIGHT, PassContext
+from replay.sessions.retry_policy import FutileRetries
 from replay.templates.batched_report import ON_SLOW_PATH
 from replay.templates.request_writer import RequestRows
 from replay.templates.step_arrays import Int32s
@@ -99,10 +102,11 @@ class TemplatePlayer:
         context: The pass context.
         dispatcher: The dispatcher with the connections to the target.
         hand_over: Receives a sent step that the slow path is to finish.
+        futile_retries: Retries that a response as captured shows to be worth while again.
         numbers: The numbers of the connection's steps.
 
     Attributes:
-        in_flight: The batches in flight.
+        in_flight: The batches and Fetches in flight.
         arrays: The arrays of all steps.
         notify_done: Called with the steps that have their responses.
     """
@@ -112,6 +116,7 @@ class TemplatePlayer:
         context: PassContext,
         dispatcher: Dispatcher,
         hand_over: Callable[[StepInFlight], None],
+        futile_retries: FutileRetries,
         numbers: Sequence[int],
     ) -> None:
         self._context = context
@@ -129,11 +134,14 @@ class TemplatePlayer:
         self._connection = context.plan.request_at(numbers[0])[0] if numbers else 0
         self.arrays = context.arrays
         self.notify_done = context.notify_done
-        self.in_flight: InFlight[TemplateBatch] = InFlight()
+        self.in_flight: InFlight[PendingRequest] = InFlight()
+        self._fetches = FetchPlayer(context, dispatcher, self.in_flight, hand_over, futile_retries)
 
     def learn_template(self, sent: StepInFlight, verdict: Verdict) -> None:
         """Make a template of a step that the slow path has replayed, if it is suitable."""
         shape = self._shape_of[sent.step.number]
+        if sent.step.captured.api_key == FETCH and verdict is Verdict.SAME:
+            self._context.batched_reporter.learn("Fetch", sent.outcome.changes)
         if shape < 0 or verdict is not Verdict.SAME or len(sent.requests) != 1:
             return
         current, revision = self._templates.get(shape), self._context.cluster.revision
@@ -188,7 +196,8 @@ class TemplatePlayer:
         while self._is_playing and self._next < len(numbers):
             number = numbers[self._next]
             must_wait = self._dispatcher.throttled_until or len(self.in_flight) > MAX_IN_FLIGHT
-            if must_wait or self._shape_of[number] not in self._templates:
+            shape = self._shape_of[number]
+            if must_wait or (shape != PLAIN_FETCH and shape not in self._templates):
                 break
             awaited = context.pending_dependency(number)
             if awaited >= 0:
@@ -211,8 +220,10 @@ class TemplatePlayer:
         Args:
             first: Index of the first of the connection's steps to be sent.
         """
-        context = self._context
-        template = self._templates.get(self._shape_of[self._numbers[first]])
+        context, number = self._context, self._numbers[first]
+        if self._shape_of[number] == PLAIN_FETCH:
+            return int(self._fetches.send(number))
+        template = self._templates.get(self._shape_of[number])
         if template is None or template.cluster_revision != context.cluster.revision:
             return 0
         connection = self._dispatcher.open_connection(template.node)

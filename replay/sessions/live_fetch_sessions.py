@@ -180,6 +180,36 @@ class FetchSessions:
         session.apply(body)
         return SessionUse(session, is_new=True)
 
+    def lone_node(self, broker: str, body: Container) -> int | None:
+        """
+        Return the broker that leads all partitions of a fetch, if no session begins or ends.
+
+        Args:
+            broker: The captured broker.
+            body: The captured request.
+
+        Returns:
+            Its node id; None if there are several, an unknown one, or the session begins anew.
+        """
+        nodes = {
+            self._leader(name, each.partition)
+            for name, topic in ((title(topic), topic) for topic in body.topics)
+            for each in topic.partitions
+        }
+        if "session_id" in body and (body.session_epoch != FINAL or body.session_id):
+            session = self._sessions.get((broker, body.session_id))
+            if session is None or session.node < 0 or body.session_epoch <= INITIAL:
+                return None
+            session.find_nodes(self._cluster, self._ids)
+            nodes |= session.nodes | {session.node}
+        return nodes.pop() if len(nodes) == 1 else None
+
+    def _leader(self, key: Any, number: int) -> int | None:
+        """Return the broker that leads a partition; the key is a captured topic name or id."""
+        topic = key if isinstance(key, str) else self._ids.captured_topics.topic_name(key)
+        leader = self._cluster.leader(self._ids.names.topic(topic), number) if topic else None
+        return None if leader is None else leader.node
+
     def limit(self, use: SessionUse, step: Step, body: Container) -> None:
         """
         Limit a fetch to what the captured response held.

@@ -72,6 +72,11 @@ class MissingResources:
         self._without_records: set[_TargetResource] = set()
         self._reported: set[tuple[str, str]] = set()
 
+    @property
+    def are_any(self) -> bool:
+        """Whether anything is missing."""
+        return bool(self._missing or self._without_records)
+
     def is_futile(
         self,
         why: RetryReason,

@@ -99,6 +99,9 @@ class RetryReason(StrEnum):
     OFFSETS = "offsets"
 
 
+FutileRetries = set[tuple[int, RetryReason]]
+"""API keys and reasons of retries that failed until their deadline."""
+
 _OFFSET_RESET_SETTINGS = frozenset(
     setting_prerequisite(api, "share.auto.offset.reset")
     for api in ("AlterConfigs", "IncrementalAlterConfigs")

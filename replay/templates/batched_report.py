@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from cluster.conversion.change import Change
 from cluster.fields.batch_rewriter import PRODUCER_ROLES
 from dissector.capture.columns import Int64s
 from dissector.kernel.named_rows import RowArray
@@ -18,6 +19,14 @@ ON_SLOW_PATH = -1
 """In place of the latency of a request that the slow path reports."""
 
 FLUSH_COUNT = 1024
+
+
+class _SingleSteps:
+    """Steps that were matched by themselves: number, lag and latency; and changes."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int, int]] = []
+        self.changes: Counter[tuple[str, str]] = Counter()
 
 
 class BatchedReporter:
@@ -36,6 +45,42 @@ class BatchedReporter:
         self._replaced: list[Int64s] = []
         self._count = 0
         self._changes: Counter[tuple[str, str]] = Counter()
+        self._known: dict[str, set[tuple[str, str]]] = {}
+        self._single: dict[str, _SingleSteps] = {}
+
+    def learn(self, api: str, changes: Iterable[Change]) -> None:
+        """Note that the report has a step of an API, with these changes, as an example."""
+        self._known.setdefault(api, set()).update((each.role, each.why) for each in changes)
+
+    def knows(self, api: str, changes: Iterable[Change]) -> bool:
+        """Return whether the report has an example of an API, and of each of these changes."""
+        known = self._known.get(api)
+        return known is not None and all((each.role, each.why) in known for each in changes)
+
+    def add_one(
+        self, api: str, step: int, times_ns: tuple[int, int], changes: Iterable[Change]
+    ) -> None:
+        """
+        Add a step that was matched by itself.
+
+        Args:
+            api: The name of its API.
+            step: Its number.
+            times_ns: Its lag and its latency.
+            changes: The changes of its request; the report knows examples of them.
+        """
+        steps = self._single.setdefault(api, _SingleSteps())
+        steps.rows.append((step, *times_ns))
+        steps.changes.update((each.role, each.why) for each in changes)
+        if len(steps.rows) >= FLUSH_COUNT:
+            self._flush_single(api)
+
+    def _flush_single(self, api: str) -> None:
+        steps = self._single.pop(api)
+        numbers, lags, latencies = (each.copy() for each in np.array(steps.rows, np.int64).T)
+        self._report(
+            BatchedOutcome(api, numbers, lags, latencies, steps.changes, self._pass_number)
+        )
 
     def add(self, rows: RequestRows, count: int, template: RequestTemplate) -> None:
         """
@@ -61,6 +106,8 @@ class BatchedReporter:
 
     def flush(self) -> None:
         """Report all collected requests."""
+        for api in list(self._single):
+            self._flush_single(api)
         requests, replaced, changes = self._requests, self._replaced, self._changes
         self._requests, self._replaced, self._changes, self._count = [], [], Counter(), 0
         if replaced:

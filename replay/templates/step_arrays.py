@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from array import array
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
+from dissector.engine.exchanges.stored_exchanges import release_pages
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
 from replay.templates.template_arrays import StepColumns
@@ -66,10 +66,9 @@ class StepArrays:
     def release_read(self, size: int) -> None:
         """Count bytes of frames read; every few MB, release the mapped pages to save memory."""
         self._read_bytes += size
-        if self._read_bytes > MAPPED_BYTES and isinstance(self._view, mmap.mmap):
+        if self._read_bytes > MAPPED_BYTES:
             self._read_bytes = 0
-            if hasattr(mmap, "MADV_DONTNEED"):
-                self._view.madvise(mmap.MADV_DONTNEED)
+            release_pages(self._view)
 
 
 @device_function

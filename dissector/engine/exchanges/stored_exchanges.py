@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 import tempfile
 import weakref
 from array import array
@@ -16,6 +15,9 @@ from dissector.engine.exchanges.captured_exchange import CapturedExchange
 from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
 
 NONE = -1
+
+_MAPPED_BYTES = 4 << 20
+"""After this number of bytes read, the mapped pages are released."""
 
 _COLUMNS = {
     "connection": "i",
@@ -34,6 +36,12 @@ _COLUMNS = {
 }
 
 
+def release_pages(view: mmap.mmap | bytes) -> None:
+    """Release the pages of a mapped file from memory, where the system can; they stay readable."""
+    if isinstance(view, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        view.madvise(mmap.MADV_DONTNEED)
+
+
 class ExchangeSpill:
     """
     The exchanges of a capture by number, in the order of `add` or of the last `sort`.
@@ -50,6 +58,8 @@ class ExchangeSpill:
         weakref.finalize(self, self._file.close)
         self._size = 0
         self._is_flushed = True
+        self._view: mmap.mmap | bytes | None = None
+        self._read_bytes = 0
         self.columns = {name: array(code) for name, code in _COLUMNS.items()}
         self._client_ids: list[str | None] = []
         self._client_numbers: dict[str | None, int] = {}
@@ -85,7 +95,7 @@ class ExchangeSpill:
         for column, value in zip(self.columns.values(), row, strict=True):
             column.append(value)
         self._size += self._file.write(captured.request + (response or b""))
-        self._is_flushed = False
+        self._is_flushed, self._view = False, None
         return len(self) - 1
 
     def get(self, number: int) -> CapturedExchange:
@@ -121,18 +131,21 @@ class ExchangeSpill:
 
     def _frames(self, number: int) -> tuple[bytes, int]:
         """Return request and response of an exchange concatenated, and the size of the request."""
-        self._flush()
         columns = self.columns
         request_bytes, response_bytes = (
             columns["request_bytes"][number],
             columns["response_bytes"][number],
         )
         place = columns["place"][number]
-        return os.pread(
-            self._file.fileno(),
-            request_bytes + response_bytes if response_bytes > 0 else request_bytes,
-            place,
-        ), request_bytes
+        size = request_bytes + max(response_bytes, 0)
+        if self._view is None:
+            self._view = self.view()
+        data = self._view[place : place + size]
+        self._read_bytes += size
+        if self._read_bytes > _MAPPED_BYTES:
+            self._read_bytes = 0
+            release_pages(self._view)
+        return data, request_bytes
 
     def times(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return for each exchange the times of request and response, and its connection."""

@@ -1,0 +1,180 @@
+"""
+Matches Fetch responses that have the captured batches in the captured partitions.
+
+All else in them must be as captured, but for what differs in every log: offsets, epochs, producers,
+watermarks. Other responses are left to the full comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from struct import Struct
+from typing import Any, NamedTuple
+
+from construct import Container
+
+from cluster.fields.field_layout import Scope
+from dissector.protocol.field_roles import Role
+from dissector.protocol.records.layout import CONTROL
+from replay.mapping.id_map import IdMap
+from replay.mapping.offset_map import PartitionOffsets
+from replay.mapping.reader_accounts import ReturnedRecords
+from replay.model.offset_ranges import Ranges
+
+_BATCH = Struct(">qi4xb4xhi16xqh4xi")
+"""
+Base offset, length, magic, attributes, last offset delta, producer id and epoch, number of records.
+"""
+
+_LENGTH_END, _MAGIC = 12, 2
+_FROM_ATTRIBUTES, _TO_PRODUCER, _COUNT_AT = 21, 43, 57
+"""Attributes, delta and times lie between the first two; number and records from the third on."""
+
+_BOUNDS = ("high_watermark", "last_stable_offset", "log_start_offset")
+_MATCHED = frozenset({"partition_index", "records", *_BOUNDS})
+_EXCEPT_TOPICS = frozenset({"topic", "topic_id", "partitions"})
+
+
+class Run(NamedTuple):
+    """Consecutive records: their first offset on both sides, and their number."""
+
+    captured: int
+    live: int
+    length: int
+
+
+class FetchedLog(NamedTuple):
+    """The records of a partition, by its captured topic."""
+
+    topic: str
+    partition: int
+    runs: list[Run]
+
+
+def match_fetch(
+    captured: Container, live: Container, unasked: Collection[tuple[Any, int]], ids: IdMap
+) -> list[FetchedLog] | None:
+    """
+    Match a Fetch response with the captured one.
+
+    Args:
+        captured: The body of the captured response.
+        live: The body of the target's response, in the same version.
+        unasked: Topic (name or id, as captured) and partition of what was not asked for.
+        ids: The id mapping.
+
+    Returns:
+        The partitions with records; None if the response needs the full comparison.
+    """
+    if live.get("error_code") or captured.get("error_code") or live.get("throttle_time_ms"):
+        return None
+    if (live.get("session_id", 0) == 0) != (captured.get("session_id", 0) == 0):
+        return None
+    topics = list(_asked(captured.responses, unasked)) if unasked else captured.responses
+    if len(topics) != len(live.responses):
+        return None
+    found: list[FetchedLog] = []
+    for topic, other in zip(topics, live.responses, strict=True):
+        title = _title(topic, other, ids)
+        if title is None or len(topic.partitions) != len(other.partitions):
+            return None
+        for before, after in zip(topic.partitions, other.partitions, strict=True):
+            runs = _match_partition(before, after, ids)
+            if runs is None:
+                return None
+            if runs:
+                found.append(FetchedLog(title, before.partition_index, runs))
+    return found
+
+
+def learn_fetch(found: list[FetchedLog], ids: IdMap) -> list[ReturnedRecords] | None:
+    """Learn the offsets of records; None if others were known: that needs the full comparison."""
+    returned = []
+    for topic, partition, runs in found:
+        log, offsets = ids.offsets.log(topic, partition), Ranges()
+        for run in runs:
+            if not _has_learned(log, run):
+                return None
+            offsets.add(run.captured, run.captured + run.length)
+        returned.append(ReturnedRecords(topic, partition, offsets, offsets))
+    return returned
+
+
+def _has_learned(log: PartitionOffsets, run: Run) -> bool:
+    captured, live, length = run
+    if log.has_run(captured, live, length):
+        return True
+    appended_at = log.appended.live_at(captured)
+    if appended_at is not None and appended_at != live:
+        return False
+    log.learn(captured, live, length)
+    return log.has_run(captured, live, length)
+
+
+def _asked(topics: list[Container], unasked: Collection[tuple[Any, int]]) -> Iterator[Container]:
+    """Yield the topics with the partitions that were asked for."""
+    for topic in topics:
+        name = topic.get("topic") or topic.get("topic_id")
+        asked = [each for each in topic.partitions if (name, each.partition_index) not in unasked]
+        if asked or not topic.partitions:
+            yield Container({**topic, "partitions": asked})
+
+
+def _title(topic: Container, other: Container, ids: IdMap) -> str | None:
+    """Return the captured name of a topic that both sides have; None if they differ."""
+    name = topic.get("topic")
+    if name:
+        return name if other.get("topic") == ids.names.topic(name) else None
+    topic_id = topic.get("topic_id")
+    if topic_id is None or ids.captured(Role.TOPIC_ID, other.get("topic_id"), Scope()) != topic_id:
+        return None
+    return ids.captured_topics.topic_name(topic_id)
+
+
+def _match_partition(before: Container, after: Container, ids: IdMap) -> list[Run] | None:
+    """Return the records of a partition; None if the two do not match."""
+    if before.partition_index != after.partition_index:
+        return None
+    if any(before[name] != after.get(name) for name in before if name not in _MATCHED):
+        return None
+    if any((before.get(name, -1) < 0) != (after.get(name, -1) < 0) for name in _BOUNDS):
+        return None
+    records, others = before.records or b"", after.records or b""
+    if len(records) != len(others):
+        return None
+    runs = _match_batches(records, others, ids)
+    if runs and any(0 <= after.get(name, -1) < runs[0].live for name in _BOUNDS[:2]):
+        return None  # readable up to an offset before these records
+    return runs
+
+
+def _match_batches(captured: bytes, live: bytes, ids: IdMap) -> list[Run] | None:
+    at, size, runs = 0, len(captured), []
+    while at < size:
+        if size - at < _BATCH.size:
+            return None
+        offset, length, magic, attributes, delta, producer, epoch, count = _BATCH.unpack_from(
+            captured, at
+        )
+        to, _, _, _, _, live_producer, live_epoch, _ = _BATCH.unpack_from(live, at)
+        end = at + _LENGTH_END + length
+        if magic != _MAGIC or not at + _BATCH.size <= end <= size or delta + 1 != count:
+            return None
+        same = slice(at + _FROM_ATTRIBUTES, at + _TO_PRODUCER), slice(at + _COUNT_AT, end)
+        if any(captured[each] != live[each] for each in same) or attributes & CONTROL:
+            return None
+        if live[at + 8 : at + 12] != captured[at + 8 : at + 12] or live[at + 16] != magic:
+            return None
+        if not _is_written_by((producer, epoch), (live_producer, live_epoch), ids):
+            return None
+        runs.append(Run(offset, to, count))
+        at = end
+    return runs
+
+
+def _is_written_by(producer: tuple[int, int], other: tuple[int, int], ids: IdMap) -> bool:
+    """Return whether a producer of the target may be the captured one."""
+    if producer[0] < 0 or other[0] < 0:
+        return producer[0] < 0 and other[0] < 0
+    known = ids.producers.live(*producer)
+    return known is None or known == other
