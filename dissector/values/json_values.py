@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -46,7 +47,10 @@ def json_value(data: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueProblem(f"not JSON: byte {error.start:,} is not UTF-8") from None
     except ValueError as error:
-        raise ValueProblem(f"not JSON: {error}") from None
+        most = sys.get_int_max_str_digits()
+        is_long = "max_str_digits" in str(error)  # it names the function that raises the limit
+        reason = f"a number of more than {most:,} digits" if is_long else f"not JSON: {error}"
+        raise ValueProblem(reason) from None
     except RecursionError:
         raise ValueProblem(f"nested deeper than {MAX_DEPTH} levels") from None
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH:

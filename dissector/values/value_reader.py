@@ -188,6 +188,8 @@ class ValueReader:
         try:
             for carried in _carried(data, headers, is_key):
                 schema = self._find(carried)
+                if schema is None and first is not None and first.format is not None:
+                    continue  # no guess where a known schema is named
                 found = (
                     self._of_unknown(topic, carried, is_key)
                     if schema is None

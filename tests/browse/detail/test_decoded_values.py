@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,8 +105,39 @@ def test_hidden_fields_are_shown_in_no_pane(capture: Path) -> None:
             assert "Ann" not in text
             assert "41 6e 6e" not in text
 
-    def play_hidden() -> None:
+    play_hidden(scene)
+
+
+def play_hidden(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Play a scene while the bytes of records are hidden, as `--mask` does."""
+
+    def play_it() -> None:
         hide_records(True)
         play(scene)
 
-    copy_context().run(play_hidden)
+    copy_context().run(play_it)
+
+
+def test_exports_of_hidden_fields(capture: Path, tmp_path: Path) -> None:
+    """Rows have none of them; packets, which have the bytes as captured, are refused."""
+    opening = CaptureOpening([str(capture)], {"values": ValueSettings(masks=("value.name",))})
+
+    async def scene() -> None:
+        async with screen(opening=opening, details=panes_of(opening)) as each:
+            await each.press("3")
+            await each.filter("topic == orders and value.id == 5")
+            for form in ("csv", "ndjson", "pcapng"):
+                path = tmp_path / f"out.{form}"
+                each.app.export_to(form, path)
+                await each.settle()
+                if form == "pcapng":
+                    assert "--redact replaces contents" in each.app.status.notice
+                    assert not path.exists()
+                    continue
+                written = path.read_text()
+                assert "orders" in written
+                assert "***" in written
+                assert "Ann" not in written
+                assert "416e6e" not in written
+
+    play_hidden(scene)
