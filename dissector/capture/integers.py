@@ -39,3 +39,15 @@ def u32_little(data: U8, at: int) -> int:
 def u32_of(data: U8, at: int, big: int) -> int:
     """Return four bytes as an integer, big-endian if `big`, else little-endian."""
     return u32(data, at) if big else u32_little(data, at)
+
+
+@device_function
+def signed16(data: U8, at: int) -> int:
+    """Return two bytes, highest first, as two's complement."""
+    return int((u16(data, at) ^ 0x8000) - 0x8000)
+
+
+@device_function
+def signed32(data: U8, at: int) -> int:
+    """Return four bytes, highest first, as two's complement."""
+    return int((u32(data, at) ^ 0x80000000) - 0x80000000)

@@ -1,4 +1,4 @@
-"""Captures that once took minutes and gigabytes; they are stored beside the project."""
+"""Captures that once took minutes or had wrong rows; they are stored beside the project."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import itertools
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from dissector import open_capture
 
 PEAK_BYTES = 600_000_000
 
@@ -65,6 +68,39 @@ def test_every_other_capture_takes_seconds(command: str, shared: Path) -> None:
     for path in found:
         if path.name not in FILES:
             takes_seconds(path, command)
+
+
+EXCHANGES = {
+    "aws_mirror_two_enis": {"answered": 121},
+    "azure_idle_drop": {"answered": 4, "unanswered": 1},
+    "docker_any_snat": {"answered": 121},
+    "gssapi_09_nohandshake": {"answered": 4, "no_response": 1},
+    "gssapi_v0": {"answered": 6, "no_response": 1},
+    "gssapi_v1_ok": {"answered": 5},
+    "http_connect": {"answered": 35},
+    "hung_broker_noclose": {"answered": 5, "unanswered": 1},
+    "oauth_fail": {"answered": 3},
+    "oauth_fail_clientcloses": {"answered": 2},
+    "only_requests": {"one_sided": 121},
+    "proxy_v1": {"answered": 35},
+    "snap68": {},
+    "socks5": {"answered": 35},
+    "socks5-kafka-python-real": {"answered": 10},
+    "srvpre_65536": {"answered": 35},
+    "tail-lost": {"answered": 13, "unanswered": 7},
+}
+"""Of captures as people have them: proxies, old logins, lost packets, one direction, copies."""
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_exchanges_of_captures_as_people_have_them(name: str, shared: Path) -> None:
+    path = shared / "repro" / "real" / f"{name}.pcap"
+    if not path.is_file():
+        pytest.skip(f"{name} is not here")
+    found = open_capture(path).exchanges()
+    assert dict(Counter(found["status"])) == EXCHANGES[name]
+    assert min((each for each in found["latency_ms"] if each is not None), default=0) >= 0
 
 
 def takes_seconds(path: Path, command: str) -> None:

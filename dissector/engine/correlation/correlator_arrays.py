@@ -20,7 +20,7 @@ from dissector.kernel.named_rows import Rows
 
 class ApiLimits(NamedTuple):
     """
-    What the kernel knows of APIs; see `api_limits`.
+    What the kernel knows of APIs; see `known_apis`.
 
     Attributes:
         newest: By API key, the newest plausible version.

@@ -4,15 +4,15 @@ Whether bytes are a plausible begin of a Kafka frame.
 Kafka is recognised on any port. A request begins with a size, a known API key and version, a
 correlation id and a client id of readable text: about forty bits that random bytes do not have. A
 response has only its correlation id, so it needs a request in flight with that id. In the middle of
-a stream this much is only a candidate (`candidate_checks`).
+a stream this much is only a candidate (`known_apis`).
 
 Source: https://kafka.apache.org/protocol#protocol_messages (request and response headers).
 """
 
 from __future__ import annotations
 
-from dissector.capture.integers import u16, u32
-from dissector.engine.correlation import api_limits as apis
+from dissector.capture.integers import signed16, signed32, u16, u32
+from dissector.engine.correlation import known_apis as apis
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import Outcome, Verdict
 from dissector.engine.tape.primitive_kernels import varint_at
@@ -36,18 +36,6 @@ _MIN_HEADER = 10
 
 _MAX_UNKNOWN = 1000
 """API keys and versions from here on are not plausible, even of unknown APIs."""
-
-
-@device_function
-def signed16(data: U8, at: int) -> int:
-    """Return two bytes, highest first, as two's complement."""
-    return int((u16(data, at) ^ 0x8000) - 0x8000)
-
-
-@device_function
-def signed32(data: U8, at: int) -> int:
-    """Return four bytes, highest first, as two's complement."""
-    return int((u32(data, at) ^ 0x80000000) - 0x80000000)
 
 
 @device_function

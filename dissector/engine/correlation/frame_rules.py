@@ -15,7 +15,7 @@ frame is damaged. A frame over the limit is skipped in the same way.
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.candidate_checks import check_request_body
+from dissector.capture.integers import signed16, signed32
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import (
     CARRY_OVER_BASE,
@@ -35,9 +35,8 @@ from dissector.engine.correlation.frame_checks import (
     has_client_id,
     is_kerberos,
     is_response_due,
-    signed16,
-    signed32,
 )
+from dissector.engine.correlation.known_apis import check_request_body
 from dissector.engine.correlation.unframed_bytes import (
     drop,
     hold,

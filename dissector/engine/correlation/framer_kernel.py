@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.capture.integers import u32
+from dissector.capture.integers import signed32, u32
 from dissector.engine.correlation.correlation_limits import MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import (
@@ -20,7 +20,7 @@ from dissector.engine.correlation.entries import (
     new_entry,
     reserve,
 )
-from dissector.engine.correlation.frame_checks import HEADER_BYTES, check_usual, signed32
+from dissector.engine.correlation.frame_checks import HEADER_BYTES, check_usual
 from dissector.engine.correlation.frame_rules import (
     begin_damaged,
     check_frame,

@@ -27,7 +27,6 @@ Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.candidate_checks import check_answer, lacks_response_program
 from dissector.engine.correlation.correlation_limits import MAX_DELAYED_NS, MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator_arrays import CorrelatorState, FrameColumns
 from dissector.engine.correlation.correlator_rows import (
@@ -53,6 +52,7 @@ from dissector.engine.correlation.frame_rules import (
     take_damaged,
     unfinished_id,
 )
+from dissector.engine.correlation.known_apis import check_answer, lacks_response_program
 from dissector.engine.tables.exchange_table import (
     ANSWERED,
     BROKEN_REQUEST,

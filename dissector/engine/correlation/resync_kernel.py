@@ -14,11 +14,7 @@ with the same candidate (`SideRow.resumed`), so that no byte is tried twice.
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.candidate_checks import (
-    check_begun_request,
-    check_whole_request,
-    check_whole_response,
-)
+from dissector.capture.integers import signed32
 from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import Outcome, SideRow, Verdict
@@ -30,9 +26,13 @@ from dissector.engine.correlation.frame_checks import (
     has_client_id,
     is_unknown_request,
     next_header,
-    signed32,
 )
 from dissector.engine.correlation.frame_rules import is_unknown
+from dissector.engine.correlation.known_apis import (
+    check_begun_request,
+    check_whole_request,
+    check_whole_response,
+)
 from dissector.engine.correlation.pairing_kernel import prove_unfinished
 from dissector.engine.correlation.unframed_bytes import (
     end_index,

@@ -10,8 +10,7 @@ import numpy as np
 from dissector.capture.columns import NEVER, Bytes, Int32s
 from dissector.capture.formats.window_buffers import BufferPool, single_use
 from dissector.capture.hashing import SECRET
-from dissector.engine.correlation import api_limits, correlation_limits
-from dissector.engine.correlation.candidate_checks import MAX_PADDED_BYTES
+from dissector.engine.correlation import correlation_limits, known_apis
 from dissector.engine.correlation.connection_states import ConnectionStates
 from dissector.engine.correlation.correlator_arrays import (
     CorrelatorState,
@@ -35,6 +34,7 @@ from dissector.engine.correlation.entries import (
     rehash,
     rehash_suppressed,
 )
+from dissector.engine.correlation.known_apis import MAX_PADDED_BYTES
 from dissector.engine.correlation.resync_kernel import MAX_LED_BYTES
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Frames, Ints
@@ -126,8 +126,8 @@ class StateTables(ConnectionStates):
     def _refer(self) -> None:
         """Refer to the memory of the tables, and make what is not kept."""
         self.counts: Counts = row_of(self._counts, Counts)
-        self.api_limits = api_limits.new_api_limits()
-        self._program = api_limits.programs()
+        self.api_limits = known_apis.new_api_limits()
+        self._program = known_apis.programs()
         self._frame_head: Bytes = np.zeros(_HEAD_BYTES, np.uint8)
         self._padded: Bytes = np.zeros(2 * MAX_PADDED_BYTES, np.uint8)
         self._seen: Bytes = np.zeros(MAX_LED_BYTES, np.uint8)
@@ -189,12 +189,12 @@ class StateTables(ConnectionStates):
 
     def load_api(self) -> None:
         """Load the API that the kernel lacks."""
-        api_limits.load_api(self.api_limits, self.counts.missing_api)
+        known_apis.load_api(self.api_limits, self.counts.missing_api)
 
     def load_programs(self) -> None:
         """Load the programs that the kernel lacks."""
-        api_limits.load_programs(self.api_limits, self.counts)
-        self._program = api_limits.programs()
+        known_apis.load_programs(self.api_limits, self.counts)
+        self._program = known_apis.programs()
 
     def keep(self, rows: Ints) -> None:
         """Keep only these rows of connections, in order."""

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.api_limits import NOT_LOADED, UNKNOWN, load_api
 from dissector.engine.correlation.correlator_rows import Outcome, Verdict
 from dissector.engine.correlation.frame_checks import (
     check_header,
@@ -22,6 +21,7 @@ from dissector.engine.correlation.frame_checks import (
     is_tls,
     is_unknown_request,
 )
+from dissector.engine.correlation.known_apis import NOT_LOADED, UNKNOWN, load_api
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.kernel.call import _to_python
 from dissector.protocol.apis import NAMES, all_apis
