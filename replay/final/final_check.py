@@ -18,6 +18,8 @@ from replay.compare.other_parts import is_shared_log
 from replay.final.commit_check import CommitCheck
 from replay.final.findings import Findings
 from replay.final.log_check import LogCheck
+from replay.final.setting_check import check_settings
+from replay.final.share_check import check_shares
 from replay.final.topic_check import check_topics
 from replay.final.transaction_check import TransactionCheck
 from replay.final.written import Written
@@ -52,6 +54,8 @@ async def _check(written: Written, ids: IdMap, cluster: Cluster, findings: Findi
         if place[0] not in written.topics.deleted
     }
     await check_topics(written.topics.counts, ids, cluster, findings)
+    await check_settings(written.created.topics, ids, cluster, findings)
+    await check_shares(written.shares, ids, cluster, findings)
     topics = {place.topic for place in commits} | {topic for topic, _ in logs}
     if not topics:
         return

@@ -8,6 +8,8 @@ from cluster.client.broker_metadata import Topology
 from replay.final.commits import Commits
 from replay.final.endings import Endings
 from replay.final.log_bounds import BoundsOfLogs, Exchange
+from replay.final.setting_check import CreatedTopics
+from replay.final.share_check import ShareProgress
 from replay.final.topic_check import TopicChanges
 
 
@@ -23,6 +25,8 @@ class Written:
         endings: The ends of transactions.
         bounds: The bounds of logs.
         topics: The topics that the pass created, extended or deleted.
+        created: Replicas and settings of those that it created.
+        shares: What share groups were given and acknowledged.
     """
 
     def __init__(self, target: Topology) -> None:
@@ -30,6 +34,8 @@ class Written:
         self.endings = Endings()
         self.bounds = BoundsOfLogs(target)
         self.topics = TopicChanges()
+        self.created = CreatedTopics()
+        self.shares = ShareProgress()
         self._target = target
 
     def record_request(self, api: str, version: int, body: Container, step: int) -> None:
@@ -42,11 +48,16 @@ class Written:
                 names.append(topic.name or self._target.topic_name(topic.topic_id))
             for name in filter(None, names):
                 self.topics.record_deletion(name)
+                self.created.record_deletion(name)
         self.topics.record_request(api, body)
+        self.created.record_request(api, body)
+        self.shares.record_request(api, body, step)
 
     def record_response(self, api: str, exchange: Exchange) -> None:
         """Record a response."""
         self.commits.record_response(api, exchange.request, exchange.response)
         self.endings.record_response(api, exchange.request, exchange.response)
-        self.topics.record_response(api, exchange.step, exchange.request, exchange.response)
+        for changes in (self.topics, self.created):
+            changes.record_response(api, exchange.step, exchange.request, exchange.response)
+        self.shares.record_response(api, exchange.request, exchange.response)
         self.bounds.record(api, exchange)

@@ -162,6 +162,7 @@ class PlannedSteps:
         connections = np.frombuffer(self.spill.columns["connection"], np.int32)
         own = [each for each in self._by_connection if part_of[each] == part.number - 1]
         self._is_elsewhere = bytearray(~np.isin(connections, own))
+        self.ended_lives = self._ended_within()
         order = self.causes, self.cause_ends
         self.causes, self.cause_ends = order_within(
             connections.tolist(), self._is_elsewhere, *order
@@ -170,6 +171,24 @@ class PlannedSteps:
         self.left_out = Counter(
             why for step, why in self._exclusions.items() if not self._is_elsewhere[step]
         )
+
+    def _ended_within(self) -> dict[int, list[EndedLife]]:
+        """
+        Return the lives of topics that end with own steps.
+
+        A life that ends with a step of another part ends here with the first own step that would
+        have to wait for that one, if only through others.
+        """
+        found: dict[int, list[EndedLife]] = {}
+        for step, lives in self.ended_lives.items():
+            following, at = {step}, step
+            while at < self.size and (at not in following or self._is_elsewhere[at]):
+                at += 1
+                if at < self.size and not following.isdisjoint(self.after(at)):
+                    following.add(at)
+            if at < self.size:
+                found.setdefault(at, []).extend(lives)
+        return found
 
     def step(self, number: int) -> Step:
         """Return a step, read again each time."""

@@ -89,7 +89,7 @@ class FetchPlayer:
         """Send a step that is due and has its dependencies; False leaves it to the slow path."""
         context = self._context
         lag_ns = context.ripe_lag_ns(number)
-        if lag_ns < 0:
+        if lag_ns < 0 or number in context.plan.ended_lives:
             return False
         step = context.plan.step(number)
         captured, version = step.captured, step.captured.api_version

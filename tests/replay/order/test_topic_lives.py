@@ -77,6 +77,15 @@ def test_a_deletion_ends_a_life_and_later_logs_are_others(tmp_path: Path) -> Non
         assert not plan.absent_topics
 
 
+def test_a_deletion_in_another_part_ends_a_life_where_the_next_is_used(tmp_path: Path) -> None:
+    ends = {}
+    for part in ("1/2", "2/2"):
+        with Plan.of(reborn(tmp_path), allow=["DeleteTopics"], part=part) as plan:
+            ends |= {step.captured.api: list(plan.ended_lives) for step in plan}
+    assert ends["DeleteTopics"] == [2]
+    assert ends["Produce"] == [5], "the first one that waits for the deletion"
+
+
 def test_a_deletion_that_is_not_sent_ends_a_life_where_the_next_begins(tmp_path: Path) -> None:
     with Plan.of(reborn(tmp_path)) as plan:
         assert plan.step(2).left_out
