@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 EXIT_INCOMPLETE = 2
 DEFAULT_ADDRESS = "127.0.0.1:9092"
+_SWITCH_S = 0.0005
+"""How long the thread that writes packets may keep the one that forwards waiting."""
 
 
 class ListenerOptions(ListenerTlsOptions):
@@ -109,11 +111,13 @@ async def _record(
     """Record until the program ends, or a signal; return the exit status."""
     import asyncio
     import signal
+    import sys
     from contextlib import suppress
 
     from record.child_process import run_child
     from record.relay.relay_server import RelayServer
 
+    sys.setswitchinterval(_SWITCH_S)
     server = RelayServer(settings, sink)
     loop = asyncio.get_running_loop()
     await server.start()

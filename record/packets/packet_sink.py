@@ -74,13 +74,16 @@ class PacketSink:
         """Add bytes that a side has sent, just now or at a time in ns since the epoch."""
         size = len(data)
         if self._put_bytes - self._taken_bytes + size > self._max_bytes:
-            self._gaps[number, side] += size
-            self._lose(size)
+            self._lose(number, side, size, "the disk is too slow for this traffic")
             return
         gap = self._gaps.pop((number, side), 0)
         self._put_bytes += size
         at = time.time_ns() if time_ns is None else time_ns
         self._work.put(partial(self._add, number, side, (at, gap), data))
+
+    def skip(self, number: int, side: int, size: int) -> None:
+        """Leave bytes out that a side has sent."""
+        self._lose(number, side, size, "too many large messages at once")
 
     def end(self, number: int, side: int, *, is_reset: bool = False) -> None:
         """Add the end of a side."""
@@ -97,11 +100,12 @@ class PacketSink:
         self._work.put(None)
         self._thread.join()
 
-    def _lose(self, size: int) -> None:
+    def _lose(self, number: int, side: int, size: int, why: str) -> None:
+        self._gaps[number, side] += size
         self.lost_bytes += size
         if not self._has_warned and not self.failure:
             self._has_warned = True
-            self._warn("the disk is too slow for this traffic: the recording has gaps")
+            self._warn(f"{why}: the recording has gaps")
 
     def _run(self) -> None:
         is_open = True

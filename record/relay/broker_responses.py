@@ -67,6 +67,12 @@ class BrokerResponses:
         self._talk.client.write(data)
         self._talk.record(BROKER, data)
 
+    def skip(self, size: int) -> None:
+        """Leave bytes out of the recording."""
+        self._talk.skip(BROKER, size)
+        if self._talk.selection is not None and self._request is not None:
+            self._talk.selection.drop(self._request)
+
     def finish(self, frame: bytes, treatment: Treatment) -> None:
         """Record a response that was sent on, or send one on that was held."""
         request = self._request

@@ -34,6 +34,12 @@ class ClientRequests:
         self._at_end: Callable[[], None] | None = None
         self._splitter = FrameSplitter(self, SIZE_BYTES + _HEADER.size)
         self.feed, self.stop = self._splitter.feed, self._splitter.stop
+        self.release = self._splitter.release
+
+    @property
+    def held(self) -> int:
+        """The number of bytes that wait for the end of a request."""
+        return self._splitter.held
 
     @property
     def waits_for_end(self) -> bool:
@@ -72,6 +78,10 @@ class ClientRequests:
         """Send bytes on, and record them."""
         self._talk.send_to_broker(data)
         self._talk.record(CLIENT, data)
+
+    def skip(self, size: int) -> None:
+        """Leave bytes out of the recording."""
+        self._talk.skip(CLIENT, size)
 
     def finish(self, frame: bytes, treatment: Treatment) -> None:
         """Record a request that was sent on, or give one to the faults."""

@@ -64,6 +64,11 @@ class Conversation:
         if self.selection is None:
             self.sink.add(self.number, side, data)
 
+    def skip(self, side: int, size: int) -> None:
+        """Leave bytes of a side out of the recording."""
+        if self.selection is None:
+            self.sink.skip(self.number, side, size)
+
     def record_request(self, frame: bytes, request: ForwardedRequest) -> None:
         """Record a request, with its size."""
         if self.selection is None:

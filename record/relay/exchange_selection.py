@@ -73,6 +73,10 @@ class ExchangeSelection:
             response = Seen(frame, time.time_ns())
             self._judge(ExchangeRow(self._number, self._ends, seen, response, self._names))
 
+    def drop(self, request: ForwardedRequest) -> None:
+        """Forget a request: its response is too large to be judged."""
+        self._requests.pop(request, None)
+
     def end(self) -> None:
         """Judge the requests that got no response."""
         for seen in self._requests.values():

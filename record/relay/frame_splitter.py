@@ -19,6 +19,8 @@ class Treatment(Enum):
     """Its bytes are forwarded as they come, and recorded when it is whole."""
     HELD = auto()
     """It is given to the owner when it is whole."""
+    SKIPPED = auto()
+    """Its bytes are forwarded as they come, and not recorded: it was too much to watch."""
 
 
 class FrameOwner(Protocol):
@@ -41,6 +43,9 @@ class FrameOwner(Protocol):
 
     def forward_and_record(self, data: bytes) -> None:
         """Forward and record bytes that need no attention."""
+
+    def skip(self, size: int) -> None:
+        """Leave bytes out of the recording."""
 
     def finish(self, frame: bytes, treatment: Treatment) -> None:
         """Take a whole frame that is watched or held, with its size."""
@@ -115,15 +120,21 @@ class FrameSplitter:
             self._pass(data[run:])
 
     def release(self) -> None:
-        """Let the bytes of a frame that was held pass, those to come too."""
-        if self._treatment is Treatment.HELD and self._kept:
-            kept, self._treatment = bytes(self._kept), Treatment.PASSES
-            self._kept.clear()
+        """Keep nothing of the present frame: one that is held passes, a watched one is skipped."""
+        if not self._kept:
+            return
+        kept, was_held = bytes(self._kept), self._treatment is Treatment.HELD
+        self._kept.clear()
+        self._treatment = Treatment.PASSES if was_held else Treatment.SKIPPED
+        if was_held:
             self._pass(kept)
+        else:
+            self._owner.skip(len(kept))
 
     def stop(self) -> None:
         """Look for frames no more: what was kept of one, and all that follows, passes."""
-        self.release()
+        if self._treatment is Treatment.HELD:
+            self.release()
         kept, head = bytes(self._kept), self._head
         self._has_frames, self._left, self._head = False, 0, b""
         self._kept.clear()
@@ -147,12 +158,15 @@ class FrameSplitter:
         return self._has_frames
 
     def _keep(self, data: bytes) -> None:
-        self._kept += data
-        if self._treatment is Treatment.WATCHED:
+        if self._treatment is not Treatment.SKIPPED:
+            self._kept += data
+        if self._treatment is not Treatment.HELD:
             self._owner.forward(data)
+        if self._treatment is Treatment.SKIPPED:
+            self._owner.skip(len(data))
 
     def _finish(self) -> None:
-        if self._treatment is not Treatment.PASSES:
+        if self._treatment in (Treatment.WATCHED, Treatment.HELD):
             frame = bytes(self._kept)
             self._kept.clear()
             self._owner.finish(frame, self._treatment)

@@ -31,7 +31,7 @@ class RelayedConnection:
         counts: Counts what is seen.
         listener_of: Returns the address at which clients reach a broker.
         faults: Faults to inject; None for none.
-        unfinished: Counts the bytes of responses held by all connections.
+        unfinished: Counts the bytes of messages held by all connections.
 
     Attributes:
         client: The connection to the client.
@@ -76,10 +76,10 @@ class RelayedConnection:
         """
         security, timeout_s = self._settings.security, self._settings.timeout_s
         await connect(self._broker, broker, security.tls, timeout_s)
-        if self.client.is_closed:
-            self._broker.abort()
-            return
         addresses = self._addresses()
+        if self.client.is_closed or addresses is None:
+            self.abort()
+            return
         self._talk.sink.open(self._talk.number, *addresses)
         if self._settings.chosen is not None:
             ends = format_address(*addresses[0][:2]), format_address(*addresses[1][:2])
@@ -104,18 +104,19 @@ class RelayedConnection:
         self._broker.abort()
 
     def drop(self) -> None:
-        """Hold the response that is on its way no more: all connections hold too much."""
+        """Hold the messages that are on their way no more: all connections hold too much."""
         self._responses.release()
+        self._requests.release()
 
     def take_data(self, stream: ByteStream, data: bytes) -> None:
         """Take received bytes."""
         if stream is self._broker:
             self._responses.feed(data)
-            self._unfinished.hold(self, self._responses.held)
         elif self._is_recorded and not self._early:
             self._requests.feed(data)
         else:  # early Pythons 3.11 read on if they were paused in `connection_made`
             self._early.append(data)
+        self._unfinished.hold(self, self._responses.held + self._requests.held)
 
     def take_end(self, stream: ByteStream) -> None:
         """Note that a peer sends no more."""
@@ -149,11 +150,15 @@ class RelayedConnection:
     def _other(self, stream: ByteStream) -> ByteStream:
         return self._broker if stream is self.client else self.client
 
-    def _addresses(self) -> tuple[Any, Any]:
-        """Return the addresses to record: the client's own, and the broker's."""
+    def _addresses(self) -> tuple[Any, Any] | None:
+        """
+        Return the addresses to record: the client's own, and the broker's.
+
+        A peer that has already reset its connection has none.
+        """
         client, broker = self.client.addresses, self._broker.addresses
-        assert client is not None
-        assert broker is not None
+        if client is None or broker is None:
+            return None
         is_same_family = len(client[0]) == len(broker[0])
         # A packet has two addresses of one family; so ours stands for the client's.
         return client[0] if is_same_family else broker[1], broker[0]

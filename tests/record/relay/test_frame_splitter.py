@@ -35,6 +35,9 @@ class Owner:
         self.forwarded += data
         self.recorded += data
 
+    def skip(self, size: int) -> None:
+        self.recorded += bytes(size)
+
     def finish(self, frame: bytes, treatment: Treatment) -> None:
         self.finished.append((frame, treatment))
         self.recorded += frame
@@ -113,3 +116,21 @@ def test_a_size_that_is_none_ends_the_search() -> None:
     assert not owner.has_frames
     splitter.feed(sized(bytes([2]) * 20)[:5])
     assert owner.forwarded.endswith(sized(bytes([2]) * 20)[:5])
+
+
+@given(frames=FRAMES, cuts=CUTS, at=st.integers(0, 20))
+@settings(max_examples=examples(100), deadline=None)
+def test_what_is_kept_may_be_released_at_any_time(
+    frames: list[bytes], cuts: list[int], at: int
+) -> None:
+    """Nothing is lost on the way, and a watched frame is a gap of its size."""
+    data = b"".join(frames)
+    owner = Owner()
+    splitter = FrameSplitter(owner, HEAD_BYTES)
+    for number, piece in enumerate(in_pieces(data, cuts)):
+        splitter.feed(piece)
+        if number == at:
+            splitter.release()
+            assert not splitter.held
+    assert bytes(owner.forwarded) == data
+    assert len(owner.recorded) == len(data)
