@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ SECOND_RUN_S = 0.9
 PEAK_BYTES = 220_000_000
 """Limit for the peak of `pairs`."""
 
+_LOG = Path(__file__).parents[1] / "captures" / "kafka4-request-log.log.gz"
+_LOG_BYTES, _MOST_LOG_S = 100 << 20, 10.0
+
 
 def rows(folder: Path) -> Iterator[Row]:
     """Time commands on captures of mixed traffic."""
@@ -28,6 +32,18 @@ def rows(folder: Path) -> Iterator[Row]:
     yield from _against_tshark(large, folder)
     yield from _against_tcpdump(large, folder)
     yield from _against_ourselves(large, fourth, folder)
+
+
+def log_rows(folder: Path) -> Iterator[Row]:
+    """Time `stats` of 100 MB of a request log, by processor."""
+    lines, log = gzip.decompress(_LOG.read_bytes()), folder / "kafka-request.log"
+    with log.open("wb") as file:
+        for _ in range(_LOG_BYTES // len(lines) + 1):
+            file.write(lines)
+    run = process((*KAFKASHARK, "stats", str(log)), runs=2)
+    ratio, figures = _MOST_LOG_S / run.cpu_s, f"{run.peak_bytes / 1e6:,.0f} MB of memory"
+    what = "stats, 100 MB of request log, processor"
+    yield Row(what, f"{_MOST_LOG_S:g} s", ratio, f"{run.cpu_s:.2f} s, {figures}", 1)
 
 
 def start_rows(folder: Path) -> Iterator[Row]:

@@ -13,6 +13,7 @@ from timeline.trackers.close_tracker import ClosedConnections
 from timeline.trackers.cluster_tracker import ClusterChanges
 from timeline.trackers.connection_tracker import Connections
 from timeline.trackers.consumer_tracker import Consumers
+from timeline.trackers.logged_waits import LoggedWaits
 from timeline.trackers.producer_tracker import Producers
 from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_tracker import Transactions
@@ -22,7 +23,7 @@ _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
     "producer": (Producers,),
     "transaction": (Transactions,),
     "consumer": (Consumers,),
-    "connection": (Connections, Access, ClosedConnections),
+    "connection": (Connections, Access, ClosedConnections, LoggedWaits),
     "cluster": (ClusterChanges,),
 }
 

@@ -272,8 +272,14 @@ class Timeline:
                 mask |= table.status == UNANSWERED
             for selection in tracker.selections:
                 mask |= _selected(table, selection)
+            for column, least_ns in tracker.logged:
+                mask |= self._logged_ns(table, column) >= least_ns
             masks.append((tracker, mask))
         return masks
+
+    def _logged_ns(self, table: Exchanges, column: str) -> Ints:
+        assert self._capture.reading is not None
+        return self._capture.reading.logs.durations(table, column)
 
     def _has_open_login(self, position: int) -> bool:
         number = self._numbering.of(position)

@@ -33,12 +33,15 @@ class ByteStream(asyncio.Protocol):
 
     Attributes:
         addresses: The peer's and our address, as sockets have them; None before the connection.
-        is_closed: Whether the connection is gone.
+        is_closed: Whether the connection is gone, or will not be made.
+        is_made: Set once the connection is there, with TLS after its handshake; never if that
+            fails.
     """
 
     def __init__(self, owner: StreamOwner, *, is_paused: bool = False) -> None:
         self.addresses: tuple[Any, Any] | None = None
         self.is_closed = False
+        self.is_made = asyncio.Event()
         self._owner = owner
         self._pauses = 1 if is_paused else 0
         self._transport: asyncio.Transport | None = None
@@ -74,11 +77,15 @@ class ByteStream(asyncio.Protocol):
         """Close once all is sent."""
         if self._transport is not None:
             self._transport.close()
+        else:
+            self.is_closed = True
 
     def abort(self) -> None:
         """Close at once, with a reset."""
         if self._transport is not None:
             self._transport.abort()
+        else:
+            self.is_closed = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; asyncio calls this."""
@@ -91,6 +98,7 @@ class ByteStream(asyncio.Protocol):
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._pauses:
             transport.pause_reading()
+        self.is_made.set()
 
     def data_received(self, data: bytes) -> None:
         """Give the bytes on; asyncio calls this."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -69,12 +70,18 @@ class RelayedConnection:
 
     async def run(self, broker: Endpoint) -> None:
         """
-        Connect to the broker, log in, and begin to forward.
+        Connect to the broker once the client is there, log in, and begin to forward.
 
         Raises:
             ReplayError: The broker can't be reached, or refuses the login.
         """
         security, timeout_s = self._settings.security, self._settings.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.client.is_made.wait()
+        except TimeoutError:  # no or no good TLS handshake: asyncio has closed it, or will
+            self.on_end(self)
+            return
         await connect(self._broker, broker, security.tls, timeout_s)
         addresses = self._addresses()
         if self.client.is_closed or addresses is None:

@@ -151,5 +151,6 @@ def test_clients_without_the_tls_of_the_listener(tmp_path: Path) -> None:
             process.kill()
             process.communicate()
     assert process.returncode == 0, said
+    assert broker.connections == 1
     assert "1 request of 4 connections" in said
-    assert len(said.splitlines()) == 2, said
+    assert len(said.splitlines()) <= 2, said

@@ -52,6 +52,8 @@ class Tracker:
         sees_closes: Whether ends of connections are observed.
         errors: Names of errors; all exchanges with one of them are observed.
         selections: Further observed exchanges.
+        logged: Columns of request logs with the least time in ns: exchanges with as much are
+            observed.
         rests_on_absence: Whether events of several exchanges rest on the absence of others too: a
             lost request to the same broker could have been their cause.
         follows_logins: Whether SASL exchanges, and the first one after them, are observed.
@@ -67,6 +69,7 @@ class Tracker:
     sees_closes: ClassVar[bool] = False
     errors: ClassVar[frozenset[str]] = frozenset()
     selections: ClassVar[tuple[Selection, ...]] = ()
+    logged: ClassVar[tuple[tuple[str, int], ...]] = ()
     rests_on_absence: ClassVar[bool] = False
     follows_logins: ClassVar[bool] = False
 

@@ -74,6 +74,13 @@ class LogColumns:
             for name in ACCOUNT_COLUMNS
         }
 
+    def durations(self, table: Exchanges, name: str) -> Ints:
+        """Return a column of times of some exchanges in ns; NONE for null."""
+        ns = np.full(len(table), NONE)
+        for rows, accounts, at in self._accounts(table):
+            ns[rows] = accounts.durations(name, at)
+        return ns
+
     def record_bytes(self, table: Exchanges, row: int) -> list[int]:
         """Return the sizes of the records of an exchange, in the order of its partitions."""
         for _, accounts, at in self._accounts(table.rows(np.array([row]))):
