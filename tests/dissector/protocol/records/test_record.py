@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
+from dissector.protocol.records.header_text import header_text
 from dissector.protocol.records.record import Record, locate_error, read_records, write_records
 from dissector.protocol.records.record_constructs import RECORD, varint
 from tests.dissector.protocol.records.record_values import HEADERS
@@ -187,3 +188,8 @@ def test_unencodable_values_are_errors_with_their_path(record: Record, path: str
     with pytest.raises(EncodeError) as error:
         write_records([Record(), record])
     assert error.value.path == path
+
+
+def test_headers_as_text() -> None:
+    values = {"k=text": "text", "k=null": None, "k=é": "é".encode(), 'k={"hex": "ff00"}': b"\xff\0"}
+    assert {header_text("k", value): value for value in values.values()} == values
