@@ -87,7 +87,12 @@ def test_topics_outside_the_capture_are_unknown(served: Cassette) -> None:
         assert topic.error_code == UNKNOWN_TOPIC
         assert _fetch(client, 9, 0).error_code == UNKNOWN_TOPIC
         assert _produce(client, 9).error_code == UNKNOWN_TOPIC
-    assert [each.api for each in served.misses] == ["Metadata", "Fetch", "Produce"]
+        part = {"partition_index": 9, "current_leader_epoch": -1, "timestamp": -1}
+        topics = [{"name": TOPIC, "partitions": [part]}]
+        (listed,) = client.ask("ListOffsets", 5, replica_id=-1, topics=topics).topics
+        assert (listed.partitions[0].error_code, listed.partitions[0].offset) == (UNKNOWN_TOPIC, -1)
+    assert [each.api for each in served.misses] == ["Metadata", "Fetch", "Produce", "ListOffsets"]
+    assert served.misses[-1].what == f"partition 9 of topic {TOPIC}"
 
 
 def test_a_topic_id_unknown_then_is_unknown_again() -> None:

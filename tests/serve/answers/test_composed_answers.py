@@ -127,6 +127,23 @@ def test_an_unknown_transactional_id_is_played_as_a_captured_one(producer: RawCl
     assert producer.ask("AddOffsetsToTxn", 3, **values).error_code == 0
 
 
+def test_steps_of_an_unknown_transaction_are_misses() -> None:
+    values = {"transactional_id": "mine", "producer_id": 1, "producer_epoch": 0}
+    partitions = [{"name": f"{FENCED}.orders", "partitions": [0]}]
+    added = [{**values, "verify_only": False, "topics": partitions}]
+    with (
+        Cassette(SHIPPED / f"{FENCED}.pcap", strict=True) as served,
+        RawClient(served.bootstrap, "another") as client,
+    ):
+        client.ask("AddPartitionsToTxn", 4, transactions=added)
+        client.ask("AddOffsetsToTxn", 3, group_id="any", **values)
+        client.ask("EndTxn", 3, committed=True, **values)
+    assert [(miss.api, miss.what) for miss in served.misses] == [
+        (api, "transactional id mine")
+        for api in ("AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn")
+    ]
+
+
 @pytest.mark.parametrize(("version", "raises"), [(4, False), (5, True)])
 def test_the_end_of_a_transaction_raises_the_epoch_from_version_5_on(
     producer: RawClient, version: int, raises: bool

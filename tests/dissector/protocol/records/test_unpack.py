@@ -94,7 +94,11 @@ def test_bombs_are_stopped_at_the_limit() -> None:
 def test_declared_sizes_and_windows_are_not_trusted() -> None:
     payload = bytearray(zstandard.ZstdCompressor(write_content_size=False).compress(b"a" * 100))
     # Windows of 128 MiB are left to the chunked reader, which refuses wider ones.
-    for window_log, is_left, is_refused in ((26, False, False), (27, True, False), (31, True, True)):
+    for window_log, is_left, is_refused in (
+        (26, False, False),
+        (27, True, False),
+        (31, True, True),
+    ):
         payload[5] = window_log - 10 << 3
         assert (unpack(ZSTD, memoryview(payload), ALLOWED) is None) is is_left
         assert bool(decompress(ZSTD, bytes(payload)).problem) is is_refused
