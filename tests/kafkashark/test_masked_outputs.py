@@ -63,7 +63,7 @@ def outputs(path: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict
     return found
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "play", fast_and_long(SCENES[::3], [p for p in SCENES if p not in SCENES[::3]])
 )

@@ -38,6 +38,7 @@ def test_a_read_error() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_no_space_left(shop: Path, form: str) -> None:
     said = b"kafkashark: output: No space left on device\n"
@@ -121,6 +122,7 @@ def test_a_signal_while_waiting_for_input(shop: Path, form: str, number: int) ->
         stream.close()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_deletes_streams_with_secrets(tmp_path: Path, number: int) -> None:
     fifo, folder = tmp_path / "fifo", tmp_path / "streams"

@@ -82,7 +82,7 @@ class Play(Coordinator):
                 self.expected.append(point)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("window_bytes", [500, 1 << 20])
 def test_each_change(seed: int, window_bytes: int) -> None:

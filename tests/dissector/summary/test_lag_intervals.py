@@ -70,6 +70,7 @@ class Clocked(Coordinator):
         self.states.append((last_ns, state))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("window_bytes", [600, 1 << 20])
 def test_rows_are_the_state_at_the_end_of_each_interval(seed: int, window_bytes: int) -> None:

@@ -25,6 +25,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_error_for_an_unreadable_key_log_has_its_name(
     capsys: pytest.CaptureFixture[str],

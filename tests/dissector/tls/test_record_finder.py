@@ -135,6 +135,7 @@ def test_any_one_lost_packet_of_the_handshake(tmp_path: Path, version: str) -> N
             assert connection.summary().reason is not None
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("suite", [0x1301, 0x1302, 0x1303, 0x1304, 0x1305])
 def test_a_connection_captured_midway(suite: int) -> None:
     made = Maker(suite)

@@ -26,7 +26,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("play", SCENES)
 def test_no_table_has_secrets(play: Callable[[WireConnection], None], tmp_path: Path) -> None:
     wire = Wire()

@@ -70,7 +70,7 @@ class Live:
         return self.process.returncode, out.decode(), err.decode()
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("command", ["pairs", "records"])
 @pytest.mark.parametrize("form", ["table", "csv", "ndjson"])
 def test_rows_of_a_pipe_appear_immediately(command: str, form: str) -> None:
@@ -142,7 +142,7 @@ def test_a_filter_on_the_response_shows_both_when_it_arrives() -> None:
     assert live.end() == (0, "", "")
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("command", "shown"),
     [

@@ -68,6 +68,7 @@ def sniff(traffic: LoopbackTraffic, tmp_path: Path) -> Sniff:
     return start
 
 
+@pytest.mark.thinned(2)
 def test_rows_appear_during_the_capture(
     program: str, sniff: Sniff, traffic: LoopbackTraffic
 ) -> None:
@@ -189,7 +190,7 @@ def test_several_interfaces(program: str, traffic: LoopbackTraffic, tmp_path: Pa
     assert sniffer.end() == (0, "", "")
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("limit", ["packets:12", "filesize:1", "duration:1"])
 def test_the_capture_ends_at_its_limit(
     program: str, limit: str, sniff: Sniff, traffic: LoopbackTraffic
@@ -206,7 +207,7 @@ def test_the_capture_ends_at_its_limit(
         assert row["packets_a"] + row["packets_b"] == 12
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @with_dumpcap
 @pytest.mark.parametrize(
     ("command", "number"),
@@ -273,6 +274,7 @@ def _writers(kept: Path) -> list[str]:
 
 
 @with_dumpcap
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("width", ["75", "200"])
 def test_statistics_are_refreshed_in_place(traffic: LoopbackTraffic, width: str) -> None:
     ours, theirs = pty.openpty()
@@ -359,6 +361,7 @@ def test_the_error_without_rights_names_the_remedies(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="needs setpriv")
+@pytest.mark.thinned(2)
 def test_without_rights_on_loopback(program: str, tmp_path: Path) -> None:
     words = [
         shutil.which("setpriv"),

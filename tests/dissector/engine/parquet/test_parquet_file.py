@@ -139,7 +139,7 @@ def test_readers_find_the_written_rows(drawn: list[tuple[RowGroup, dict[str, lis
     }
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("distinct", [1, 2, 3, 255, 256, 257, 1 << 14, (1 << 14) + 1, 40_000])
 def test_any_number_of_distinct_values(distinct: int, mode: str) -> None:
     rows = LEAST_ROWS + 3 if mode == "python" else 50_000

@@ -111,7 +111,7 @@ def _agree(message: tuple[str, int], source: Source) -> None:
         assert written == interpreted.build(spoilt)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @every_declaration
 def test_both_forms_of_each_version_agree(name: str) -> None:
     go_through([(name, version) for version in DECLARED[name].versions], _agree, times=2)
