@@ -15,6 +15,7 @@ from dissector.protocol.records import Record, iter_records, new_batch, parse_re
 from dissector.protocol.schema import Field
 from dissector.protocol.spans import Span, spans
 from dissector.redaction.messages.message_redactor import MessageRedactor
+from dissector.redaction.messages.sasl import redact_token
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
 from tests import default_frames
@@ -223,3 +224,12 @@ def test_server_nonces_begin_with_the_client_nonce() -> None:
 
 def test_unknown_tokens_are_zero() -> None:
     assert redactor().token(b"\x60secret", "GSSAPI", from_client=True) == bytes(7)
+
+
+def test_a_token_with_invalid_base64_becomes_letters() -> None:
+    values = ValueRedactor(Pseudonyms(b"a key of the test"))
+    for proof in ("YWJj", "YWJj*", "YW*Jj", "*"):
+        token = f"c=biws,r=abc,p={proof}".encode()
+        new = redact_token(values, token, "SCRAM-SHA-256", from_client=True)
+        assert (len(new), new[:9]) == (len(token), b"c=biws,r=")
+        assert new[-len(proof) :] != proof.encode()
