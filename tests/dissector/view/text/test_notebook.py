@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from dissector.public import decode_request, open_capture
-from dissector.view.text.notebook import facts_html, page_html
+from dissector.view.text.detail_tree import detail_tree
+from dissector.view.text.notebook import MAX_TREE_LINES, facts_html, page_html
 from kafkashark import Plan, conform, replay
-from tests import tcp_captures
+from tests import default_frames, tcp_captures
 from tests.dissector.cli import cli_traffic
 
 CAPTURES = Path(__file__).parents[4] / "captures"
@@ -61,6 +62,17 @@ def test_facts_and_pages_are_escaped() -> None:
     assert "<script" not in facts_html(SCRIPT, {SCRIPT: [SCRIPT], "count": 1234567})
     page = page_html(SCRIPT, [f'<p class="a">{SCRIPT}</p>'])
     assert Balanced(page).seen == {"div", "b", "iframe"}
+
+
+def test_long_trees_are_cut() -> None:
+    topics = [{"name": f"t{number}"} for number in range(MAX_TREE_LINES)]
+    message = decode_request(default_frames.request(3, 4, 7, topics=topics)[4:])
+    lines = detail_tree(message)
+    shown = message._repr_html_()
+    assert f"\n... {len(lines) - MAX_TREE_LINES:,} more lines</pre>" in shown
+    assert shown.count("\n") == MAX_TREE_LINES - 1
+    few = decode_request(default_frames.request(3, 4, 7, topics=topics[:5])[4:])
+    assert "more lines" not in few._repr_html_()
 
 
 def test_empty_facts_are_left_out() -> None:
