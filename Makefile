@@ -47,7 +47,8 @@ UNCOMPILED := tests/dissector/protocol tests/conform/rules tests/cluster/fields
 NO_COMPILER := Without a C compiler only $(UNCOMPILED) are run. For all tests: \
 	apt-get install gcc python3-dev (macOS: xcode-select --install).
 
-# What `make test` leaves to the other parts.
+# What `make test` leaves to the other parts. No test asks for log records, and catching them costs
+# a tenth of what a small test takes.
 FAST := not (broker or long or spark)
 
 .PHONY: env kernels demo test check full long checked spark broker versions wheel-test fuzz mutants lint bench wheel \
@@ -73,7 +74,7 @@ demo: $(DEMO)
 	$(BIN)/kafkashark demo
 
 test: kernels
-	$(PYTEST) $(SPREAD) -m '$(FAST)' $(if $(COMPILED),,$(UNCOMPILED))
+	$(PYTEST) $(SPREAD) -p no:logging -m '$(FAST)' $(if $(COMPILED),,$(UNCOMPILED))
 
 check: kernels
 	$(BIN)/python -m tools.checks --share $(LANES)

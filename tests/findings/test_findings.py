@@ -51,6 +51,7 @@ def test_what_has_one_cause_is_one_finding() -> None:
     assert [each.id for each in topic.joined] == ["conformance:B22"]
 
 
+@pytest.mark.thinned(4)
 @each_capture("findings")
 def test_filters_select_what_was_counted(path: Path) -> None:
     report = findings(open_capture(path, keylogs=keylogs(path)))
@@ -95,6 +96,7 @@ def test_a_clean_capture_says_what_was_judged_and_an_unread_one_is_no_pass(tmp_p
     assert not unread.headline.is_complete
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("part", ["_add_rows", "_advance", "_upgrade"])
 def test_a_part_that_fails_is_a_line_and_the_rest_goes_on(
     part: str, monkeypatch: pytest.MonkeyPatch
