@@ -19,6 +19,9 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "captures"
+MADE = Path(__file__).parent / "captures"
+"""Small captures made by hand for a test: of proxies, logins, and once exposed secrets."""
+
 CAPTURES = sorted(path for path in FOLDER.iterdir() if ".pcap" in path.name)
 
 COMPARISONS = (

@@ -11,7 +11,7 @@ import pytest
 from browse.app.copy_forms import copy_forms
 from dissector.cli import main
 from dissector.public import open_capture
-from tests.corpus import fast_and_long
+from tests.corpus import MADE, fast_and_long
 from tests.dissector.cli.test_secrets import SCENES, SECRET, capture
 from tests.tcp_captures import WireConnection
 
@@ -25,15 +25,7 @@ COMMANDS = (
     ("replay", "--dry-run", "--to", "mock"),
 )
 
-BESIDE = (
-    "alter-my.password",
-    "alter-sasl.oauthbearer.assertion.private.key.passphrase",
-    "bearer-as-plain",
-    "connect-url",
-    "jwt",
-    "orphan-createtoken",
-    "orphan-describeconfigs",
-)
+EXPOSED = sorted(MADE.glob("secret-*"))
 """Captures beside the project, whose secrets hold this word."""
 
 WORD = b"sesame"
@@ -77,13 +69,10 @@ def test_no_command_shows_a_secret(
 
 
 @pytest.mark.thinned(4)
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("path", EXPOSED, ids=lambda path: path.stem)
 def test_no_command_shows_once_exposed_secrets(
-    name: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = shared / "repro" / f"secret-{name}.pcap"
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not here")
     for what, output in outputs(str(path), tmp_path, capsys).items():
         assert not has_secret(output, WORD), what
 

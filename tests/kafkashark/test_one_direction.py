@@ -13,13 +13,14 @@ from dissector.cli import main
 from dissector.engine.reading.capture import Capture
 from findings.gather.capture_lacks import kafka_states, lacks
 from kafkashark import Plan, open_capture
+from tests.corpus import MADE
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.kafkashark.test_several_files import DEMO, taps
 from tests.tcp_captures import Wire, write
 
 __all__ = ["taps"]
 
-ONLY_REQUESTS = Path(__file__).parents[3] / "shared" / "repro" / "real" / "only_requests.pcap"
+ONLY_REQUESTS = MADE / "only_requests.pcap"
 
 
 @pytest.fixture
@@ -135,7 +136,6 @@ def test_a_plan_of_requests_only_has_all_steps(requests_only: str) -> None:
     assert len(Plan.of(requests_only)) == len(Plan.of(DEMO))
 
 
-@pytest.mark.skipif(not ONLY_REQUESTS.exists(), reason="the capture is not here")
 def test_a_capture_of_requests(capsys: pytest.CaptureFixture[str]) -> None:
     rows, notice = ndjson(capsys, "pairs", str(ONLY_REQUESTS))
     assert Counter(row["status"] for row in rows) == {"one_sided": 121}

@@ -163,17 +163,6 @@ def test_python_reads_files_in_any_order(rotated: list[str], taps: list[str]) ->
         assert len(found) == len(expected)
 
 
-def test_shared_rotated_files(shared: Path, run: Run) -> None:
-    folder = shared / "repro" / "real" / "rotated"
-    if not folder.is_dir():
-        pytest.skip("the rotated capture is not here")
-    files = sorted(folder.iterdir())
-    assert len(rows(run("pairs", *files, "-T", "ndjson"))) == 121
-    assert len(rows(run("records", *files, "-T", "ndjson"))) == 62
-    ring = [*files[5:], *files[:5]]
-    assert len(rows(run("pairs", *ring, "-T", "ndjson"))) == 121
-
-
 def test_a_report_names_the_files_of_packets(
     rotated: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.corpus import MADE
 from timeline.events.event import Event
 from timeline.public import timeline
 
@@ -46,7 +47,7 @@ def action_ns(name: str, words: str) -> int:
     ],
 )
 def test_a_login_has_one_event(name: str, logins: list[tuple[str, str, int]]) -> None:
-    found = events_of_file("real", name)
+    found = list(timeline(MADE / name))
     assert [
         (each.event, each.cause, len(each.evidence)) for each in found if "log" in each.event
     ] == logins
@@ -60,7 +61,7 @@ def test_a_login_has_one_event(name: str, logins: list[tuple[str, str, int]]) ->
     ],
 )
 def test_a_request_that_hangs(name: str, cause: str, seconds: int, words: str) -> None:
-    (event,) = (each for each in events_of_file("real", name) if each.event == "unanswered")
+    (event,) = (each for each in list(timeline(MADE / name)) if each.event == "unanswered")
     assert (event.cause, event.certain) == (cause, True)
     assert round((event.end_ns - event.time_ns) / 1e9) == seconds
     assert words in event.text

@@ -11,21 +11,9 @@ import pytest
 from pipeline.jobs.local_job import dissect
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
+from tests.corpus import MADE
 from tests.dissector.cli.test_secrets import SCENES, SECRET, capture, plain
 from tests.tcp_captures import WireConnection
-
-BESIDE = Path(__file__).parents[3] / "../shared/repro"
-"""Captures beside the project; not part of it."""
-
-REPRO = (
-    "alter-my.password",
-    "alter-sasl.oauthbearer.assertion.private.key.passphrase",
-    "bearer-as-plain",
-    "connect-url",
-    "jwt",
-    "orphan-createtoken",
-    "orphan-describeconfigs",
-)
 
 
 def tables_with(part: bytes, path: str, *, show_secrets: bool = False) -> set[str]:
@@ -64,9 +52,8 @@ def test_secrets_are_shown_on_request(tmp_path: Path) -> None:
     assert tables_with(SECRET, path, show_secrets=True) == {"fields"}
 
 
-@pytest.mark.parametrize("name", REPRO)
-def test_captures_that_once_exposed_secrets(name: str) -> None:
-    path = BESIDE / f"secret-{name}.pcap"
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not here")
-    assert not tables_with(b"sesame", str(path))
+def test_captures_that_once_exposed_secrets() -> None:
+    exposed = sorted(MADE.glob("secret-*"))
+    assert len(exposed) == 7
+    for path in exposed:
+        assert not tables_with(b"sesame", str(path)), path.name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from conform.judge import Judge
@@ -13,6 +11,7 @@ from dissector import open_capture
 from dissector.protocol.apis import api
 from dissector.protocol.headers import RequestHeader, ResponseHeader
 from tests.conform.scene import Scene, breaks, broken, capture_rules, findings, keeps
+from tests.corpus import MADE
 from tests.default_frames import body, sized
 from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
@@ -95,11 +94,8 @@ def test_a_finding_names_the_client_before_the_proxy() -> None:
 
 
 @pytest.mark.parametrize("name", ["proxy_v1.pcap", "http_connect.pcap"])
-def test_captures_behind_proxies_break_no_rule(name: str, shared: Path) -> None:
-    path = shared / "repro" / "real" / name
-    if not path.exists():
-        pytest.skip("the capture is not at hand")
-    verdict = Judge(capture_rules()).judge_capture(open_capture(path))
+def test_captures_behind_proxies_break_no_rule(name: str) -> None:
+    verdict = Judge(capture_rules()).judge_capture(open_capture(MADE / name))
     assert broken(verdict) == []
     reasons = {reason for tally in verdict.tallies.values() for reason in tally.unjudged}
     assert not any("can't be decoded" in reason for reason in reasons)

@@ -207,14 +207,6 @@ def test_exports_of_joined_and_damaged_files(tmp_path: Path, first: str, second:
         assert read(out.read_bytes()) == (want[keep], [])
 
 
-def test_the_given_joined_file(shared: Path) -> None:
-    path = shared / "repro" / "real" / "cat_ab.pcap"
-    if not path.exists():
-        pytest.skip("this capture is not here")
-    rows, problems = read(path.read_bytes())
-    assert (len(rows), problems) == (442, [])
-
-
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])
 def test_truncated_files_are_cut_off(name: str) -> None:
     file = FILES[name]

@@ -68,16 +68,6 @@ def test_exported_pdus_give_the_same_exchanges(tmp_path: Path) -> None:
     assert got == [row[2:] for row in exchanges(CAPTURE)]
 
 
-@pytest.mark.parametrize(
-    ("name", "rows"), [("nflog.pcap", 121), ("pktap_258.pcap", 121), ("ppp9.pcap", 121)]
-)
-def test_given_captures(shared: Path, name: str, rows: int) -> None:
-    path = shared / "repro" / "real" / "links" / name
-    if not path.exists():
-        pytest.skip("this capture is not here")
-    assert len(exchanges(path)) == rows
-
-
 TSHARK = which("tshark")
 NOT_OF_TSHARK = {
     "pppd": "not supported",

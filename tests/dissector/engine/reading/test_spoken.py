@@ -10,6 +10,7 @@ from dissector.engine.reading.capture import Capture
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.reading.notices import reading_notices
 from dissector.engine.reading.spoken import mismatches, protocol_of
+from tests.corpus import MADE
 from tests.dissector.capture.handmade_packets import enhanced, interface, pcap, section
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.tcp_captures import Wire, write
@@ -109,11 +110,8 @@ def test_first_bytes_in_any_windows(tmp_path: Path) -> None:
         ("kafka_to_http.pcap", "3 connections to 10.1.2.9:80: the client spoke Kafka, and"),
     ],
 )
-def test_given_captures(shared: Path, name: str, text: str) -> None:
-    path = shared / "repro" / "real" / name
-    if not path.exists():
-        pytest.skip("this capture is not here")
-    reading = read(path).reading
+def test_given_captures(name: str, text: str) -> None:
+    reading = read(MADE / name).reading
     assert reading is not None
     (notice,) = reading_notices(reading)
     assert notice.startswith(text)
