@@ -67,6 +67,20 @@ def the_second_response_is_lost() -> Scene:
     return scene
 
 
+@keeps("X07")
+@keeps("X09")
+def another_request_and_another_response_are_cut() -> Scene:
+    scene = Scene()
+    for number in (1, 2, 3):
+        connection = scene.connect()
+        fetch_request(connection, number, {0: 10})
+        if number == 2:
+            scene.cut(-1, 30)
+        fetch_response(connection, number, {0: {}})
+    scene.cut(-1, 30)
+    return scene
+
+
 @keeps("X02")
 def second_batch_is_cut() -> Scene:
     return fetched(10, {"records": at(10, 12)[:-20]})

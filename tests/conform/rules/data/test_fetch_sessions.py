@@ -93,6 +93,15 @@ def returned_again() -> Scene:
     return scene
 
 
+@breaks("X06")
+def returned_again_before_preferred_replicas() -> Scene:
+    connection = Scene().connect()
+    for number, (offsets, session) in enumerate([({0: 10}, (0, 0)), ({}, (SESSION, 1))], 1):
+        fetch_request(connection, number, offsets, session=session, version=10)
+        fetch_response(connection, number, {0: {}}, session_id=SESSION, version=10)
+    return connection.scene
+
+
 @breaks("X07")
 def forgotten_by_the_client() -> Scene:
     scene, connection = begun()

@@ -134,6 +134,11 @@ def an_older_record() -> Scene:
 
 
 @breaks("L05")
+def an_older_record_at_the_beginning() -> Scene:
+    return _listed(1000, timestamp=900, offset=0)
+
+
+@breaks("L05")
 def no_end_offset() -> Scene:
     return _listed(-1, timestamp=-1, offset=-1)
 

@@ -87,6 +87,11 @@ def appended_twice() -> Scene:
     return appended((numbered(0), 10), (numbered(0), 12))
 
 
+@breaks("T02", "L02")
+def appended_again_at_the_beginning() -> Scene:
+    return appended((numbered(0), 10), (numbered(0), 0))
+
+
 def in_flight(count: int) -> Scene:
     """Return a scene with this number of batches in flight."""
     scene = Scene()
