@@ -9,6 +9,7 @@ from dissector.cli.declared.check_options import CheckOptions, about_items, look
 from dissector.cli.declared.reading_options import (
     CopyOptions,
     LiveOptions,
+    PeriodOptions,
     ReadingOptions,
     SecretOptions,
 )
@@ -27,7 +28,9 @@ def _advice_ids() -> Iterable[str]:
 
 
 @looks_for("advice", "tiny-batches,acks-0", _advice_ids)
-class AdviseOptions(CheckOptions, ReadingOptions, CopyOptions, SecretOptions, LiveOptions):
+class AdviseOptions(
+    PeriodOptions, CheckOptions, ReadingOptions, CopyOptions, SecretOptions, LiveOptions
+):
     """The options of `advise`."""
 
     thresholds: tuple[str, ...] = option(
@@ -59,7 +62,8 @@ def advise(given: AdviseOptions) -> int:
 
     A finding names the client, topic or group, its number and threshold, packets and a display
     filter. Rates are judged over a minimum time and count only. Traffic between brokers is left
-    out. The exit status is 1 if something costly was found (--fail-on).
+    out. All exchanges are evidence; -Y, --since and --until choose those of which a finding must
+    name one. The exit status is 1 if something costly was found (--fail-on).
 
     Live, at the end: kafkashark advise -i eth0 -a duration:60
     """
@@ -82,6 +86,7 @@ def _advise(given: AdviseOptions) -> int:
     from dissector.cli.capture_source import source
     from dissector.cli.output import write_lines
     from dissector.cli.settings.settings_file import settings_file
+    from dissector.query.passing_packets import PassingPackets
 
     form = given.chosen_form
     if given.explain is not None:
@@ -96,10 +101,13 @@ def _advise(given: AdviseOptions) -> int:
         write_lines(about_items(form, lines, map(advice_row, advices)), given.output)
         return 0
     limits = limits_of(given.thresholds, settings_file().numbers_of("advise"))
-    read = source(given)
+    read = source(given, given.selected)
     read.explains_no_kafka = True
+    passing = PassingPackets(read.selection)
+    read.observers.append(passing.add)
     windows = read.each_window(gleaning=True)
     report = advise_windows(advices, limits, read.capture, windows, show_secrets=given.show_secrets)
+    report.findings = [each for each in report.findings if passing.any(each.packets)]
     report.fail_on = None if given.fail_on == "nothing" else Rank(given.fail_on)
     captures = given.captures
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from dissector.cli import interrupt
 from dissector.cli.declared.reading_options import (
     CopyOptions,
-    FilterOptions,
     LiveOptions,
+    PeriodOptions,
     ReadingOptions,
     SecretOptions,
 )
@@ -30,7 +30,7 @@ LOOPBACK = "127.0.0.1:8000"
 _TERMINAL = "/dev/tty"
 
 
-class BrowseOptions(FilterOptions, ReadingOptions, CopyOptions, SecretOptions, LiveOptions):
+class BrowseOptions(PeriodOptions, ReadingOptions, CopyOptions, SecretOptions, LiveOptions):
     """The options of `browse`."""
 
     follow: bool = option(
@@ -63,7 +63,7 @@ def _browse(given: BrowseOptions) -> None:
     from dissector.capture.packets.decode_as import tunnel_ports
     from dissector.cli.live_input import LiveInput, require_captures
 
-    captures, filter_text, follow = given.captures, given.filter_text, given.follow
+    captures, filter_text, follow = given.captures, given.selected, given.follow
     require_captures(captures)
     tunnel_ports(given.decode_as)
     if find_spec("textual") is None:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from conform.registry.rank import Severity
 from dissector.cli.declared.check_options import CheckOptions, about_items, looks_for
-from dissector.cli.declared.reading_options import CopyOptions, LiveOptions, ReadingOptions
+from dissector.cli.declared.reading_options import (
+    CopyOptions,
+    LiveOptions,
+    PeriodOptions,
+    ReadingOptions,
+)
 from dissector.cli.parsing.declarations import option
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES
@@ -32,7 +37,9 @@ def _rule_ids() -> Iterable[str]:
 
 
 @looks_for("rule", "F,B01", _rule_ids, items="rules or families")
-class ConformOptions(CheckOptions, TargetOptions, ReadingOptions, CopyOptions, LiveOptions):
+class ConformOptions(
+    PeriodOptions, CheckOptions, TargetOptions, ReadingOptions, CopyOptions, LiveOptions
+):
     """The options of `conform`."""
 
     baseline: Path | None = option(
@@ -86,7 +93,8 @@ class ConformOptions(CheckOptions, TargetOptions, ReadingOptions, CopyOptions, L
 def conform(given: ConformOptions) -> int:
     """Report violations of Kafka's protocol in a capture: rule, peer and place.
 
-    A rule is not judged if the capture lacks the evidence for it. With --target, requests to a
+    A rule is not judged if the capture lacks the evidence for it. -Y, --since and --until choose
+    the exchanges whose violations are reported; all are evidence. With --target, requests to a
     running broker check rules that no capture can show, and its versions are compared with the
     releases of Kafka. The exit status is 1 if an error was found (--fail-on), and 2 if no rule
     could be judged (--require-judged).
@@ -128,9 +136,12 @@ def _conform(given: ConformOptions) -> int:
     from conform.public import judge_windows
     from dissector.cli.capture_source import source
 
-    read = source(given)
+    read = source(given, given.selected)
     read.reports_unreadable = True
-    verdict = judge_windows(rules, read.capture, read.each_window())
+    passes = None if read.filter is None else read.passes
+    # A filter may test what is gleaned of exchanges.
+    windows = read.each_window(gleaning=passes is not None)
+    verdict = judge_windows(rules, read.capture, windows, passes)
     captures = given.captures
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
     return _write_verdict(verdict, subject, given, read.capture.reading)
@@ -140,8 +151,8 @@ def _probe(given: ConformOptions, target: str, rules: Sequence[Rule]) -> int:
     """Check a running broker."""
     from conform.probe.probe_command import probe_with_progress, release_lines
 
-    if given.captures:
-        raise UsageError("--target checks a broker, and can't be combined with captures")
+    if given.captures or given.selected is not None:
+        raise UsageError("--target checks a broker, and can't be combined with captures or -Y")
     outcome = probe_with_progress(
         target, rules, given.security(), given.timeout, given.allow_writes, _print_error
     )

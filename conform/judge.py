@@ -53,16 +53,23 @@ class Judge:
     Args:
         rules: The rules.
         budget: The budget of each rule.
+        passes: Chooses the exchanges whose violations are reported; None: all. The others are
+            evidence as well.
 
     Attributes:
         verdict: The verdict so far.
     """
 
-    def __init__(self, rules: Iterable[Rule], budget: RuleBudget = RuleBudget()) -> None:  # noqa: B008 (frozen)
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        budget: RuleBudget = RuleBudget(),  # noqa: B008 (frozen)
+        passes: Callable[[Exchange], bool] | None = None,
+    ) -> None:
         chosen = sorted(rules, key=lambda rule: rule.order)
         self.verdict = Verdict(chosen)
         self._budgets = RuleBudgets(budget)
-        self._current = CurrentObservation()
+        self._current = CurrentObservation(passes)
         self._reporters = {rule.id: Reporter(rule, self.verdict, self._current) for rule in chosen}
         self._by_api: dict[tuple[str, int | None], list[_RuleGroup]] = {}
         self._exhausted: dict[type, str] = {}
@@ -98,6 +105,7 @@ class Judge:
         summaries = BatchSummaries(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
+            self._current.note(exchange)
             read_records = summaries.reader(row)
             self._judge(Observation(exchange, connection, self._capture_state, read_records))
         self._drop_exhausted_states()

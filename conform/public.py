@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from conform.report import verdict_document  # noqa: F401  (adds the form of ver
 from conform.report.baseline import apply_baseline, read_baseline
 from conform.rule_selection import select_rules
 from conform.rules import REGISTRY
+from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
 from dissector.errors import UsageError
 from dissector.protocol.context import using
@@ -86,7 +87,12 @@ def select_rules_by_name(select: str | Iterable[str], ignore: str | Iterable[str
     return select_rules(REGISTRY.values(), *names)
 
 
-def judge_windows(rules: Iterable[Rule], capture: Capture, windows: Iterable[Window]) -> Verdict:
+def judge_windows(
+    rules: Iterable[Rule],
+    capture: Capture,
+    windows: Iterable[Window],
+    passes: Callable[[Exchange], bool] | None = None,
+) -> Verdict:
     """
     Check the windows of a capture against the rules, without those for running brokers.
 
@@ -94,8 +100,9 @@ def judge_windows(rules: Iterable[Rule], capture: Capture, windows: Iterable[Win
         rules: The rules.
         capture: The capture.
         windows: All its windows, as read.
+        passes: Chooses the exchanges whose violations are reported; None: all.
     """
-    judge = Judge(rule for rule in rules if rule.on != "live")
+    judge = Judge((rule for rule in rules if rule.on != "live"), passes=passes)
     for window in windows:
         judge.judge_window(capture, window)
     return judge.finish(capture.reading)

@@ -154,6 +154,20 @@ VALUE_USES: Catalogue = (
 )
 """The columns of `schemas`."""
 
+EVENTS: Catalogue = (
+    ColumnInfo("time_ns", "int", "time of the event, ns since the epoch"),
+    ColumnInfo("end_ns", "int", "its end; equal to time_ns for an instant"),
+    ColumnInfo("kind", "str", "group, producer, transaction, consumer, connection or cluster"),
+    ColumnInfo("subject", "str", "the group, producer, transactional id, client or connection"),
+    ColumnInfo("event", "str", "name of the event"),
+    ColumnInfo("cause", "str", "its cause in a few words; unknown if the capture has none"),
+    ColumnInfo("count", "int", "number of equal events"),
+    ColumnInfo("text", "str", "description in a sentence"),
+    ColumnInfo("evidence", "evidence", "the exchanges that prove it, in packet order"),
+    ColumnInfo("certain", "bool", "whether the capture proves event and cause"),
+)
+"""The columns of `timeline`."""
+
 MESSAGES: Catalogue = (
     _CAPTURE,
     ColumnInfo("packet", "int", "packet that completed the message, from 1"),

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from dissector.cli.declared.check_options import CheckOptions, about_items, looks_for
 from dissector.cli.declared.reading_options import (
     CopyOptions,
-    FilterOptions,
     LiveOptions,
+    PeriodOptions,
     ReadingOptions,
     SecretOptions,
 )
-from dissector.cli.declared.row_options import ColorOptions, LimitOptions
+from dissector.cli.declared.row_options import ColorOptions, LimitOptions, TimeOptions
 from dissector.cli.parsing.declarations import Options, option
 from dissector.errors import UsageError
 
@@ -60,11 +60,12 @@ class ScopeOptions(Options):
 
 @looks_for("source", "error,slow", _source_names)
 class FindingOptions(
-    FilterOptions,
+    PeriodOptions,
     CheckOptions,
     ScopeOptions,
     LimitOptions,
     ColorOptions,
+    TimeOptions,
     ReadingOptions,
     CopyOptions,
     SecretOptions,
@@ -138,7 +139,7 @@ def _read(given: FindingOptions, sources: Sequence[FindingSource], form: str) ->
     interval = given.interval
     if interval is None and given.interfaces and form == "text" and is_terminal(given.output):
         interval = LIVE_INTERVAL_S
-    read = source(given, given.filter_text)
+    read = source(given, given.selected)
     if interval is not None:
         read.capture.options.jobs = 1  # the report must not read the capture meanwhile
     found = CapturePass(read.capture, read.selection, _scope(given))
@@ -163,7 +164,7 @@ def _read(given: FindingOptions, sources: Sequence[FindingSource], form: str) ->
 def _lines(given: FindingOptions, form: str, report: FindingReport) -> Iterator[str]:
     """Return a report in a format."""
     from dissector.cli.output import terminal_width
-    from dissector.cli.presentation.table_options import has_color
+    from dissector.cli.presentation.table_options import given_times, has_color
     from dissector.view.document.html_form import html_lines
     from dissector.view.document.junit_form import junit_lines
     from findings.output.finding_document import finding_document, finding_suite
@@ -177,8 +178,11 @@ def _lines(given: FindingOptions, form: str, report: FindingReport) -> Iterator[
     report.fail_on = None if given.fail_on == "nothing" else Rank(given.fail_on)
     match form:
         case "text":
+            times = given_times(given, lambda: report.headline.begin_ns)
             lines = FindingLines(
-                terminal_width(given.output), is_coloured=has_color(given, given.output)
+                terminal_width(given.output),
+                is_coloured=has_color(given, given.output),
+                time=None if times is None else times.text,
             )
             return lines.lines(report, captures, given.limit)
         case "ndjson":

@@ -10,7 +10,7 @@ from dissector.cli.declared.reading_options import (
     CaptureOptions,
     CopyOptions,
     DecodingOptions,
-    FilterOptions,
+    PeriodOptions,
     ReportFileOptions,
     SecretOptions,
 )
@@ -42,7 +42,7 @@ def _use_synthetic_records(are_wanted: bool) -> None:
 
 
 class ReplayOptions(
-    FilterOptions,
+    PeriodOptions,
     PaceOptions,
     TargetOptions,
     CaptureOptions,
@@ -224,7 +224,7 @@ def replay(given: ReplayOptions) -> int:
     setting = _settings(given)
     with Plan.of(
         *given.captures,
-        filter=given.filter_text,
+        filter=given.selected,
         allow=given.allow,
         ports=given.ports,
         keylogs=given.keylogs,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dissector.cli.declared.reading_options import (
     CopyOptions,
-    FilterOptions,
     OutputOptions,
+    PeriodOptions,
     ReadingOptions,
     SecretOptions,
 )
@@ -20,7 +20,7 @@ from findings.cli import ScopeOptions, number_or_all
 
 
 class ReportOptions(
-    ScopeOptions, FilterOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions
+    ScopeOptions, PeriodOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions
 ):
     """The options of `report`."""
 
@@ -74,7 +74,7 @@ def report(given: ReportOptions) -> None:
         show_secrets=given.show_secrets,
         **({} if given.to is None else {"release": _release(given.to)}),
     )
-    source = capture_source.source(given, given.filter_text)
+    source = capture_source.source(given, given.selected)
     figures = Figures(source, wishes)
     figures.gather()
     document = capture_document(figures)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dissector.cli.declared.reading_options import (
-    CopyOptions,
-    FilterOptions,
-    OutputOptions,
-    ReadingOptions,
-    SecretOptions,
-)
-from dissector.cli.declared.row_options import format_option
+from dissector.cli.declared.row_options import RowOptions, format_option
 from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
+from dissector.column_catalogue import EVENTS
 from dissector.errors import UsageError
 from dissector.file_roles import WRITES
 from timeline.events.event import COLUMNS, KINDS, Event
 
 if TYPE_CHECKING:
     from dissector.cli.capture_source import Source
+    from dissector.cli.presentation.table_options import TableView
+    from dissector.cli.sorting import SortKey
 
-FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid", "perfetto")
+FORMATS = ("text", "table", "ndjson", "csv", "parquet", "mermaid", "perfetto")
 
 
-class TimelineOptions(FilterOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions):
+class TimelineOptions(RowOptions):
     """The options of `timeline`."""
 
     form: str = format_option(*FORMATS)
@@ -52,8 +49,19 @@ def timeline(given: TimelineOptions) -> None:
 
     Events of groups, producers, transactions, consumers, connections and the cluster. -Y selects
     events with evidence in a matching exchange. Events are marked as uncertain if lost packets
-    could show another cause.
+    could show another cause. --columns prints a table.
+
+    Live: kafkashark timeline -i eth0 -f 'tcp port 9092'
     """
+    # All is loaded before a live capture begins: its first packets must not wait.
+    from dissector.cli import capture_source  # noqa: F401
+    from dissector.cli.live_input import accepts_live
+    from timeline.timeline import Timeline  # noqa: F401
+
+    accepts_live(_timeline)(given)
+
+
+def _timeline(given: TimelineOptions) -> None:
     from dissector.cli import capture_source
     from dissector.cli.output import (
         check_parquet,
@@ -61,30 +69,40 @@ def timeline(given: TimelineOptions) -> None:
         open_atomic,
         terminal_width,
         write_lines,
-        write_parquet,
-        write_rows,
     )
-    from dissector.engine.tables.columns_of import column_batches
-    from timeline.output.event_rows import event_types
+    from dissector.cli.presentation.table_options import (
+        check_columns,
+        chosen_columns,
+        table_view,
+    )
+    from dissector.cli.sorting import sort_keys
     from timeline.output.event_text import event_lines
     from timeline.output.mermaid import mermaid_lines
     from timeline.output.perfetto.trace import Trace
     from timeline.timeline import Timeline
 
     form, output, otlp, show_secrets = given.form, given.output, given.otlp, given.show_secrets
-    chosen = _kinds(given.kinds)
+    kinds, columns = _kinds(given.kinds), chosen_columns(given)
+    check_columns(columns, EVENTS, "timeline")
+    if columns and form == "text":
+        form = "table"
+    keys = [] if given.sort is None else sort_keys(given.sort, COLUMNS)
+    if (columns or keys or given.limit is not None) and form == "perfetto":
+        raise UsageError("--columns, --sort and -c go with events as lines or rows, not perfetto")
+    if (columns or keys) and form == "mermaid":
+        raise UsageError("--columns and --sort go with events as rows, not with diagrams")
     check_parquet(form, output)
     if otlp is not None:
         _check_otlp(otlp, form, output)
     if form == "perfetto" and is_terminal(output):
         raise UsageError("-T perfetto requires an output file: -o FILE")
-    source = capture_source.source(given, given.filter_text)
+    source = capture_source.source(given, given.selected)
     source.explains_no_kafka = True
     if otlp is not None:
         _export_spans(source, otlp, show_secrets)
         return
     passes = None if source.filter is None else source.passes
-    found = Timeline(source.capture, chosen, passes, show_secrets=show_secrets, live=source.is_live)
+    found = Timeline(source.capture, kinds, passes, show_secrets=show_secrets, live=source.is_live)
     windows = source.each_window(gleaning=True)
     if form == "perfetto":
         with open_atomic(output) as file:
@@ -96,20 +114,48 @@ def timeline(given: TimelineOptions) -> None:
             )
             trace.write(windows, found.events)
         return
-    events = found.events(windows)
-    match form:
-        case "text":
-            begin, width = lambda: source.begin_ns, terminal_width(output)
-            write_lines(event_lines(events, begin, width, source.places_text), output)
-        case "mermaid":
-            write_lines(mermaid_lines(events, source.places_text), output)
-        case "parquet":
-            rows = (event.row() for event in events)
-            write_parquet(column_batches(rows), event_types(), output)
-        case _:
-            rows = (_flat_row(event) if form == "csv" else event.row() for event in events)
-            parts = column_batches(rows, live=source.is_live)
-            write_rows(parts, form, output, COLUMNS, COLUMNS, live=source.is_live)
+    events = islice(_sorted(found.events(windows), keys), given.limit)
+    view = table_view(given.replace(form=form), lambda: source.begin_ns, columns=columns)
+    if form == "text":
+        time, width = view.time_text(lambda: source.begin_ns), terminal_width(output)
+        write_lines(event_lines(events, time, width, source.places_text), output)
+    elif form == "mermaid":
+        write_lines(mermaid_lines(events, source.places_text), output)
+    else:
+        _write_rows(events, form, output, view, live=source.is_live and not keys)
+
+
+def _sorted(events: Iterable[Event], keys: list[SortKey]) -> Iterable[Event]:
+    """Return events in the order of columns; without any in that of time."""
+    if not keys:
+        return events
+    from dissector.cli.sorting import sorted_rows
+
+    rows: list[dict[str, Any]] = [{**each.row(), "": each} for each in events]
+    return [row[""] for row in sorted_rows(rows, keys)]
+
+
+def _write_rows(
+    events: Iterable[Event], form: str, output: str | None, view: TableView, *, live: bool
+) -> None:
+    """Write events as rows; without chosen columns tables leave out the evidence."""
+    from dissector.cli.output import write_parquet, write_rows
+    from dissector.cli.presentation.table_options import select_columns
+    from dissector.engine.tables.columns_of import column_batches
+    from timeline.output.event_rows import event_types
+
+    is_nested = form in ("ndjson", "parquet")
+    rows = (event.row() if is_nested else _flat_row(event) for event in events)
+    parts = column_batches(rows, live=live)
+    if view.columns:
+        parts = select_columns(parts, view.columns)
+    if form == "parquet":
+        write_parquet(parts, event_types(view.columns), output)
+        return
+    shown = view.columns or tuple(name for name in COLUMNS if name not in ("end_ns", "evidence"))
+    parts = view.apply(parts, form)
+    columns = view.columns or COLUMNS
+    write_rows(parts, form, output, columns, shown, live=live, layout=view.layout)
 
 
 def _check_otlp(target: str, form: str, output: str | None) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from browse.rows.shown_rows import Mask
 from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
-from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
+from dissector.engine.exchanges.packet_columns import NS_PER_S, SECONDS, origin_ns
 from dissector.engine.fields.column_query import ColumnQuery
 from dissector.engine.fields.column_query import Mask as Present
 from dissector.engine.tables.column_types import Columns, Integers
@@ -38,9 +38,9 @@ class _PartQuery(ColumnQuery):
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Present] | None:
         """Return values and validity of a numeric column; None for other columns."""
-        if name not in RELATIVE:
+        if name not in SECONDS:
             return super().number_column(name, rows)
-        times = self.columns[name.replace("relative_s", "time_ns")]
+        times = self.columns[f"{SECONDS[name]}_time_ns"]
         assert isinstance(times, Integers)
         values = times.values[rows]
-        return (values - self._begin_ns) / NS_PER_S, values != NONE
+        return (values - origin_ns(name, self._begin_ns)) / NS_PER_S, values != NONE

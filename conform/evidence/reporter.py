@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from conform.evidence.observation import ConnectionObservation, Observation, spa
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
 from conform.registry.verdict import VARIABLE_PARTS, Finding, Verdict, finding_key
+from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.blanked_ranges import overlaps_secret
@@ -40,9 +41,27 @@ class CurrentObservation:
         observation: An exchange, a batch or the end of a connection.
     """
 
-    __slots__ = ("observation",)
+    __slots__ = ("_connections", "_passes", "observation")
 
     observation: ConnectionObservation
+
+    def __init__(self, passes: Callable[[Exchange], bool] | None = None) -> None:
+        """Begin; `passes` chooses the exchanges whose violations are reported, None all."""
+        self._passes = passes
+        self._connections = set[int]()
+
+    def note(self, exchange: Exchange) -> None:
+        """Note the connection of each exchange, if the exchange is chosen."""
+        if self._passes is not None and self._passes(exchange):
+            self._connections.add(exchange.connection)
+
+    def is_chosen(self, observation: ConnectionObservation) -> bool:
+        """Return whether its violations are reported: of a connection if an exchange of it is."""
+        if self._passes is None:
+            return True
+        if isinstance(observation, Observation):
+            return self._passes(observation.exchange)
+        return observation.connection.number in self._connections
 
 
 class Reporter:
@@ -94,6 +113,8 @@ class Reporter:
                 connection.
         """
         observation = retained or self._current.observation
+        if not self._current.is_chosen(observation):
+            return
         connection = observation.connection
         exchange = observation.exchange if isinstance(observation, Observation) else None
         peer = connection.client if side is Side.CLIENT else connection.broker

@@ -34,6 +34,7 @@ from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
 from dissector.view.text.summary_line import NOTES, LineStyle, MessageSummary, message_line
+from dissector.view.text.time_style import FRAME_TIMES
 from dissector.view.text.value_text import json_text
 
 
@@ -54,7 +55,7 @@ def dissect(given: MessageOptions) -> None:
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
-    source = capture_source.source(given, given.filter_text)
+    source = capture_source.source(given, given.selected)
     source.explains_no_kafka = True
     names = _names(source, chosen)
     view = table_options.table_view(given, lambda: source.begin_ns)
@@ -75,7 +76,7 @@ def dissect(given: MessageOptions) -> None:
     if form == "text" and not (verbose or bytes_too):
         lines = _summary_lines(source, style, limit, show_secrets)
     elif form == "fields":
-        lines = _field_lines(islice(_messages_in_order(source), limit), names, show_secrets)
+        lines = _field_lines(source, islice(_messages_in_order(source), limit), names, show_secrets)
     else:
         messages = islice(_messages_in_order(source), limit)
         read_value = source.record_values().read if verbose and not given.no_values else None
@@ -247,17 +248,21 @@ def _names(source: capture_source.Source, fields: Iterable[str]) -> list[Name]:
     own = {each.name for each in MESSAGES} - {each.name for each in EXCHANGES}
     return [
         Name(text, (Column(text),), (kinds.text,))
-        if text in own
+        if text in own or text in FRAME_TIMES
         else parse_operands(source, [text])[0]
         for text in fields
     ]
 
 
 def _field_lines(
-    messages: Iterable[OrderedMessage], names: list[Name], show_secrets: bool
+    source: capture_source.Source,
+    messages: Iterable[OrderedMessage],
+    names: list[Name],
+    show_secrets: bool,
 ) -> Iterator[str]:
     for each in messages:
-        rows = [_MessageColumns(each, show_secrets, name.text) for name in names]
+        begin_ns = source.begin_ns
+        rows = [_MessageColumns(each, show_secrets, name.text, begin_ns) for name in names]
         cells = [
             ",".join(_cell(value) for value in values_of(row, name))
             for row, name in zip(rows, names, strict=True)
@@ -283,13 +288,16 @@ class _MessageColumns:
     Names of `frame` are about the packet of the message alone.
     """
 
-    def __init__(self, each: OrderedMessage, show_secrets: bool, text: str) -> None:
+    def __init__(self, each: OrderedMessage, show_secrets: bool, text: str, begin_ns: int) -> None:
+        self.begin_ns = begin_ns
         self.is_frame = text.startswith("frame.")
         self.each = each
         self.show_secrets = show_secrets
 
     def column(self, name: str) -> Any:
         exchange, own = self.each.exchange, self.each.message.kind
+        if name in FRAME_TIMES:
+            return FRAME_TIMES[name](self.each.time_ns, self.begin_ns)
         if name in _OWN:
             return _OWN[name](_summary(self.each, self.show_secrets))
         if self.is_frame and not name.startswith(own):

@@ -44,7 +44,7 @@ MAX_CHECKS = 4
 
 def export(given: ExportOptions) -> None:
     """Write the packets of the exchanges that pass a filter to a pcapng file."""
-    captures, filter_text, output = list(given.captures), given.filter_text, given.output
+    captures, filter_text, output = list(given.captures), given.selected, given.output
     if output is None or is_terminal(output):
         raise UsageError("export requires an output file: -o OUT.pcapng")
     for name in captures:

@@ -67,7 +67,7 @@ def pairs(given: PairOptions) -> None:
     if given.pending and (bodies or set(chosen) - {*COLUMNS}):
         raise UsageError("--pending can't be combined with --bodies or columns of body fields")
     check_parquet(form, output)
-    filter_text = given.filter_text
+    selected = filter_text = given.selected
     if given.pending:
         filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
     source = capture_source.source(given, filter_text)
@@ -92,7 +92,7 @@ def pairs(given: PairOptions) -> None:
         operands = parse_operands(source, more)
         parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
     if given.pending:
-        passes = Selection.of(source.capture, given.filter_text).passes
+        passes = Selection.of(source.capture, selected).passes
         parts = _pending_parts(source, passes)
     if join is not None:
         parts = join.parts(parts)

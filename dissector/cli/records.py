@@ -61,7 +61,7 @@ def records(given: RecordOptions) -> None:
     form, output, sort, show_secrets = given.form, given.output, given.sort, given.show_secrets
     check_parquet(form, output)
     folder = _topic_folder(given) if given.values_as == "struct" else None
-    source = capture_source.source(given, given.filter_text, records=True)
+    source = capture_source.source(given, given.selected, records=True)
     source.explains_no_kafka = True
     chosen = table_options.chosen_columns(given)
     view = table_options.table_view(

@@ -38,7 +38,7 @@ def stats(given: StatsOptions) -> None:
     form, output, interval = given.form, given.output, given.interval
     requested = [name for name in NAMED if getattr(given, name)]
     chosen = chosen_sections(given.by, requested)
-    source = capture_source.source(given, given.filter_text)
+    source = capture_source.source(given, given.selected)
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
     tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
     tables = tables or SECTIONS

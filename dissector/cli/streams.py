@@ -58,7 +58,7 @@ def streams(given: StreamOptions) -> None:
     """Print a row for each TCP connection: endpoints, traffic, losses, protocol and TLS."""
     form, output = given.form, given.output
     check_parquet(form, output)
-    source = capture_source.source(given, given.filter_text)
+    source = capture_source.source(given, given.selected)
     chosen = table_options.chosen_columns(given)
     table_options.check_columns(chosen, CONNECTIONS, "streams")
     view = table_options.table_view(given, lambda: source.begin_ns, columns=chosen)

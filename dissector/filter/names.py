@@ -49,6 +49,8 @@ def _kinds_of(columns: Catalogue) -> dict[str, kinds.Kind]:
 _COLUMNS = _kinds_of((*EXCHANGES, *ACCOUNTS)) | {
     "request_relative_s": kinds.number,
     "response_relative_s": kinds.number,
+    "request_epoch_s": kinds.number,
+    "response_epoch_s": kinds.number,
     "request_frame_bytes": kinds.number,
     "response_frame_bytes": kinds.number,
 }
@@ -69,6 +71,7 @@ _FRAMES = {
     "frame.number": ("request_packet", "response_packet"),
     "frame.time": ("request_time_ns", "response_time_ns"),
     "frame.time_relative": ("request_relative_s", "response_relative_s"),
+    "frame.time_epoch": ("request_epoch_s", "response_epoch_s"),
     "frame.len": ("request_frame_bytes", "response_frame_bytes"),
     "tcp.stream": ("connection",),
 }
@@ -89,6 +92,7 @@ _MEANINGS = {
     "frame.number": "packet that completed request or response",
     "frame.time": 'time of that packet: "2026-11-23 13:57:58.5"',
     "frame.time_relative": "seconds from the first packet of the capture to that packet",
+    "frame.time_epoch": "seconds from the epoch to that packet",
     "frame.len": "length of that packet on the wire",
 }
 

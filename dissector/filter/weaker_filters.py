@@ -27,7 +27,7 @@ from dissector.filter.operands import Column
 _TIMES = {
     f"{side}_{part}"
     for side in ("request", "response")
-    for part in ("packet", "time_ns", "relative_s")
+    for part in ("packet", "time_ns", "relative_s", "epoch_s")
 }
 """Columns that place an exchange in the capture."""
 

@@ -7,9 +7,10 @@ that of `GroupLags`: the high watermark less the committed offset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from dissector.engine.fields.window_query import WindowQuery
@@ -84,16 +85,16 @@ class _Course:
             step = replace(step, stuck_since_ns=since_ns)
         return step
 
-    def notes(self, interval_ns: int) -> Iterator[str]:
+    def notes(self, interval_ns: int, clock: Callable[[int], str]) -> Iterator[str]:
         """Yield what is to be said after two intervals or more."""
         lasts = 2 * interval_ns
         if self.stuck_since_ns is not None and self.time_ns - self.stuck_since_ns >= lasts:
-            yield f"stuck at offset {self.committed} since {_clock(self.stuck_since_ns)}"
+            yield f"stuck at offset {self.committed} since {clock(self.stuck_since_ns)}"
         if self.grows_since_ns is not None and self.lag is not None:
             length_ns = self.time_ns - self.grows_since_ns
             if length_ns >= lasts:
                 rate = (self.lag - self.least) * _SECOND_NS / length_ns
-                yield f"grows since {_clock(self.grows_since_ns)} by {rate:.3g}/s"
+                yield f"grows since {clock(self.grows_since_ns)} by {rate:.3g}/s"
 
 
 @dataclass(slots=True)
@@ -112,9 +113,19 @@ class LagIntervals:
         capture: The capture.
         interval_s: Length of an interval in seconds; intervals begin at multiples of it (UTC).
         chosen: Passes the messages with committed offsets that count; None for all.
+        time: Makes the text of a time, and gets the name of its column; by default date and time in
+            UTC.
     """
 
-    def __init__(self, capture: Capture, interval_s: float, chosen: Filter | None = None) -> None:
+    def __init__(
+        self,
+        capture: Capture,
+        interval_s: float,
+        chosen: Filter | None = None,
+        time: Callable[[int, str], str] | None = None,
+    ) -> None:
+        self._time = _time if time is None else partial(_call, time, "time")
+        self._clock = _clock if time is None else partial(_call, time, "note")
         self._capture = capture
         self._interval_ns = max(1, round(interval_s * _SECOND_NS))
         self._chosen = chosen
@@ -197,16 +208,20 @@ class LagIntervals:
         change = None
         if lag is not None and before.lag is not None:
             change = round((lag - before.lag) * _SECOND_NS / (time_ns - before.time_ns), 3)
-        notes = list(course.notes(self._interval_ns))
+        notes = list(course.notes(self._interval_ns, self._clock))
         if known_members == 0 and lag:
             notes.insert(0, "no member")
         return {
-            "time": _time(time_ns),
+            "time": self._time(time_ns),
             "lag": lag,
             "change_per_s": change,
             "members": known_members,
             "note": "; ".join(notes) or None,
         }
+
+
+def _call(time: Callable[[int, str], str], column: str, time_ns: int) -> str:
+    return time(time_ns, column)
 
 
 def _ordered(row: Mapping[str, Any], section: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.tables.column_types import distinct, select_rows
 from dissector.engine.tables.exchange_table import NONE
 from dissector.protocol.context import using
+from dissector.query.passing_packets import PassingPackets
 from dissector.query.selection import Selection
 from dissector.summary.statistics import Grouping, Statistics
 from dissector.summary.upgrade_check import NEWEST, USES, UpgradeReport, check_clients
@@ -118,7 +119,7 @@ class CapturePass:
         rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
         self._judge = Judge(rules, _RULE_BUDGET)
         self._adviser = Adviser(select_advices((), ()), limits_of((), scope.thresholds), capture)
-        self._passing = np.zeros(0, np.bool_)
+        self._passing = PassingPackets(selection)
         self._file_problems = 0
         self._end_ns = 0
 
@@ -174,7 +175,7 @@ class CapturePass:
             self.sections.run("upgrade", self._upgrade, nothing),
             lacks(self.reading, kafka_states(self.reading), self._problems),
             lambda topic: str(name(topic)),  # type: ignore[arg-type]
-            self._passes,
+            self._passing.any,
         )
 
     def headline(self) -> Headline:
@@ -215,7 +216,7 @@ class CapturePass:
         chosen = self._selection.rows_that_pass(window)
         if chosen is not None:
             table, columns = table.rows(chosen), select_rows(columns, chosen)
-            self._keep_passing(table.request.packet, table.response.packet)
+            self._passing.add_table(table)
         if not len(table):
             return
         part = PartRows(table, columns)
@@ -229,20 +230,6 @@ class CapturePass:
         problems = part.coded("problems")
         has_problem = np.array([bool(each) for each in problems.values], np.bool_)
         _add_by_api(self._broken, part, has_problem[problems.codes])
-
-    def _keep_passing(self, *packets: Any) -> None:
-        for each in packets:
-            known = each[each != NONE] + 1
-            if len(known) and int(known.max()) >= len(self._passing):
-                grown = np.zeros(2 * int(known.max()) + 1, np.bool_)
-                grown[: len(self._passing)] = self._passing
-                self._passing = grown
-            self._passing[known] = True
-
-    def _passes(self, packets: tuple[int, ...]) -> bool:
-        if self._selection.filter is None:
-            return True
-        return any(each < len(self._passing) and self._passing[each] for each in packets)
 
     def _advance(self, window: Window) -> None:
         for event in self._timeline.advance(window):

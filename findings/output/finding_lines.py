@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dissector.view.text.colors import BOLD, PLAIN, RED, YELLOW
 from dissector.view.text.escape import escaped
@@ -24,14 +24,22 @@ _COLORS = {Rank.BREAKS: BOLD + RED, Rank.COSTS: YELLOW, Rank.DIFFERS: YELLOW, Ra
 class FindingLines:
     """Writes reports as text."""
 
-    def __init__(self, width: int | None = None, *, is_coloured: bool = False) -> None:
+    def __init__(
+        self,
+        width: int | None = None,
+        *,
+        is_coloured: bool = False,
+        time: Callable[[int], str] | None = None,
+    ) -> None:
         """
         Begin.
 
         Args:
             width: Width of the terminal; None without one.
             is_coloured: Whether ranks have a colour.
+            time: Makes the text of a time; by default seconds since the first packet.
         """
+        self._time = time
         self._width = max(MIN_WIDTH, width or WIDTH)
         self._is_coloured = is_coloured
 
@@ -85,7 +93,7 @@ class FindingLines:
         indent = " " * _INDENT
         if finding.detail:
             yield from self._wrapped(_cut(finding.detail), indent)
-        for line in filter(None, (who(finding), where(finding, begin_ns))):
+        for line in filter(None, (who(finding), where(finding, begin_ns, self._time))):
             yield from self._wrapped(line, indent)
         for each in finding.joined:
             yield from self._wrapped(f"with it: {each.title} (kafkashark {each.more})", indent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dissector.view.text.value_text import time_text
 from findings.registry.finding_report import FindingReport, Headline
@@ -64,16 +64,16 @@ def who(finding: RankedFinding) -> str:
     return "; ".join(filter(None, parts))
 
 
-def where(finding: RankedFinding, begin_ns: int) -> str:
-    """Return packets and time of a finding; times are seconds since the first packet."""
+def where(finding: RankedFinding, begin_ns: int, time: Callable[[int], str] | None = None) -> str:
+    """Return packets and time of a finding; times are seconds since the first packet by default."""
     parts = []
     if finding.packets:
         listed = ranges(finding.packets, MAX_LISTED)
         parts.append(f"packet{'s' * (len(finding.packets) > 1)} {listed}")
     if finding.begin_ns:
-        first, last = ((each - begin_ns) / 1e9 for each in (finding.begin_ns, finding.end_ns))
-        begin, end = f"{first:.3f}", f"{last:.3f}"
-        parts.append(f"at {begin} s" if begin == end else f"from {begin} s to {end} s")
+        text = time or (lambda time_ns: f"{(time_ns - begin_ns) / 1e9:.3f} s")
+        begin, end = text(finding.begin_ns), text(finding.end_ns)
+        parts.append(f"at {begin}" if begin == end else f"from {begin} to {end}")
     return ", ".join(parts)
 
 

@@ -79,7 +79,7 @@ def test_a_display_filter_selects_by_the_evidence(capsys: pytest.CaptureFixture[
     ("words", "message"),
     [
         (("--kind", "groups"), "--kind takes group, producer"),
-        (("-T", "html"), "-T takes text, ndjson, csv, parquet, mermaid"),
+        (("-T", "html"), "-T takes text, table, ndjson, csv, parquet, mermaid"),
         (("-Y", "api =="), "filter"),
     ],
 )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from dissector.column_catalogue import EVENTS, names
+
 KINDS = ("group", "producer", "transaction", "consumer", "connection", "cluster")
 """Kinds of events."""
 
@@ -149,10 +151,7 @@ def event_without_secrets(event: Event, mask: Callable[[str], str]) -> Event:
     )
 
 
-COLUMNS = (
-    *("time_ns", "end_ns", "kind", "subject", "event", "cause", "count"),
-    *("text", "evidence", "certain"),
-)
+COLUMNS = names(EVENTS)
 """The columns of events, in order."""
 
 

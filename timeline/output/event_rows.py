@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from dissector.column_catalogue import EVENTS
 from dissector.engine.parquet.parquet_types import TYPES, FileType, list_of
 
 _EVIDENCE = {
@@ -17,18 +19,7 @@ _EVIDENCE = {
     "correlation_id": "int",
     "api": "str",
 }
-_COLUMNS = {
-    "time_ns": "int",
-    "end_ns": "int",
-    "kind": "str",
-    "subject": "str",
-    "event": "str",
-    "cause": "str",
-    "count": "int",
-    "text": "str",
-    "evidence": "evidence",
-    "certain": "bool",
-}
+_COLUMNS = {each.name: each.type for each in EVENTS}
 
 
 def event_schema() -> dict[str, Any]:
@@ -40,7 +31,7 @@ def event_schema() -> dict[str, Any]:
     return {name: {**words, "evidence": evidence}[kind] for name, kind in _COLUMNS.items()}
 
 
-def event_types() -> dict[str, FileType]:
-    """Return the Parquet type of each column."""
+def event_types(chosen: Sequence[str] = ()) -> dict[str, FileType]:
+    """Return the Parquet type of each column, or of those chosen."""
     types: dict[str, FileType] = {**TYPES, "evidence": list_of(_EVIDENCE)}
-    return {name: types[kind] for name, kind in _COLUMNS.items()}
+    return {name: types[_COLUMNS[name]] for name in chosen or _COLUMNS}

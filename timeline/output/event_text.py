@@ -16,7 +16,7 @@ MIN_WIDTH, WIDTH = 40, 118
 
 def event_lines(
     events: Iterable[Event],
-    begin_ns: Callable[[], int],
+    time: Callable[[int], str],
     width: int | None = None,
     places: Callable[[Iterable[int]], str] = lambda packets: "",
 ) -> Iterator[str]:
@@ -25,7 +25,7 @@ def event_lines(
 
     Args:
         events: Events in time order.
-        begin_ns: Returns the time of the first packet of the capture, known at the first event.
+        time: Returns a time as text.
         width: Width of the terminal.
         places: Returns the files of packets, with their numbers there; empty for one file.
     """
@@ -36,11 +36,11 @@ def event_lines(
         break_on_hyphens=False,
     )
     for event in events:
-        yield headline(event, begin_ns(), places)
+        yield headline(event, time(event.time_ns), places)
         yield from wrapper.wrap(escaped(event.text))
 
 
-def headline(event: Event, begin_ns: int, places: Callable[[Iterable[int]], str]) -> str:
+def headline(event: Event, time: str, places: Callable[[Iterable[int]], str]) -> str:
     """Return time, kind, subject, event, cause, count, duration and packets of an event."""
     took_ns = event.end_ns - event.time_ns
     took = f", {duration(took_ns)}" if took_ns else ""
@@ -48,5 +48,4 @@ def headline(event: Event, begin_ns: int, places: Callable[[Iterable[int]], str]
     packets = ranges(event.packets, MAX_LISTED)
     doubt = "" if event.certain else ", uncertain"
     subject = escaped(f"{event.kind} {event.subject}  {event.title}")
-    seconds = (event.time_ns - begin_ns) / 1e9
-    return f"{seconds:12.6f}  {subject}{took}{doubt}  [packets {packets}{files}]"
+    return f"{time:>12}  {subject}{took}{doubt}  [packets {packets}{files}]"

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import GroupOptions
+from dissector.cli.live_input import accepts_live
 from dissector.cli.output import terminal_width, write_lines
 from dissector.cli.presentation.section_view import Sections, SectionView
+from dissector.cli.presentation.table_options import given_times
 from dissector.errors import UsageError
 from dissector.summary.groups_reader import SECTIONS, GroupsReader
 from dissector.summary.lag_intervals import LAG_SECTIONS, LagIntervals
@@ -26,15 +28,18 @@ PRIORITY = (
 _MAX_LISTED = 10
 
 
+@accepts_live
 def groups(given: GroupOptions) -> None:
     """Print each group at the end of the capture, or the lag of groups over time."""
     tables = SECTIONS if given.interval is None else LAG_SECTIONS
     view = SectionView.of(tables, given, names=ROW_NAMES, priority=PRIORITY)
-    source = capture_source.source(given, given.filter_text)
+    source = capture_source.source(given, given.selected)
     source.explains_no_kafka = True
     lags = None
     if given.interval is not None:
-        lags = LagIntervals(source.capture, given.interval, source.filter)
+        style = given_times(given, lambda: source.begin_ns)
+        text = None if style is None else style.text
+        lags = LagIntervals(source.capture, given.interval, source.filter, text)
     reader = GroupsReader(source.capture, source.filter, lags.count_members if lags else None)
     for window in source.each_window(gleaning=True):
         reader.add(window)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import ValueUseOptions
+from dissector.cli.live_input import accepts_live
 from dissector.cli.output import write_rows
 from dissector.cli.presentation.section_view import SectionView
+from dissector.cli.presentation.table_options import given_times, with_times
 from dissector.cli.records import decoded_rows
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Row
@@ -26,10 +28,11 @@ SHOWN = tuple(name for name in COLUMNS if name not in ("last_packet", "last_time
 """Columns of the text table."""
 
 
+@accepts_live
 def schemas(given: ValueUseOptions) -> None:
     """Print which formats and schemas the keys and values of topics have."""
     view = SectionView.of({"schemas": ("schemas", COLUMNS)}, given, priority=PRIORITY)
-    source = capture_source.source(given, given.filter_text, records=True)
+    source = capture_source.source(given, given.selected, records=True)
     source.explains_no_kafka = True
     values = source.record_values()
     passing = source.selection.records
@@ -45,6 +48,10 @@ def schemas(given: ValueUseOptions) -> None:
     shown = view.tables["schemas"][1]
     written = SHOWN if shown == COLUMNS else shown
     parts = column_batches(view.selected("schemas", found))
+    default = "r" if given.form == "table" else None
+    times = given_times(given, lambda: source.begin_ns, default)
+    if times is not None and given.form != "ndjson":
+        parts = with_times(parts, times)
     write_rows(parts, given.form, given.output, shown, written, layout=view.layout)
     view.report_left_out()
     if uses.is_cut:

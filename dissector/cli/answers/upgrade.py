@@ -6,6 +6,7 @@ import sys
 
 from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import UpgradeOptions
+from dissector.cli.live_input import accepts_live
 from dissector.cli.output import write_rows
 from dissector.cli.presentation.section_view import SectionView
 from dissector.engine.tables.columns_of import column_batches
@@ -22,6 +23,7 @@ PRIORITY = (
 """The columns that a narrow terminal shows first."""
 
 
+@accepts_live
 def upgrade(given: UpgradeOptions) -> int:
     """Print the API versions in use that a release of Kafka removed or does not know."""
     clients = given.clients
@@ -32,7 +34,7 @@ def upgrade(given: UpgradeOptions) -> int:
     subject = "brokers" if clients else "clients"
     known_columns = upgrade_check.BROKER_COLUMNS if clients else upgrade_check.CLIENT_COLUMNS
     view = SectionView.of({subject: (subject, known_columns)}, given, priority=PRIORITY)
-    source = capture_source.source(given, given.filter_text)
+    source = capture_source.source(given, given.selected)
     source.explains_no_kafka = True
     offers = VersionOffers(source.capture)
     source.observers.append(offers.observe)

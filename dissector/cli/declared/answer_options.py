@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dissector.cli.declared.reading_options import (
     CopyOptions,
-    FilterOptions,
     LiveOptions,
     OutputOptions,
+    PeriodOptions,
     ReadingOptions,
 )
-from dissector.cli.declared.row_options import ColumnOptions, SortOptions, format_option
+from dissector.cli.declared.row_options import (
+    ColumnOptions,
+    SortOptions,
+    TimeOptions,
+    format_option,
+)
 from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
 from dissector.protocol.releases.kafka_release_table import RELEASES
@@ -17,7 +22,7 @@ from dissector.summary.key_columns import KEYS
 
 
 class SectionOptions(
-    FilterOptions, OutputOptions, ColumnOptions, SortOptions, ReadingOptions, CopyOptions
+    PeriodOptions, OutputOptions, ColumnOptions, SortOptions, ReadingOptions, CopyOptions
 ):
     """The options of reports in sections, a table each."""
 
@@ -57,7 +62,7 @@ class StatsOptions(SectionOptions, LiveOptions):
     )
 
 
-class GroupOptions(SectionOptions):
+class GroupOptions(SectionOptions, TimeOptions, LiveOptions):
     """The options of `groups`."""
 
     names: tuple[str, ...] = option(
@@ -72,13 +77,13 @@ class GroupOptions(SectionOptions):
     )
 
 
-class ValueUseOptions(SectionOptions):
+class ValueUseOptions(SectionOptions, TimeOptions, LiveOptions):
     """The options of `schemas`."""
 
     form: str = format_option("table", "ndjson", "csv")
 
 
-class UpgradeOptions(SectionOptions):
+class UpgradeOptions(SectionOptions, LiveOptions):
     """The options of `upgrade`."""
 
     to: str = option(

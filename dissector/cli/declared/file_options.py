@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from dissector.cli.declared.reading_options import (
-    FilterOptions,
     OutputOptions,
+    PeriodOptions,
     ReadingOptions,
     SchemaSourceOptions,
 )
@@ -17,7 +17,7 @@ from dissector.file_roles import READS, WRITES
 from dissector.protocol.field_roles import KEPT
 
 
-class ExportOptions(FilterOptions, OutputOptions, ReadingOptions):
+class ExportOptions(PeriodOptions, OutputOptions, ReadingOptions):
     """The options of `export`."""
 
     connections: bool = option(

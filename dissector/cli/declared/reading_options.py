@@ -74,6 +74,42 @@ class FilterOptions(Options):
     )
 
 
+class PeriodOptions(FilterOptions):
+    """The filter of a command, and the part of the time that it takes."""
+
+    since: str | None = option(
+        "--since",
+        default=None,
+        metavar="TIME",
+        help="Take only exchanges that end at this time or later: 10:42, 10:42:30Z, "
+        "2026-11-26T10:42:30+01:00, seconds since the epoch; 90, 90s or 5m after the first packet. "
+        "Without a zone: local time, with --utc UTC.",
+    )
+    until: str | None = option(
+        "--until",
+        default=None,
+        metavar="TIME",
+        help="Take only exchanges that begin before this time, in the forms of --since.",
+    )
+
+    @property
+    def selected(self) -> str | None:
+        """
+        The filter with the period.
+
+        Raises:
+            UsageError: A time has none of the forms, or the period is empty.
+        """
+        if self.since is None and self.until is None:
+            return self.filter_text
+        from dissector.cli.period import in_period
+
+        # Not all commands that take a period print times; those that do may be asked for UTC.
+        utc = getattr(self, "utc", False) or getattr(self, "times", None) in ("u", "ud")
+        captures: Sequence[str] = getattr(self, "captures", ())
+        return in_period(self.filter_text, self.since, self.until, captures, utc=utc)
+
+
 class OutputOptions(Options):
     """The destination of rows, lines or packets."""
 

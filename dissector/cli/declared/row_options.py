@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dissector.cli.declared.reading_options import (
     CopyOptions,
-    FilterOptions,
     LiveOptions,
     OutputOptions,
+    PeriodOptions,
     ReadingOptions,
     SecretOptions,
 )
@@ -145,7 +145,7 @@ class TimeOptions(Options):
 
 
 class TableOptions(
-    FilterOptions,
+    PeriodOptions,
     OutputOptions,
     ColumnOptions,
     TimeOptions,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dissector.column_catalogue import (
     ACCOUNTS,
     CONNECTIONS,
+    EVENTS,
     EXCHANGES,
     GROUPS,
     MESSAGES,
@@ -27,6 +28,7 @@ CATALOGUES: Mapping[str, Catalogue] = {
     "groups": GROUPS,
     "upgrade": UPGRADES,
     "schemas": VALUE_USES,
+    "timeline": EVENTS,
 }
 """The columns of commands."""
 
@@ -41,6 +43,7 @@ TYPES = {
     "bool": "true or false",
     "bytes": "bytes",
     "headers": "list of key and value",
+    "evidence": "list of exchanges",
 }
 """Types of columns in words."""
 

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dissector.cli.declared.row_options import ColorOptions, ColumnOptions, TableOptions
+from dissector.cli.declared.row_options import (
+    ColorOptions,
+    ColumnOptions,
+    TableOptions,
+    TimeOptions,
+)
 from dissector.cli.output import is_terminal
 from dissector.column_catalogue import Catalogue
 from dissector.engine.tables.column_types import (
@@ -22,6 +27,7 @@ from dissector.engine.tables.column_types import (
 from dissector.engine.tables.exchange_table import NONE
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
+from dissector.view.tables.row_formats import TIMES
 from dissector.view.text.time_style import TimeStyle
 
 
@@ -47,8 +53,15 @@ class TableView:
         if self.limit is not None:
             parts = limited(parts, self.limit)
         if self.times is not None and form in ("table", "csv"):
-            parts = _with_times(parts, self.times)
+            parts = with_times(parts, self.times)
         yield from parts
+
+    def time_text(self, begin_ns: Callable[[], int]) -> Callable[[int], str]:
+        """Return what makes a time of a line; without a form seconds since the first packet."""
+        times = self.times
+        if times is not None:
+            return times.text
+        return lambda time_ns: f"{(time_ns - begin_ns()) / 1e9:.6f}"
 
 
 def table_view(
@@ -59,12 +72,17 @@ def table_view(
     priority: Sequence[str] = (),
 ) -> TableView:
     """Return the view that options describe."""
-    style = given.times or ("r" if given.form == "table" and is_terminal(given.output) else None)
-    if given.utc and style is None:
-        style = "ad"
-    times = None if style is None else TimeStyle(style, begin_ns, utc=given.utc)
+    times = given_times(given, begin_ns, "r" if given.form == "table" else None)
     layout = Layout(priority, bool(columns), has_color(given, given.output), report_left_out)
     return TableView(columns, given.limit, times, layout)
+
+
+def given_times(
+    given: TimeOptions, begin_ns: Callable[[], int], default: str | None = None
+) -> TimeStyle | None:
+    """Return the form of times that options describe, by default another one or None."""
+    style = given.times or ("ad" if given.utc else default)
+    return None if style is None else TimeStyle(style, begin_ns, utc=given.utc)
 
 
 def has_color(given: ColorOptions, output: str | None) -> bool:
@@ -122,7 +140,8 @@ def report_left_out(names: Iterable[str]) -> None:
     print(f"kafkashark: {text}", file=sys.stderr)
 
 
-def _with_times(parts: Iterable[Columns], style: TimeStyle) -> Iterator[Columns]:
+def with_times(parts: Iterable[Columns], style: TimeStyle) -> Iterator[Columns]:
+    """Yield parts with the times of their columns as text."""
     for part in parts:
         yield {name: _time_column(name, each, style) for name, each in part.items()}
 
@@ -149,7 +168,7 @@ def _time_cell(name: str, cell: Any, style: TimeStyle) -> Any:
 
 def _unit_ns(name: str) -> int:
     """Return the unit of a column of times; 0 for other columns."""
-    if name.endswith(("time_ns", "frame.time")):
+    if name.endswith(TIMES):
         return 1
     return 1_000_000 if name in ("timestamp_ms", "timestamp", "kafka.message_timestamp") else 0
 

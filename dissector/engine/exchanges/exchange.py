@@ -12,7 +12,7 @@ from dissector.column_catalogue import EXCHANGES, names
 from dissector.engine.exchanges.exchange_times import ExchangeTimes
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
-from dissector.engine.exchanges.packet_columns import LENGTHS, RELATIVE, PacketColumns
+from dissector.engine.exchanges.packet_columns import LENGTHS, SECONDS, PacketColumns
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
@@ -38,7 +38,7 @@ TOKEN = "SaslToken"
 COLUMNS = names(EXCHANGES)
 """The columns of `pairs`, in order."""
 
-_PACKET_COLUMNS = frozenset((*RELATIVE, *LENGTHS))
+_PACKET_COLUMNS = frozenset((*SECONDS, *LENGTHS))
 
 
 class Exchange(ExchangeTimes):

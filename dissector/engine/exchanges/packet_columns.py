@@ -17,8 +17,13 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 
 NS_PER_S = 1e9
 
-RELATIVE: Mapping[str, str] = {"request_relative_s": "request", "response_relative_s": "response"}
-"""Seconds since the first packet of the capture, by side."""
+SECONDS: Mapping[str, str] = {
+    "request_relative_s": "request",
+    "response_relative_s": "response",
+    "request_epoch_s": "request",
+    "response_epoch_s": "response",
+}
+"""Seconds since the first packet of the capture, or since the epoch, by side."""
 LENGTHS: Mapping[str, str] = {"request_frame_bytes": "request", "response_frame_bytes": "response"}
 """Length of the packet on the wire, by side."""
 
@@ -70,9 +75,9 @@ class PacketColumns:
 
     def integers(self, table: Exchanges, name: str) -> Ints | None:
         """Return a column, NONE for null; times in nanoseconds. None for an unknown column."""
-        if name in RELATIVE:
-            time_ns = _frames(table, RELATIVE[name]).time_ns
-            return np.where(time_ns == NONE, NONE, time_ns - self.begin_ns)
+        if name in SECONDS:
+            time_ns = _frames(table, SECONDS[name]).time_ns
+            return np.where(time_ns == NONE, NONE, time_ns - origin_ns(name, self.begin_ns))
         if name in LENGTHS:
             packets = _frames(table, LENGTHS[name]).packet
             return np.full(len(packets), NONE) if self.lengths is None else self.lengths.of(packets)
@@ -96,7 +101,12 @@ class PacketColumns:
         value = int(column[row])
         if value == NONE:
             return None
-        return value / NS_PER_S if name in RELATIVE else value
+        return value / NS_PER_S if name in SECONDS else value
+
+
+def origin_ns(name: str, begin_ns: int) -> int:
+    """Return the time from which a column of `SECONDS` counts; `begin_ns`: of the first packet."""
+    return begin_ns if name.endswith("relative_s") else 0
 
 
 def _frames(table: Exchanges, side: str) -> Frames:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
-from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
+from dissector.engine.exchanges.packet_columns import NS_PER_S, SECONDS
 from dissector.engine.fields.column_query import ColumnQuery, Mask
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.tables.column_types import Columns, select_rows
@@ -65,7 +65,7 @@ class WindowQuery(ColumnQuery):
         if packets is None:
             return super().number_column(name, rows)
         packets = packets[rows]
-        return packets / NS_PER_S if name in RELATIVE else packets, packets != NONE
+        return packets / NS_PER_S if name in SECONDS else packets, packets != NONE
 
     def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
         """Return the index of each row's value among the distinct values, and these."""

@@ -27,7 +27,7 @@ from dissector.kernel.arrays import Buffers
 from dissector.kernel.named_rows import dtype_of, table_of
 from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.cell_layout import FragmentPool, ItemCells, RowItem, lay_out
-from dissector.view.tables.row_formats import COLUMN_GAP, Table, csv_cell
+from dissector.view.tables.row_formats import COLUMN_GAP, TIMES_NS, Table, csv_cell
 from dissector.view.tables.text_arrays import (
     HeaderSlices,
     ItemLayout,
@@ -94,7 +94,7 @@ def table_rows(columns: Columns, table: Table) -> Iterator[Text]:
     items = []
     for at, name in enumerate(table.columns):
         column = columns[name]
-        is_time = name.endswith("time_ns") and isinstance(column, Integers)
+        is_time = name.endswith(TIMES_NS) and isinstance(column, Integers)
         kind = loop.TIME if is_time else _item_kind(column, kinds)
         width = table.widths[at] if table.is_right_aligned[at] else 0
         items.append(

@@ -42,6 +42,10 @@ _DEFAULT_WIDTHS = {
 _DEFAULT_NUMBER_WIDTH = 9
 FORMULA_STARTS = ("=", "+", "-", "@")
 """Spreadsheets interpret a text with such a beginning as a formula."""
+TIMES_NS = ("time_ns", "end_ns")
+"""Ends of the names of columns of times, in ns since the epoch."""
+TIMES = (*TIMES_NS, "frame.time")
+"""The same, with a name of filters."""
 COLUMN_GAP = " " * GAP
 """Text between two columns."""
 
@@ -75,6 +79,7 @@ class Table:
 
     Attributes:
         columns: Names of the columns.
+        headings: What stands above each.
         widths: Width of each column, unless a later row needs more.
         is_right_aligned: Mask of right-aligned columns: numbers.
     """
@@ -90,6 +95,7 @@ class Table:
     ) -> None:
         """Determine the widths; `live`: from few rows, so default widths apply too."""
         self.columns = columns
+        self.headings: dict[str, str] = {}
         self._has_color = layout is not None and layout.has_color
         self._cuts = False
         self.is_right_aligned = [
@@ -103,7 +109,10 @@ class Table:
                 _DEFAULT_WIDTHS.get(name, _DEFAULT_NUMBER_WIDTH if is_number else 0) if live else 0
             )
             cells = (_display_width(cell(name, row[name])) for row in first)
-            self.widths.append(min(_MAX_WIDTH, max([_display_width(name), default, *cells])))
+            values = [row[name] for row in first]
+            title = name.removesuffix("_ns") if name.endswith(TIMES_NS) else heading(name, values)
+            self.headings[name] = title
+            self.widths.append(min(_MAX_WIDTH, max([_display_width(title), default, *cells])))
         self._terminal_width = terminal_width
         if terminal_width is not None and layout is not None:
             self._fit(first, terminal_width, layout, live)
@@ -119,7 +128,7 @@ class Table:
                         *(_display_width(cell(name, row[name])) for row in first),
                     ]
                 ),
-                _display_width(name),
+                _display_width(self.headings[name]),
                 not is_number,
                 not live and not any(row[name] not in (None, "", 0, [], ()) for row in first),
             )
@@ -145,8 +154,10 @@ class Table:
     def header_lines(self) -> list[str]:
         """Return the line of names; two lines if a column is narrower than its name."""
         pairs = [
-            heading_lines(name) if self._cuts and len(name) > width else (name, "")
-            for name, width in zip(self.columns, self.widths, strict=True)
+            heading_lines(title) if self._cuts and len(title) > width else (title, "")
+            for title, width in zip(
+                map(self.headings.__getitem__, self.columns), self.widths, strict=True
+            )
         ]
         lines = [self._line(each) for each in zip(*pairs, strict=True)] if pairs else [""]
         lines = [line for line in lines if line] or [""]
@@ -172,10 +183,23 @@ class Table:
         return text if self._terminal_width is None else _truncate(text, self._terminal_width)
 
 
+def heading(name: str, values: Iterable[Any] = ()) -> str:
+    """
+    Return what stands above a column: its name, without the unit if it shows times as text.
+
+    Args:
+        name: The name.
+        values: Some of the values.
+    """
+    unit = next((unit for unit in ("_ns", "_ms") if name.endswith(unit)), "")
+    has_texts = bool(unit) and any(isinstance(each, str) for each in values)
+    return name.removesuffix(unit) if has_texts else name
+
+
 def _is_number(name: str, values: Sequence[Any]) -> bool:
     """Return whether a column holds numbers, which are right-aligned."""
     not_null = [value for value in values if value is not None]
-    return not name.endswith(("time_ns", "frame.time")) and all(
+    return not name.endswith(TIMES) and all(
         isinstance(value, int | float) and not isinstance(value, bool) for value in not_null
     )
 
@@ -187,7 +211,7 @@ def cell(name: str, value: Any) -> str:
             return ""
         case bool():
             return str(value).lower()
-        case int() if name.endswith(("time_ns", "frame.time")):
+        case int() if name.endswith(TIMES):
             return time_text(value)
         case float():
             return f"{value:.3f}"
@@ -235,7 +259,7 @@ def _truncate(text: str, width: int) -> str:
 
 def csv_header(columns: Sequence[str]) -> str:
     """
-    Return the first line of a CSV file, without its line end (which is CR LF).
+    Return the first line of a CSV file with these headings, without its line end (CR LF).
 
     Source: RFC 4180
     """

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from dissector.engine.reading.prefetch import map_in_threads
-from dissector.engine.tables.column_types import Columns, Row, iter_rows, row_count
+from dissector.engine.tables.column_types import Coded, Columns, Row, iter_rows, row_count
 from dissector.view.tables.bulk_rows import Text, csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.column_fitting import Layout
-from dissector.view.tables.row_formats import SAMPLE_ROWS, Table, csv_header
+from dissector.view.tables.row_formats import SAMPLE_ROWS, Table, csv_header, heading
 
 LIVE_HEADER_LINES = 40
 """Number of lines of a live table between headers."""
@@ -29,11 +29,18 @@ def csv_text(parts: Iterable[Columns], columns: Sequence[str], jobs: int = 1) ->
 
     The header is yielded once the first rows have been read.
     """
-    rows = _write_parts(parts, lambda part: csv_rows(part, columns), jobs)
-    first = list(islice(rows, 1))
-    yield from _with_ends([csv_header(columns)], "\r\n")
-    yield from first
-    yield from rows
+    parts = iter(parts)
+    first = list(islice(parts, 1))
+    headings = [heading(name, _texts(first, name)) for name in columns]
+    yield from _with_ends([csv_header(headings)], "\r\n")
+    rows = chain(first, parts)
+    yield from _write_parts(rows, lambda part: csv_rows(part, columns), jobs)
+
+
+def _texts(parts: Sequence[Columns], name: str) -> Iterable[object]:
+    """Return the values of a column that may hold texts."""
+    found = (part[name] for part in parts)
+    return chain.from_iterable(each.values for each in found if isinstance(each, Coded))
 
 
 def _write_parts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 STYLES = {
     "a": "local time of day",
@@ -16,6 +16,7 @@ STYLES = {
 }
 
 _SECOND_NS = 1_000_000_000
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class TimeStyle:
@@ -56,6 +57,37 @@ class TimeStyle:
 
             return time_text(time_ns)
         return f"{time.strftime(form, clock)}{_fraction(rest_ns)}{'Z' if self._in_utc else ''}"
+
+
+def _frame_time(time_ns: int, begin_ns: int) -> str:
+    """Return a time as Wireshark prints it: `Nov 21, 2026 10:46:31.908450000 CET`."""
+    seconds, rest_ns = divmod(time_ns, _SECOND_NS)
+    try:
+        clock = time.localtime(seconds)
+    except (OverflowError, ValueError, OSError):
+        from dissector.view.text.value_text import time_text  # rare
+
+        return time_text(time_ns)
+    month = _MONTHS[clock.tm_mon - 1]
+    day = f"{month} {clock.tm_mday:2}, {clock.tm_year:04}"
+    return f"{day} {time.strftime('%H:%M:%S', clock)}.{rest_ns:09} {clock.tm_zone}"
+
+
+def _ns_seconds(duration_ns: int) -> str:
+    seconds, rest_ns = divmod(abs(duration_ns), _SECOND_NS)
+    return f"{'-' if duration_ns < 0 else ''}{seconds}.{rest_ns:09}"
+
+
+FRAME_TIMES: Mapping[str, Callable[[int, int], str]] = {
+    "frame.time": _frame_time,
+    "frame.time_epoch": lambda time_ns, begin_ns: _ns_seconds(time_ns),
+    "frame.time_relative": lambda time_ns, begin_ns: _ns_seconds(time_ns - begin_ns),
+}
+"""
+The time of a packet and that of the first packet, as `tshark -T fields` prints them.
+
+Source: output of TShark 4.0.
+"""
 
 
 def _seconds(duration_ns: int) -> str:

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars
@@ -278,3 +282,34 @@ def test_standard_input_is_read_in_columns(good: Run, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capture.read_bytes())))
     assert good("dissect", "-", "-T", "ndjson").out == from_file.replace(str(capture), "-")
     assert windows
+
+
+FRAME_TIMES = ("frame.number", "frame.time", "frame.time_epoch", "frame.time_relative")
+
+
+def test_times_of_frames_are_those_of_tshark(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    words = [word for name in FRAME_TIMES for word in ("-e", name)]
+    try:
+        status, out, _ = run("dissect", "captures/demo.pcap", "-T", "fields", *words)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert status == 0
+    first = "4\tNov 21, 2026 10:46:31.909369000 CET\t1795254391.909369000\t0.000919000"
+    assert out.splitlines()[0] == first
+    if (tshark := shutil.which("tshark")) is not None:
+        command = [tshark, "-r", "captures/demo.pcap", "-T", "fields", *words]
+        environment = {**os.environ, "TZ": "Europe/Berlin"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert set(out.splitlines()) <= set(done.stdout.splitlines())
+
+
+def test_seconds_since_the_epoch_filter(run: Run) -> None:
+    later, by_date = (
+        run("pairs", "captures/demo.pcap", "-T", "ndjson", "-Y", text)[1]
+        for text in ("frame.time_epoch >= 1795254396", 'frame.time >= "2026-11-21 09:46:36Z"')
+    )
+    assert later == by_date
+    assert later

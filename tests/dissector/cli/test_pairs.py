@@ -215,7 +215,7 @@ def test_parquet_without_rows_has_its_columns(good: Run, shop: Path, tmp_path: P
 
 def test_table_is_the_default_format(good: Run, shop: Path) -> None:
     done = good("pairs", shop)
-    assert done.lines[0].split()[:3] == ["request_packet", "response_packet", "request_time_ns"]
+    assert done.lines[0].split()[:3] == ["request_packet", "response_packet", "request_time"]
     assert done.lines[0].split()[3:6] == ["connection", "client", "broker"]
     assert len(done.lines) == 10
     assert "2023-11-14 22:13:20.007000000Z" in done.lines[2]

@@ -126,7 +126,7 @@ def test_parquet_has_bytes(good: Run, shop: Path, tmp_path: Path) -> None:
 
 def test_table(good: Run, shop: Path) -> None:
     lines = good("records", shop).lines
-    assert (len(lines), lines[0].split()[:2]) == (7, ["packet", "time_ns"])
+    assert (len(lines), lines[0].split()[:2]) == (7, ["packet", "time"])
     assert "0xff00" in lines[2]
     assert "grüße" in lines[5]
 

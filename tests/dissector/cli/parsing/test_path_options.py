@@ -43,6 +43,7 @@ NO_PATHS = {
         "text|struct",
         "URL",
         "ZONE",
+        "TIME",
     ),
     *("kept|earliest|latest", "TABLE[,TABLE]", "PATH[,PATH]|all", "VERSION", "I/N"),
     "'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
@@ -60,7 +61,7 @@ ROLES = {
     "demo": "--save >",
     "dissect": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "export": "CAPTURE < --key < --keylog < --map > --schemas < --value-format < --values < -o >",
-    "groups": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
+    "groups": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "pairs": "CAPTURE < --keylog < --schemas < --value-format < --values < --with < -o > -w >",
     "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --value-format < --values < "
     "--watch <",
@@ -72,14 +73,14 @@ ROLES = {
     "--sasl-secret < --tls-ca < --tls-certificate < --tls-key < -o >",
     "report": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
     "schema": "--schemas < -o >",
-    "schemas": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
+    "schemas": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "serve": "CAPTURE < --keylog < --record > --report > --sasl-secret < --schemas < --tls-ca < "
     "--tls-certificate < --tls-key < --upstream-sasl-secret < --upstream-tls-ca < "
     "--upstream-tls-certificate < --upstream-tls-key <",
     "stats": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
     "streams": "CAPTURE < --keylog < --schemas < --value-format < --values < --write > -o > -w >",
-    "timeline": "CAPTURE < --keylog < --otlp > --schemas < --value-format < --values < -o >",
-    "upgrade": "CAPTURE < --keylog < --schemas < --value-format < --values < -o >",
+    "timeline": "CAPTURE < --keylog < --otlp > --schemas < --value-format < --values < -o > -w >",
+    "upgrade": "CAPTURE < --keylog < --schemas < --value-format < --values < -o > -w >",
 }
 """The paths of each command: `<` is read, `>` is written."""
 

@@ -1,0 +1,103 @@
+"""Which command has which of the options that commands share, and why some lack one."""
+
+from __future__ import annotations
+
+import pytest
+
+from dissector.cli.app import COMMANDS
+from dissector.cli.parsing.command_table import CommandTable
+
+WITHOUT_CAPTURES = {"config", "demo", "mutants", "schema", "record"}
+"""Commands that read no captures; record takes -Y, of the traffic that it relays."""
+
+READERS = {
+    each.name: {name for found in each.options.declared().values() for name in found.names}
+    for each in CommandTable(COMMANDS).all()
+    if {"captures", "sources"} & each.options.declared().keys()
+}
+"""The commands that read captures, with their options."""
+
+_SPARK = "queries on its tables do this"
+_PAGE = "one page, or a text of it"
+_PLAY = "plays requests, prints no rows of the capture"
+_FILE = "writes packets"
+_LIST = "a list of findings"
+_SCREEN = "the screen has keys for it"
+_WHOLE = "stands in for whole brokers"
+_TWICE = "reads the capture more than once"
+
+LACKING: dict[str, dict[str, str]] = {
+    "-Y": {"serve": _WHOLE, "pipeline": _SPARK},
+    "--since": {"serve": _WHOLE, "pipeline": _SPARK},
+    "--until": {"serve": _WHOLE, "pipeline": _SPARK},
+    "-i": {
+        "export": _TWICE,
+        "replay": _TWICE,
+        "report": _TWICE,
+        "serve": _TWICE,
+        "pipeline": "--watch reads the files that a capture writes",
+    },
+    "-c": {
+        "export": _FILE,
+        "report": _PAGE,
+        "browse": _SCREEN,
+        "conform": "equal findings are one; --select chooses rules",
+        "advise": "equal findings are one; --select chooses advices",
+        "serve": _PLAY,
+        "pipeline": _SPARK,
+        "replay": "--limit is the number of requests",
+    },
+    "-t": {
+        "export": _FILE,
+        "report": _PAGE,
+        "browse": _SCREEN,
+        "conform": "findings name packets, no times",
+        "advise": "findings name packets, no times",
+        "upgrade": "prints no times",
+        "stats": "prints no times; those of --by are UTC",
+        "serve": _PLAY,
+        "replay": _PLAY,
+        "pipeline": _SPARK,
+    },
+    "--columns": {
+        "export": _FILE,
+        "report": _PAGE,
+        "browse": _SCREEN,
+        "conform": _LIST,
+        "advise": _LIST,
+        "findings": _LIST,
+        "serve": _PLAY,
+        "replay": _PLAY,
+        "pipeline": _SPARK,
+    },
+    "--sort": {
+        "dissect": "packet order; pairs and records sort",
+        "export": _FILE,
+        "report": _PAGE,
+        "browse": _SCREEN,
+        "conform": "by severity",
+        "advise": "by rank",
+        "findings": "by rank",
+        "serve": _PLAY,
+        "replay": _PLAY,
+        "pipeline": _SPARK,
+    },
+    "--color": {
+        "export": _FILE,
+        "report": _PAGE,
+        "browse": "themes, and NO_COLOR",
+        "conform": "no colour",
+        "advise": "no colour",
+        "serve": _PLAY,
+        "replay": _PLAY,
+        "pipeline": _SPARK,
+    },
+    "--values": {"serve": "answers with the captured bytes"},
+}
+"""Of each option the commands without it, with the reason."""
+
+
+@pytest.mark.parametrize("option", LACKING)
+def test_an_option_is_there_or_cannot_apply(option: str) -> None:
+    lacking = {name for name, options in READERS.items() if option not in options}
+    assert lacking == LACKING[option].keys()
