@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import partial
 
 from dissector.capture.formats.capture_reader import is_file
-from dissector.cli.live_input import LiveInput
 from dissector.errors import UsageError
 
 _SECOND_NS = 1_000_000_000
@@ -43,6 +43,7 @@ def in_period(
     captures: Sequence[str],
     *,
     utc: bool = False,
+    live: bool = False,
 ) -> str | None:
     """
     Return a display filter for the exchanges that pass another one and overlap a period.
@@ -56,14 +57,16 @@ def in_period(
         until: End of the period; None: of the capture.
         captures: The captures: a time of day is on the day of their first packet.
         utc: Whether times without a zone are in UTC; else they are in the local zone.
+        live: Whether the captures are captured now.
 
     Raises:
         UsageError: A time has another form, or the end is before the begin.
     """
+    begin_ns = partial(_begin_ns, captures, live=live)
     tests, bounds = [], []
     for option, sign, text in (("--since", ">=", since), ("--until", "<", until)):
         if text is not None:
-            name, bound = _bound(option, text.strip(), captures, utc=utc)
+            name, bound = _bound(option, text.strip(), begin_ns, utc=utc)
             shown = f'"{_iso(bound)}"' if name == "frame.time" else f"{bound / _SECOND_NS:.9f}"
             tests.append(f"{name} {sign} {shown}")
             bounds.append((name, bound))
@@ -74,7 +77,7 @@ def in_period(
     return " and ".join(tests) or None
 
 
-def _bound(option: str, text: str, captures: Sequence[str], *, utc: bool) -> tuple[str, int]:
+def _bound(option: str, text: str, begin_ns: Callable[[str], int], *, utc: bool) -> tuple[str, int]:
     """Return the name that a filter compares, and a time in ns."""
     if found := _SECONDS.fullmatch(text):
         number_ns = int(found["whole"]) * _SECOND_NS + int((found["rest"] or "").ljust(9, "0"))
@@ -83,7 +86,7 @@ def _bound(option: str, text: str, captures: Sequence[str], *, utc: bool) -> tup
         is_epoch = int(found["whole"]) >= _FIRST_EPOCH_S
         return "frame.time" if is_epoch else "frame.time_relative", number_ns
     if found := _CLOCK.fullmatch(text):
-        return "frame.time", _time_of_day(option, found, captures, utc=utc)
+        return "frame.time", _time_of_day(begin_ns(option), found, utc=utc)
     from dissector.filter.time_literals import parse_time_ns
 
     has_zone = re.search(r"(Z|UTC|[+-]\d{2}:?\d{2})$", text[10:])
@@ -93,9 +96,8 @@ def _bound(option: str, text: str, captures: Sequence[str], *, utc: bool) -> tup
         raise UsageError(f"{option} takes a time, such as {FORMS}; not {text!r}") from None
 
 
-def _time_of_day(option: str, found: re.Match[str], captures: Sequence[str], *, utc: bool) -> int:
+def _time_of_day(begin_ns: int, found: re.Match[str], *, utc: bool) -> int:
     """Return a time of day that is at most 12 hours before the first packet."""
-    begin_ns = _begin_ns(option, captures)
     zone = _zone(found["zone"], utc=utc)
     first = datetime.fromtimestamp(begin_ns // _SECOND_NS, zone)
     rest_ns = int((found["rest"] or "").ljust(9, "0"))
@@ -119,14 +121,14 @@ def _zone(text: str | None, *, utc: bool) -> tzinfo | None:
     return timezone(-offset if text[0] == "-" else offset)
 
 
-def _begin_ns(option: str, captures: Sequence[str]) -> int:
+def _begin_ns(captures: Sequence[str], option: str, *, live: bool) -> int:
     """
     Return the time of the first packet; of a live capture the time now.
 
     Raises:
         UsageError: It can't be read before the capture is.
     """
-    if isinstance(captures, LiveInput):
+    if live:
         return time.time_ns()
     for name in captures:
         if not is_file(name):

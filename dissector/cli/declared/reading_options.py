@@ -107,7 +107,8 @@ class PeriodOptions(FilterOptions):
         # Not all commands that take a period print times; those that do may be asked for UTC.
         utc = getattr(self, "utc", False) or getattr(self, "times", None) in ("u", "ud")
         captures: Sequence[str] = getattr(self, "captures", ())
-        return in_period(self.filter_text, self.since, self.until, captures, utc=utc)
+        live = bool(getattr(self, "interfaces", ()))
+        return in_period(self.filter_text, self.since, self.until, captures, utc=utc, live=live)
 
 
 class OutputOptions(Options):

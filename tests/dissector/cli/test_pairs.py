@@ -218,7 +218,7 @@ def test_table_is_the_default_format(good: Run, shop: Path) -> None:
     assert done.lines[0].split()[:3] == ["request_packet", "response_packet", "request_time"]
     assert done.lines[0].split()[3:6] == ["connection", "client", "broker"]
     assert len(done.lines) == 10
-    assert "2023-11-14 22:13:20.007000000Z" in done.lines[2]
+    assert "  0.007000  " in done.lines[2]
     assert done == good("pairs", shop, "-T", "table")
 
 

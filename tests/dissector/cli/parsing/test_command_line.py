@@ -69,7 +69,7 @@ def test_forms_of_options(line: str, some: dict[str, Any]) -> None:
     [
         ("pairs", "no input: CAPTURE... or -i IFACE is missing"),
         ("upgrade a", "the following arguments are required: --to (kafkashark upgrade --help)"),
-        ("groups", "the following arguments are required: CAPTURE... (kafkashark groups --help)"),
+        ("export", "the following arguments are required: CAPTURE... (kafkashark export --help)"),
         ("pairs a --nope", "no option --nope (kafkashark pairs --help)"),
         (
             "pairs a --colour=x",
