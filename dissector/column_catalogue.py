@@ -263,6 +263,8 @@ STATISTICS: Catalogue = (
     ),
     ColumnInfo("request_bytes", "int", "bytes of the requests"),
     ColumnInfo("response_bytes", "int", "bytes of the responses"),
+    ColumnInfo("time", "str", "begin of the interval in UTC (--by '10 s')"),
+    ColumnInfo("hour", "str", "hour of the exchanges in UTC (--by hour)"),
     ColumnInfo("minute", "str", "minute of the exchanges in UTC (--by minute)"),
     ColumnInfo("second", "str", "second of the exchanges in UTC (--by second)"),
     ColumnInfo("api_version", "int", "version of the requests (--by version, --topics)"),
@@ -279,6 +281,15 @@ STATISTICS: Catalogue = (
         for side in ("request", "response")
         for name, meaning in (("p50", "median"), ("p99", "99th percentile"), ("max", "greatest"))
     ),
+    *(
+        ColumnInfo(f"{part}_{name}_ms", "float", f"{meaning} of {part}_ms (--network)")
+        for part in ("network", "server")
+        for name, meaning in (
+            *(("p50", "median"), ("p95", "95th percentile")),
+            ("p99", "99th percentile"),
+        )
+    ),
+    ColumnInfo("origin", "str", "client before a proxy (--by origin)"),
     ColumnInfo("principal", "str", "who sent the requests (--by principal)"),
     ColumnInfo("listener", "str", "the broker's listener (--by listener)"),
     ColumnInfo("security_protocol", "str", "that of the listener (--by security_protocol)"),

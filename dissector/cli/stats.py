@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import StatsOptions
 from dissector.cli.live_input import accepts_live
-from dissector.cli.output import terminal_width
+from dissector.cli.output import check_parquet, terminal_width
 from dissector.cli.presentation.schema_columns import SCHEMA_KEYS, parts_with_schemas
 from dissector.cli.presentation.section_view import SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
-from dissector.summary.key_columns import KEYS
+from dissector.column_catalogue import STATISTICS
+from dissector.errors import UsageError
+from dissector.summary.key_columns import KEYS, TIME_COLUMN
 from dissector.summary.sections import NAMED, chosen_sections
 from dissector.summary.statistics import GROUPS, Grouping, Statistics, health
 from dissector.summary.version_offers import VersionOffers
@@ -36,13 +38,17 @@ PRIORITY = (
 def stats(given: StatsOptions) -> None:
     """Print response times and errors per API, client, topic, broker; and the capture's health."""
     form, output, interval = given.form, given.output, given.interval
+    check_parquet(form, output)
+    in_rows = form in ("csv", "parquet")
+    if in_rows and interval is not None:
+        raise UsageError("--interval prints tables or ndjson, not csv or parquet")
     requested = [name for name in NAMED if getattr(given, name)]
     chosen = chosen_sections(given.by, requested)
     source = capture_source.source(given, given.selected)
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
     tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
     tables = tables or SECTIONS
-    view = SectionView.of(tables, given, names=(*NAMES, *KEYS), priority=PRIORITY)
+    view = SectionView.of(tables, given, names=(TIME_COLUMN, *NAMES, *KEYS), priority=PRIORITY)
 
     screen = RefreshedOutput(output, interval)
     if interval is not None:
@@ -63,6 +69,10 @@ def stats(given: StatsOptions) -> None:
     parts = parts_with_schemas(source) if keys & {*SCHEMA_KEYS} else source.parts()
     for part in source.without_secrets(parts, show_secrets=False):
         report.add(part)
+    if in_rows:
+        sections = view.arranged(report.sections(), source.capture.logins.all)
+        view.write_rows(sections, form, output, STATISTICS)
+        return
     screen.write_last(lines())
     view.report_left_out()
 

@@ -18,10 +18,10 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
-from dissector.summary.key_columns import KEYS
+from dissector.summary.key_columns import columns_of_key, interval_ns
 
-TIMES = {"minute": (60_000_000_000, "m"), "second": (1_000_000_000, "s")}
-"""Keys of time: their length in nanoseconds, and numpy's unit."""
+_UNITS = {"hour": "h", "minute": "m"}
+"""Keys of time whose texts have no seconds, and numpy's unit."""
 
 Label: TypeAlias = tuple[Any, ...]
 """The values of some keys."""
@@ -92,9 +92,9 @@ def _combine(
 
 def _labels(columns: Columns, key: str, software_of: SoftwareOf) -> tuple[Ints, Sequence[Label]]:
     """Return codes and labels of a key that each row has once."""
+    if (length_ns := interval_ns(key)) is not None:
+        return _time_labels(columns, length_ns, _UNITS.get(key, "s"))
     match key:
-        case "minute" | "second":
-            return _time_labels(columns, *TIMES[key])
         case "client":
             return _combine(_coded(columns["client_id"]), _hosts(columns["client"]))
         case "version":
@@ -136,20 +136,21 @@ def _unified(codes: Ints, labels: Sequence[Label]) -> tuple[Ints, Sequence[Label
 
 
 def _time_labels(columns: Columns, length_ns: int, unit: str) -> tuple[Ints, Sequence[Label]]:
-    """Return the minutes or seconds in which exchanges began; for orphans, of the response."""
+    """Return the intervals in which exchanges began; for orphans, of the response."""
     request, response = columns["request_time_ns"], columns["response_time_ns"]
     assert isinstance(request, Integers)
     assert isinstance(response, Integers)
     time_ns = np.where(request.values == NONE, response.values, request.values)
     codes, found = distinct(np.where(time_ns == NONE, NONE, time_ns // length_ns))
-    return codes, [(_time_text(each, unit),) for each in found.tolist()]
+    return codes, [(_time_text(each, length_ns, unit),) for each in found.tolist()]
 
 
-def _time_text(number: int, unit: str) -> str | None:
-    """Return a minute or second since the epoch as text in UTC."""
+def _time_text(number: int, length_ns: int, unit: str) -> str | None:
+    """Return the begin of an interval, by its number since the epoch, as text in UTC."""
     if number == NONE:
         return None
-    return f"{np.int64(number).astype(f'datetime64[{unit}]')}Z".replace("T", " ")
+    begin = np.int64(number * length_ns // 1_000_000_000).astype("datetime64[s]")
+    return f"{begin.astype(f'datetime64[{unit}]')}Z".replace("T", " ")
 
 
 def _explode(column: Coded, rows: Ints) -> tuple[Ints, Ints, Sequence[Label]]:
@@ -181,4 +182,4 @@ def key_columns(keys: Sequence[str]) -> tuple[str, ...]:
 
 def _columns_of(keys: Sequence[str]) -> Iterator[str]:
     for key in keys:
-        yield from KEYS[key]
+        yield from columns_of_key(key) or ()

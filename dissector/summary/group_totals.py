@@ -26,11 +26,17 @@ MEASURES: Mapping[str, tuple[str, ...]] = {
         f"{side}_{name}_bytes" for side in ("request", "response") for name in ("p50", "p99", "max")
     ),
     "error_names": ("errors_by_name",),
+    "waits": tuple(
+        f"{part}_p{percent}_ms" for part in ("network", "server") for percent in PERCENTS
+    ),
     "broker_times": tuple(
         f"{name.removesuffix('_ms')}_{kind}_ms" for name in DURATIONS for kind in ("mean", "p95")
     ),
 }
 """Each measure, and its columns."""
+
+WAITS = ("network_ms", "server_ms")
+"""The parts of the latency."""
 
 
 @dataclass(slots=True)
@@ -47,6 +53,7 @@ class GroupTotals:
     error_names: Counter[str] | None = None
     connections: set[int] | None = None
     broker_times: tuple[Latencies, ...] | None = None
+    waits: tuple[Latencies, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -79,6 +86,9 @@ class GroupTotals:
             case "sizes":
                 sides = self.sizes or (Latencies(), Latencies())
                 return [value for side in sides for value in _sizes(side)]
+            case "waits":
+                waits = self.waits or tuple(Latencies() for _ in WAITS)
+                return [value for times in waits for value in _percentiles(times)]
             case "broker_times":
                 parts = self.broker_times or tuple(Latencies() for _ in DURATIONS)
                 return [value for times in parts for value in _mean_and_p95(times)]
@@ -92,8 +102,13 @@ class GroupTotals:
 def _latencies(times: Latencies) -> Sequence[float | None]:
     if not times.count:
         return [None] * (2 + len(PERCENTS))
-    percentiles = (times.percentile(percent) / 1e6 for percent in PERCENTS)
-    return [times.min_ns / 1e6, *percentiles, times.max_ns / 1e6]
+    return [times.min_ns / 1e6, *_percentiles(times), times.max_ns / 1e6]
+
+
+def _percentiles(times: Latencies) -> Sequence[float | None]:
+    if not times.count:
+        return [None] * len(PERCENTS)
+    return [times.percentile(percent) / 1e6 for percent in PERCENTS]
 
 
 def _mean_and_p95(times: Latencies) -> Sequence[float | None]:
@@ -120,6 +135,8 @@ class MeasuredRows:
         assert isinstance(latency, Milliseconds)
         self._errors, self._connections = errors, connection
         self._latency_ns = latency.values_ns
+        waits = [columns.get(name) for name in WAITS]
+        self._waits_ns = [each.values_ns for each in waits if isinstance(each, Milliseconds)]
         accounts = [columns.get(name) for name in DURATIONS]
         self._broker_ns = [each.values_ns for each in accounts if isinstance(each, Milliseconds)]
         self._sizes = [_integers(columns[f"{side}_bytes"]) for side in ("request", "response")]
@@ -159,6 +176,8 @@ class MeasuredRows:
             self._add_sizes(groups, rows, starts)
         if "broker_times" in measures and self._broker_ns:
             self._add_broker_times(groups, rows, starts)
+        if "waits" in measures and len(self._waits_ns) == len(WAITS):
+            self._add_waits(groups, rows, starts)
         if "error_names" in measures:
             self._add_error_names(totals, codes, rows)
         if "connections" in measures:
@@ -175,6 +194,13 @@ class MeasuredRows:
             group.sizes = group.sizes or (Latencies(), Latencies())
             for sizes, of_side in zip(group.sizes, values, strict=True):
                 sizes.add(of_side[of_side != NONE])
+
+    def _add_waits(self, groups: Sequence[GroupTotals], rows: Ints, starts: Ints) -> None:
+        parts = [_split(column, rows, starts) for column in self._waits_ns]
+        for group, *values in zip(groups, *parts, strict=True):
+            group.waits = group.waits or tuple(Latencies() for _ in WAITS)
+            for times, found in zip(group.waits, values, strict=True):
+                times.add(found[found != NONE])
 
     def _add_broker_times(self, groups: Sequence[GroupTotals], rows: Ints, starts: Ints) -> None:
         parts = [_split(column, rows, starts) for column in self._broker_ns]

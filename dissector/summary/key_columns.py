@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 KEYS: Mapping[str, tuple[str, ...]] = {
+    "hour": ("hour",),
     "minute": ("minute",),
     "second": ("second",),
     "client": ("client_id", "client"),
@@ -12,6 +14,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "version": ("api_version",),
     "topic": ("topic",),
     "broker": ("broker",),
+    "origin": ("origin",),
     "error": ("error",),
     "key_schema": ("key_schema",),
     "value_schema": ("value_schema",),
@@ -21,3 +24,21 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "security_protocol": ("security_protocol",),
 }
 """Each key, and the columns that it fills."""
+
+TIME_COLUMN = "time"
+"""The column of intervals of any length."""
+
+_SECOND_NS = 1_000_000_000
+_LENGTHS_NS = {"hour": 3600 * _SECOND_NS, "minute": 60 * _SECOND_NS, "second": _SECOND_NS}
+
+
+def interval_ns(key: str) -> int | None:
+    """Return the length of a key of time: of hour, minute, second or `10 s`; None of others."""
+    if found := re.fullmatch(r"([1-9]\d{0,6}) ?s", key):
+        return int(found[1]) * _SECOND_NS
+    return _LENGTHS_NS.get(key)
+
+
+def columns_of_key(key: str) -> tuple[str, ...] | None:
+    """Return the columns that a key fills; None if it is no key."""
+    return KEYS.get(key) or (None if interval_ns(key) is None else (TIME_COLUMN,))

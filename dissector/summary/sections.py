@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dissector.errors import UsageError
-from dissector.summary.key_columns import KEYS
+from dissector.summary.key_columns import KEYS, columns_of_key
 from dissector.summary.statistics import Grouping
 
 NAMED: Mapping[str, tuple[str, Grouping]] = {
@@ -20,6 +20,10 @@ NAMED: Mapping[str, tuple[str, Grouping]] = {
     "talkers": (
         "Talkers",
         Grouping(("client", "broker"), ("counts", "connections", "traffic", "bytes")),
+    ),
+    "network": (
+        "Network and broker: the parts of the latency",
+        Grouping(("client", "broker"), ("counts", "waits")),
     ),
     "broker_times": (
         "Where the time goes in the broker: mean and 95th percentile",
@@ -47,9 +51,11 @@ def chosen_sections(by: Sequence[str], options: Sequence[str]) -> dict[str, tupl
     found = {}
     for text in by:
         keys = tuple(word.strip() for word in text.split(","))
-        unknown = [key for key in keys if key not in KEYS]
+        unknown = [key for key in keys if columns_of_key(key) is None]
         if unknown:
-            raise UsageError(f"--by takes {', '.join(KEYS)}, not {unknown[0]!r}")
+            raise UsageError(
+                f"--by takes {', '.join(KEYS)} or an interval such as '10 s', not {unknown[0]!r}"
+            )
         if len(set(keys)) < len(keys):
             raise UsageError(f"--by {text} has a key twice")
         found[f"by {', '.join(keys)}"] = f"By {', '.join(keys)}", _by(keys)

@@ -12,7 +12,6 @@ import numpy as np
 from dissector.engine.reading.one_sided import count_one_sided
 from dissector.engine.tables.column_types import Columns, row_count
 from dissector.summary.group_keys import (
-    TIMES,
     Label,
     Software,
     SoftwareOf,
@@ -20,6 +19,7 @@ from dissector.summary.group_keys import (
     key_columns,
 )
 from dissector.summary.group_totals import MEASURES, GroupTotals, MeasuredRows, per_value
+from dissector.summary.key_columns import interval_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Grouping:
     def _order(self, item: tuple[Label, GroupTotals]) -> tuple[Any, ...]:
         label, group = item
         texts = [(part is None, part if isinstance(part, int) else part or "") for part in label]
-        times = texts[:1] if self.keys and self.keys[0] in TIMES else []
+        times = texts[:1] if self.keys and interval_ns(self.keys[0]) is not None else []
         weight = sum(group.sums[-2:]) if "bytes" in self.measures else group.count
         return times, -weight, texts
 

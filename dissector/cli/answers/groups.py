@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import GroupOptions
 from dissector.cli.live_input import accepts_live
-from dissector.cli.output import terminal_width, write_lines
+from dissector.cli.output import check_parquet, terminal_width, write_lines
 from dissector.cli.presentation.section_view import Sections, SectionView
 from dissector.cli.presentation.table_options import given_times
+from dissector.column_catalogue import GROUPS
 from dissector.errors import UsageError
 from dissector.summary.groups_reader import SECTIONS, GroupsReader
 from dissector.summary.lag_intervals import LAG_SECTIONS, LagIntervals
@@ -31,6 +32,7 @@ _MAX_LISTED = 10
 @accepts_live
 def groups(given: GroupOptions) -> None:
     """Print each group at the end of the capture, or the lag of groups over time."""
+    check_parquet(given.form, given.output)
     tables = SECTIONS if given.interval is None else LAG_SECTIONS
     view = SectionView.of(tables, given, names=ROW_NAMES, priority=PRIORITY)
     source = capture_source.source(given, given.selected)
@@ -50,6 +52,9 @@ def groups(given: GroupOptions) -> None:
     if given.names:
         sections = _only(sections, given.names, [row["group"] for row in known["groups"]])
     sections = view.arranged(sections, source.capture.logins.all)
+    if given.form in ("csv", "parquet"):
+        view.write_rows(sections, given.form, given.output, GROUPS)
+        return
     if given.form == "table":
         width = terminal_width(given.output)
         lines = section_lines(sections, view.tables, width, view.layout)[:-1]

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import ValueUseOptions
 from dissector.cli.live_input import accepts_live
-from dissector.cli.output import write_rows
+from dissector.cli.output import check_parquet, write_rows
 from dissector.cli.presentation.section_view import SectionView
 from dissector.cli.presentation.table_options import given_times, with_times
 from dissector.cli.records import decoded_rows
+from dissector.column_catalogue import VALUE_USES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Row
 from dissector.engine.tables.columns_of import column_batches
@@ -31,6 +32,7 @@ SHOWN = tuple(name for name in COLUMNS if name not in ("last_packet", "last_time
 @accepts_live
 def schemas(given: ValueUseOptions) -> None:
     """Print which formats and schemas the keys and values of topics have."""
+    check_parquet(given.form, given.output)
     view = SectionView.of({"schemas": ("schemas", COLUMNS)}, given, priority=PRIORITY)
     source = capture_source.source(given, given.selected, records=True)
     source.explains_no_kafka = True
@@ -48,11 +50,14 @@ def schemas(given: ValueUseOptions) -> None:
     shown = view.tables["schemas"][1]
     written = SHOWN if shown == COLUMNS else shown
     parts = column_batches(view.selected("schemas", found))
-    default = "r" if given.form == "table" else None
-    times = given_times(given, lambda: source.begin_ns, default)
-    if times is not None and given.form != "ndjson":
-        parts = with_times(parts, times)
-    write_rows(parts, given.form, given.output, shown, written, layout=view.layout)
+    if given.form == "parquet":
+        view.write_rows({"schemas": found}, given.form, given.output, VALUE_USES)
+    else:
+        default = "r" if given.form == "table" else None
+        times = given_times(given, lambda: source.begin_ns, default)
+        if times is not None and given.form != "ndjson":
+            parts = with_times(parts, times)
+        write_rows(parts, given.form, given.output, shown, written, layout=view.layout)
     view.report_left_out()
     if uses.is_cut:
         print("kafkashark: more schemas than can be counted", file=sys.stderr)

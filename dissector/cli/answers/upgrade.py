@@ -7,8 +7,9 @@ import sys
 from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import UpgradeOptions
 from dissector.cli.live_input import accepts_live
-from dissector.cli.output import write_rows
+from dissector.cli.output import check_parquet, write_rows
 from dissector.cli.presentation.section_view import SectionView
+from dissector.column_catalogue import UPGRADES
 from dissector.engine.tables.columns_of import column_batches
 from dissector.errors import UsageError
 from dissector.protocol.releases.removals import check_release
@@ -26,6 +27,7 @@ PRIORITY = (
 @accepts_live
 def upgrade(given: UpgradeOptions) -> int:
     """Print the API versions in use that a release of Kafka removed or does not know."""
+    check_parquet(given.form, given.output)
     clients = given.clients
     release = check_release(given.to)
     if release is None:
@@ -47,8 +49,11 @@ def upgrade(given: UpgradeOptions) -> int:
     if found.subjects or found.rows:
         rows = view.arranged({subject: found.rows}, source.capture.logins.all)[subject]
         shown = view.tables[subject][1]
-        parts = column_batches(view.selected(subject, rows))
-        write_rows(parts, given.form, given.output, shown, shown, layout=view.layout)
+        if given.form in ("csv", "parquet"):
+            view.write_rows({subject: rows}, given.form, given.output, UPGRADES)
+        else:
+            parts = column_batches(view.selected(subject, rows))
+            write_rows(parts, given.form, given.output, shown, shown, layout=view.layout)
         view.report_left_out()
     if not found.subjects:
         missing = "ApiVersions responses" if clients else "requests"

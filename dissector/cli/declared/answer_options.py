@@ -26,7 +26,7 @@ class SectionOptions(
 ):
     """The options of reports in sections, a table each."""
 
-    form: str = format_option("table", "ndjson")
+    form: str = format_option("table", "ndjson", "csv", "parquet")
 
 
 class StatsOptions(SectionOptions, LiveOptions):
@@ -37,8 +37,9 @@ class StatsOptions(SectionOptions, LiveOptions):
         default=(),
         metavar="KEY[,KEY]",
         complete=complete_words(lambda: KEYS),
-        help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}. May be given more "
-        "than once. Exchanges without a topic or error are not in tables by these.",
+        help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}, or an interval such as "
+        "'10 s'. May be given more than once. Exchanges without a topic or error are not in tables "
+        "by these.",
     )
     topics: bool = option(
         "--topics", default=False, help="Users of each topic: APIs, versions, software."
@@ -48,6 +49,11 @@ class StatsOptions(SectionOptions, LiveOptions):
     )
     talkers: bool = option("--talkers", default=False, help="Clients and brokers by bytes.")
     sizes: bool = option("--sizes", default=False, help="Sizes of messages by API.")
+    network: bool = option(
+        "--network",
+        default=False,
+        help="Of each client and broker the parts of the latency: network_ms and server_ms.",
+    )
     broker_times: bool = option(
         "--broker-times",
         default=False,
@@ -80,8 +86,6 @@ class GroupOptions(SectionOptions, TimeOptions, LiveOptions):
 class ValueUseOptions(SectionOptions, TimeOptions, LiveOptions):
     """The options of `schemas`."""
 
-    form: str = format_option("table", "ndjson", "csv")
-
 
 class UpgradeOptions(SectionOptions, LiveOptions):
     """The options of `upgrade`."""
@@ -97,4 +101,3 @@ class UpgradeOptions(SectionOptions, LiveOptions):
         default=False,
         help="Check an upgrade of the clients instead: report brokers that are too old.",
     )
-    form: str = format_option("table", "ndjson", "csv")

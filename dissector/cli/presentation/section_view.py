@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dissector.cli.declared.answer_options import SectionOptions
+from dissector.cli.output import write_parquet, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
+from dissector.column_catalogue import Catalogue
 from dissector.engine.tables.column_types import Row
+from dissector.engine.tables.columns_of import columns_of
 from dissector.errors import UsageError
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import Known
@@ -100,6 +103,32 @@ class SectionView:
         shown = self.tables[section][1]
         return [{name: row[name] for name in shown} for row in rows]
 
+    def write_rows(
+        self, sections: Sections, form: str, output: str | None, catalogue: Catalogue
+    ) -> None:
+        """
+        Write arranged sections as one table of rows: CSV or Parquet.
+
+        Several sections have all their columns, and the name of the section before them.
+
+        Args:
+            sections: The sections.
+            form: The format.
+            output: File, or None for stdout.
+            catalogue: The columns that have a type; others are text.
+        """
+        several = ("section",) if len(self.tables) > 1 else ()
+        every = (name for _, columns in self.tables.values() for name in columns)
+        columns = tuple(dict.fromkeys((*several, *every)))
+        rows = [{name: _plain(row.get(name)) for name in columns} for row in self.rows(sections)]
+        parts = [columns_of(rows)] if rows else []
+        if form == "parquet":
+            from dissector.engine.parquet.parquet_types import types_of
+
+            write_parquet(parts, types_of(catalogue, columns), output)
+        else:
+            write_rows(parts, form, output, columns, columns)
+
     def report_left_out(self) -> None:
         """Report columns that the terminal is too narrow for."""
         if self._left_out:
@@ -108,6 +137,13 @@ class SectionView:
     def _arranged(self, rows: Sequence[Row]) -> Sequence[Row]:
         present = [key for key in self.keys if rows and key.name in rows[0]]
         return (sorted_rows(rows, present) if present else rows)[: self.limit]
+
+
+def _plain(value: object) -> object:
+    """Return a value of a cell; numbers by name as texts."""
+    if isinstance(value, Mapping):
+        return [f"{name} {count}" for name, count in value.items()]
+    return value
 
 
 def _with_columns(

@@ -72,5 +72,7 @@ def test_statistics_without_exchanges(good: Run, shop: Path) -> None:
 
 
 def test_formats(run: Run, shop: Path) -> None:
-    done = run("stats", shop, "-T", "csv")
-    assert done == (2, "", "kafkashark: -T takes table, ndjson, not 'csv'\n")
+    done = run("stats", shop, "-T", "xml")
+    assert done == (2, "", "kafkashark: -T takes table, ndjson, csv, parquet, not 'xml'\n")
+    done = run("stats", shop, "-T", "csv", "--interval", "1")
+    assert done.err == "kafkashark: --interval prints tables or ndjson, not csv or parquet\n"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 
 from dissector import dissect
@@ -21,11 +23,12 @@ Row = dict[str, Any]
 def labels(row: Row, key: str, software: dict[int, tuple[str, str]]) -> list[tuple[Any, ...]]:
     """Return the values of a key in a row of `pairs`."""
     match key:
-        case "minute" | "second":
+        case "minute" | "second" | "hour":
             time = datetime.fromtimestamp(
                 (row["request_time_ns"] or row["response_time_ns"]) // 10**9, UTC
             )
-            return [(f"{time:%Y-%m-%d %H:%M}Z" if key == "minute" else f"{time:%F %T}Z",)]
+            form = {"hour": "%F %H", "minute": "%F %H:%M", "second": "%F %T"}[key]
+            return [(f"{time:{form}}Z",)]
         case "client":
             return [(row["client_id"], row["client"].rpartition(":")[0])]
         case "topic":
@@ -152,8 +155,63 @@ def test_sizes(good: Run, shop: Path) -> None:
 
 
 def test_wrong_keys(run: Run, shop: Path) -> None:
-    keys = ", ".join(KEYS)
-    done = run("stats", shop, "--by", "api,hour")
-    assert done == (2, "", f"kafkashark: --by takes {keys}, not 'hour'\n")
+    known = f"{', '.join(KEYS)} or an interval such as '10 s'"
+    done = run("stats", shop, "--by", "api,day")
+    assert done == (2, "", f"kafkashark: --by takes {known}, not 'day'\n")
     done = run("stats", shop, "--by", "api,api")
     assert done == (2, "", "kafkashark: --by api,api has a key twice\n")
+
+
+DEMO = "captures/demo.pcap"
+
+
+def test_intervals_hours_and_origins(good: Run) -> None:
+    seconds, tens, hours = (
+        good("stats", DEMO, "--by", key, "-T", "ndjson").rows[:-1] for key in ("2 s", "10s", "hour")
+    )
+    assert [row["time"] for row in seconds] == [
+        f"2026-11-21 09:46:{second}Z" for second in (30, 32, 34, 36)
+    ]
+    assert [row["time"] for row in tens] == ["2026-11-21 09:46:30Z"]
+    assert [row["hour"] for row in hours] == ["2026-11-21 09Z"]
+    assert sum(row["count"] for row in seconds) == tens[0]["count"] == hours[0]["count"] == 281
+    assert good("stats", DEMO, "--by", "origin", "-T", "ndjson").rows[0]["origin"] is None
+
+
+def test_network_and_broker_are_parts_of_the_latency(good: Run) -> None:
+    exchanges = good("pairs", DEMO, "-T", "ndjson").rows
+    rows = good("stats", DEMO, "--network", "-T", "ndjson").rows[:-1]
+    assert sum(row["count"] for row in rows) == len(exchanges)
+    for row in rows:
+        chosen = [
+            each
+            for each in exchanges
+            if (each["client_id"], each["broker"]) == (row["client_id"], row["broker"])
+            and each["client"].rpartition(":")[0] == row["client"]
+        ]
+        for part in ("network", "server"):
+            values = sorted(each[f"{part}_ms"] for each in chosen if each[f"{part}_ms"] is not None)
+            median = values[-(-len(values) // 2) - 1] if values else None
+            assert row[f"{part}_p50_ms"] == median
+
+
+def test_sections_in_files(good: Run, tmp_path: Path) -> None:
+    """One section is a table; several have their name in the first column."""
+    path = tmp_path / "a.parquet"
+    good("stats", DEMO, "--by", "api", "-T", "parquet", "-o", path)
+    table = polars.read_parquet(path)
+    rows = good("stats", DEMO, "--by", "api", "-T", "ndjson").rows[:-1]
+    assert table["count"].to_list() == [row["count"] for row in rows]
+    assert table["p99_ms"].to_list() == [row["p99_ms"] for row in rows]
+    assert table.schema["count"] == polars.Int64
+    found = list(csv.DictReader(good("stats", DEMO, "-T", "csv").out.splitlines()))
+    assert list(dict.fromkeys(row["section"] for row in found)) == [
+        *("apis", "clients", "topics", "brokers"),
+    ]
+    good("groups", DEMO, "--interval", "1", "-T", "parquet", "-o", path)
+    lags = polars.read_parquet(path)
+    expected = good("groups", DEMO, "--interval", "1", "-T", "ndjson").rows
+    assert lags["lag"].to_list() == [row["lag"] for row in expected]
+    assert lags.schema["lag"] == polars.Int64
+    run_rows = good("groups", DEMO, "-T", "csv").out.splitlines()
+    assert run_rows[0].startswith("section,group,")
