@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +19,7 @@ from dissector.cli.declared.row_options import MessageOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
 from dissector.cli.presentation import table_options
+from dissector.cli.presentation.field_layout import FieldLayout
 from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
 from dissector.engine.reading.live_requests import LiveRequests
@@ -52,6 +53,9 @@ def dissect(given: MessageOptions) -> None:
         raise UsageError("--columns and -e NAME go with -T fields")
     if limit is not None and form == "parquet":
         raise UsageError("-c takes rows of messages; -T parquet has a row for each field")
+    layout = FieldLayout.of(given.field_layout)
+    if given.field_layout and form != "fields":
+        raise UsageError("-E goes with -T fields")
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
@@ -76,7 +80,9 @@ def dissect(given: MessageOptions) -> None:
     if form == "text" and not (verbose or bytes_too):
         lines = _summary_lines(source, style, limit, show_secrets)
     elif form == "fields":
-        lines = _field_lines(source, islice(_messages_in_order(source), limit), names, show_secrets)
+        rows = _field_rows(source, islice(_messages_in_order(source), limit), names, show_secrets)
+        titles = [[name.text for name in names]] if layout.header else []
+        lines = chain(map(layout.separator.join, titles), map(layout.line, rows))
     else:
         messages = islice(_messages_in_order(source), limit)
         read_value = source.record_values().read if verbose and not given.no_values else None
@@ -254,20 +260,20 @@ def _names(source: capture_source.Source, fields: Iterable[str]) -> list[Name]:
     ]
 
 
-def _field_lines(
+def _field_rows(
     source: capture_source.Source,
     messages: Iterable[OrderedMessage],
     names: list[Name],
     show_secrets: bool,
-) -> Iterator[str]:
+) -> Iterator[list[list[str]]]:
+    """Yield the values of each field, message by message."""
     for each in messages:
         begin_ns = source.begin_ns
         rows = [_MessageColumns(each, show_secrets, name.text, begin_ns) for name in names]
-        cells = [
-            ",".join(_cell(value) for value in values_of(row, name))
+        yield [
+            [_cell(value) for value in values_of(row, name)]
             for row, name in zip(rows, names, strict=True)
         ]
-        yield "\t".join(cells)
 
 
 _OWN: Mapping[str, Callable[[MessageSummary], object]] = {

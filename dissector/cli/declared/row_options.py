@@ -167,6 +167,13 @@ class MessageOptions(TableOptions):
         *("-V", "--tree"), default=False, help="Print every field with its place in the bytes."
     )
     bytes_too: bool = option(*("-x", "--hex"), default=False, help="Print the bytes.")
+    field_layout: tuple[str, ...] = option(
+        "-E",
+        default=(),
+        metavar="NAME=VALUE",
+        help="With -T fields, as tshark: separator=, or /t or /s, aggregator=; header=y, "
+        "quote=d|s|n, occurrence=f|l|a. May be given more than once.",
+    )
 
 
 class RowOptions(SortOptions, TableOptions):

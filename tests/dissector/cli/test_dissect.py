@@ -313,3 +313,39 @@ def test_seconds_since_the_epoch_filter(run: Run) -> None:
     )
     assert later == by_date
     assert later
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        ("header=y", "separator=,"),
+        ("separator=/s", "quote=d"),
+        ("quote=s", "occurrence=f"),
+        ("aggregator=;", "occurrence=a"),
+        ("occurrence=l", "separator=|"),
+    ],
+)
+def test_layouts_of_fields_are_those_of_tshark(layout: tuple[str, ...], run: Run) -> None:
+    words = ["-T", "fields", "-e", "frame.number", "-e", "tcp.stream", "-e", "kafka.api_key"]
+    words += [word for each in layout for word in ("-E", each)]
+    status, out, _ = run("dissect", "captures/demo.pcap", "-c", "3", *words)
+    assert status == 0
+    separator = next((each[-1] for each in layout if each.startswith("separator=")), "\t")
+    separator = " " if "separator=/s" in layout else separator
+    quote = '"' if "quote=d" in layout else "'" if "quote=s" in layout else ""
+    cells = [("4", "0", "18"), ("6", "0", "18")]
+    if "header=y" in layout:
+        assert out.splitlines()[0] == separator.join(words[3:8:2])
+        out = out.partition("\n")[2]
+    for line, expected in zip(out.splitlines(), cells, strict=False):
+        shown = [f"{quote}{each}{quote}" for each in expected]
+        assert line.split(separator)[:2] == shown[:2]
+
+
+def test_unknown_layouts_are_refused(run: Run) -> None:
+    for text in ("separator", "separator=", "separator=ab", "header=yes", "bom=y", "quote=x"):
+        done = run("dissect", "captures/demo.pcap", "-T", "fields", "-e", "api", "-E", text)
+        assert (done.status, done.out) == (2, "")
+        assert f"not {text!r}" in done.err
+    done = run("dissect", "captures/demo.pcap", "-E", "header=y")
+    assert done.err == "kafkashark: -E goes with -T fields\n"

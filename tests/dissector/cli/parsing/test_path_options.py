@@ -43,7 +43,7 @@ NO_PATHS = {
         "text|struct",
         "URL",
         "ZONE",
-        "TIME",
+        *("TIME", "NAME=VALUE"),
     ),
     *("kept|earliest|latest", "TABLE[,TABLE]", "PATH[,PATH]|all", "VERSION", "I/N"),
     "'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
