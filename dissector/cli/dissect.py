@@ -19,7 +19,7 @@ from dissector.cli.declared.row_options import MessageOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
 from dissector.cli.presentation import table_options
-from dissector.cli.presentation.field_layout import FieldLayout
+from dissector.cli.presentation.field_separators import FieldLayout
 from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
 from dissector.engine.reading.live_requests import LiveRequests
