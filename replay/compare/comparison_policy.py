@@ -149,10 +149,12 @@ target.
 INCREMENTAL_ARRAYS = frozenset({"responses", "partitions"})
 """Arrays of a response in a fetch session, which contain only changes (KIP-227)."""
 
-UNORDERED_FIELDS = frozenset({"partition_responses", "base_offset"})
+UNORDERED_FIELDS = frozenset({"partition_responses", "base_offset", "records"})
 """
-Fields of topics and partitions in Produce responses. Their order depends on topic ids, which every
-broker generates: Kafka collects them in a hash map.
+Fields of topics and partitions in Produce responses, and of fetched partitions. The order of the
+former depends on topic ids, which every broker generates: Kafka collects them in a hash map. That
+of the latter depends on earlier responses: a session moves partitions with records to its end.
+Source: ReplicaManager.appendRecords, FetchSession.scala (KIP-227).
 """
 
 FOLDED_ARRAYS = {"FindCoordinator": "coordinators", "OffsetFetch": "groups"}

@@ -56,7 +56,7 @@ def is_assigned(role: Role, value: Any) -> bool:
 
 
 def is_unordered(layout: StructLayout) -> bool:
-    """Return whether elements are topics or partitions of a Produce, which come in random order."""
+    """Return whether elements are topics or partitions of records, which come in any order."""
     return any(member.name in UNORDERED_FIELDS for member in layout.members)
 
 

@@ -78,8 +78,8 @@ def match_fetch(
         title = _title(topic, other, ids)
         if title is None or len(topic.partitions) != len(other.partitions):
             return None
-        for before, after in zip(topic.partitions, other.partitions, strict=True):
-            runs = _match_partition(before, after, ids)
+        for before, after in _paired(topic.partitions, other.partitions):
+            runs = None if after is None else _match_partition(before, after, ids)
             if runs is None:
                 return None
             if runs:
@@ -131,10 +131,16 @@ def _title(topic: Container, other: Container, ids: IdMap) -> str | None:
     return ids.captured_topics.topic_name(topic_id)
 
 
+def _paired(
+    partitions: list[Container], others: list[Container]
+) -> Iterator[tuple[Container, Container | None]]:
+    """Yield the partitions of a topic with those of the target, which come in any order."""
+    by_number = {each.partition_index: each for each in others}
+    yield from ((each, by_number.pop(each.partition_index, None)) for each in partitions)
+
+
 def _match_partition(before: Container, after: Container, ids: IdMap) -> list[Run] | None:
     """Return the records of a partition; None if the two do not match."""
-    if before.partition_index != after.partition_index:
-        return None
     if any(before[name] != after.get(name) for name in before if name not in _MATCHED):
         return None
     if any((before.get(name, -1) < 0) != (after.get(name, -1) < 0) for name in _BOUNDS):

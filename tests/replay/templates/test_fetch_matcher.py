@@ -118,6 +118,14 @@ def test_a_response_as_captured_is_taken(version: int) -> None:
     assert both(version, live_of(version)) == (True, Verdict.SAME)
 
 
+def test_partitions_come_in_any_order() -> None:
+    live = live_of(16)
+    live["responses"][0]["partitions"].reverse()
+    assert both(16, live) == (True, Verdict.SAME)
+    live["responses"][0]["partitions"][1] = live["responses"][0]["partitions"][0]
+    assert not both(16, live)[0]
+
+
 def changed() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what may become of a response, by name."""
     base = LIVE_BASE
