@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.stream_kernel import WAIT_NS
-
 MAX_FRAME_BYTES = 100 << 20
 """Larger frames are skipped; brokers refuse them too (socket.request.max.bytes)."""
 
@@ -18,10 +16,10 @@ MAX_SUPPRESSED = 1000
 Ids of requests without a response (acks = 0) that are remembered, should one come all the same.
 """
 
-MAX_EARLY_RESPONSE_NS = 2 * WAIT_NS
+MAX_EARLY_RESPONSE_NS = 100_000_000
 """
 How long before its request a response may be captured: as long as a hole among the requests may
-wait to become a gap.
+wait to become a gap: twice `stream_kernel.WAIT_NS`. Options read this file, and load no kernels.
 """
 
 MAX_FIRST_REQUEST_OFFSET = 1 << 16

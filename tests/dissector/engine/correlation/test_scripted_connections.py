@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, NEVER
+from dissector.capture.tcp.stream_kernel import WAIT_NS
 from dissector.engine.correlation.correlation_limits import MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator import ConnectionState
 from dissector.engine.tables.exchange_table import ANSWERED, STATUS
@@ -349,3 +350,7 @@ def test_any_segmentation_gives_the_same_exchanges(cuts: list[int], replies: lis
 def _cut(data: bytes, places: Iterable[int]) -> list[bytes]:
     ends = sorted({each for each in places if each < len(data)} | {len(data)})
     return [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+
+
+def test_responses_may_be_as_early_as_a_hole_waits() -> None:
+    assert MAX_EARLY_RESPONSE_NS == 2 * WAIT_NS
