@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from browse.app.browse_base import run_in_thread
 from browse.app.panel_keys import PanelKeys
-from browse.listing.list_columns import MODES
 
 if TYPE_CHECKING:
     from browse.listing.finding_pass import FindingPass
@@ -76,7 +75,7 @@ class ExpertKeys(PanelKeys):
             case "go":
                 self._go_to_finding(finding)
             case "filter" if finding.filter:
-                self._show_exchanges()
+                self.show_exchanges()
                 self.apply_filter(finding.filter)
             case "explain":
                 self._explain_finding(finding, self._report.headline.begin_ns)
@@ -97,15 +96,10 @@ class ExpertKeys(PanelKeys):
             return
         at = self._place % len(finding.packets)
         self._place = at + 1
-        self._show_exchanges()
+        self.show_exchanges()
         self.go_to_packet(finding.packets[at])
         if not self.status.notice:
             self.show_notice(f"place {at + 1:,} of {len(finding.packets):,}: ! Enter goes on")
-
-    def _show_exchanges(self) -> None:
-        if self.session.mode is not MODES[0]:
-            self.session.show_mode(MODES[0])
-            self.list_changed()
 
     def _explain_finding(self, finding: RankedFinding, begin_ns: int) -> None:
         import textwrap

@@ -18,6 +18,7 @@ from browse.detail import DetailPanes
 from browse.detail.byte_view import ByteView
 from browse.detail.field_tree import FieldTree
 from browse.filtering.filter_bar import FilterInput
+from browse.filtering.filter_texts import joined
 from browse.listing.list_columns import MODES
 from browse.listing.row_info import INFO, MEANING
 from browse.listing.row_list import RowList
@@ -57,15 +58,22 @@ class PanelKeys(OutputKeys):
 
     def action_stats(self) -> None:
         """Show statistics of the shown exchanges."""
-        from browse.panels.report_panel import stats_panel
+        from browse.panels.summary_tables import STATISTICS, stats_panel
         from dissector.summary.statistics import Statistics, health
 
-        statistics, session = Statistics(), self.session
+        statistics, session = Statistics(STATISTICS), self.session
         for columns in session.exchanges.columns():
             statistics.add(columns)
         reading = session.access.first.capture.reading
         problems = len(session.loading.problems) + statistics.problems
-        self.push_screen(stats_panel(statistics.sections(), health(reading, problems)))
+        panel = stats_panel(statistics.sections(), health(reading, problems))
+        self.push_screen(panel, self._use_row)
+
+    def _use_row(self, text: str | None) -> None:
+        """Filter to the exchanges of a row of a table, within the current filter."""
+        if text:
+            self.show_exchanges()
+            self.apply_filter(joined([self.session.text, text]))
 
     def action_groups(self) -> None:
         """Read the groups of the capture, and show them."""
@@ -85,9 +93,9 @@ class PanelKeys(OutputKeys):
         if groups.failure:
             self.show_notice(groups.failure)
         elif not groups.is_cancelled:
-            from browse.panels.report_panel import groups_panel
+            from browse.panels.summary_tables import groups_panel
 
-            self.push_screen(groups_panel(groups.sections))
+            self.push_screen(groups_panel(groups.sections), self._use_row)
 
     def action_conversation(self) -> None:
         """Show all messages on the connection of the chosen row; Enter chooses one."""
@@ -140,11 +148,15 @@ class PanelKeys(OutputKeys):
         """Go to an exchange in the list of exchanges; remove filters that hide it."""
         if number is None:
             return
-        if self.session.mode is not MODES[0]:
-            self.session.show_mode(MODES[0])
-            self.list_changed()
+        self.show_exchanges()
         place = self.session.shown.place_of(number)
         if place is None:
             self.show_notice("the filter hides the exchange")
         else:
             self.jump_to(place)
+
+    def show_exchanges(self) -> None:
+        """Switch to the list of exchanges."""
+        if self.session.mode is not MODES[0]:
+            self.session.show_mode(MODES[0])
+            self.list_changed()

@@ -22,7 +22,7 @@ from browse.panels.copy_chooser import CopyChooser
 from browse.panels.expert_panel import ExpertPanel
 from browse.panels.export_dialog import ExportDialog
 from browse.panels.help_panel import HelpPanel
-from browse.panels.report_panel import ReportPanel
+from browse.panels.table_panel import TablePanel
 from tests.browse.screens import Screen, play, screen
 
 Effect = Callable[[Screen], bool]
@@ -88,8 +88,8 @@ EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
     "e": (opens(ExportDialog), ("escape",)),
     "t": (lambda each: each.app.times.style == "d", ()),
     "exclamation_mark": (opens(ExpertPanel), ("escape",)),
-    "S": (opens(ReportPanel), ("escape",)),
-    "R": (opens(ReportPanel), ("escape",)),
+    "S": (opens(TablePanel), ("escape",)),
+    "R": (opens(TablePanel), ("escape",)),
     "E": (row(lambda at: at > START), ()),
     "full_stop": (row(lambda at: at > START), ()),
     "comma": (row(lambda at: at < START), ()),

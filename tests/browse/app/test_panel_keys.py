@@ -10,7 +10,7 @@ from browse.panels.conversation_panel import ConversationPanel
 from browse.panels.expert_panel import ExpertPanel
 from browse.panels.export_dialog import ExportDialog
 from browse.panels.help_panel import HelpPanel
-from browse.panels.report_panel import ReportPanel
+from browse.panels.table_panel import TablePanel
 from tests.browse.screens import DEMO, Screen, play, screen
 
 
@@ -27,8 +27,8 @@ def test_panels_open_and_close() -> None:
             for key, panel, word in (
                 ("question_mark", HelpPanel, "Go to packet"),
                 ("exclamation_mark", ExpertPanel, "OffsetCommit failed"),
-                ("S", ReportPanel, "Per API"),
-                ("R", ReportPanel, "billing"),
+                ("S", TablePanel, "APIs (16)"),
+                ("R", TablePanel, "billing"),
                 ("v", ConversationPanel, "ApiVersions"),
                 ("c", ColumnChooser, "response_time_ns"),
                 ("e", ExportDialog, "demo-exchanges.pcapng"),
@@ -67,5 +67,26 @@ def test_a_problem_leads_to_its_exchange(tmp_path: Path) -> None:
             row = each.app.rows.chosen
             assert each.app.session.mode.name == "exchanges"
             assert each.app.session.shown.parts.value(row, "problems")
+
+    play(scene)
+
+
+def test_a_row_of_a_table_becomes_the_filter() -> None:
+    async def scene() -> None:
+        async with screen(details=DetailPanes()) as each:
+            await each.filter("client_id == billing-1")
+            await opens(each, "S", TablePanel)
+            await each.press("5", "enter")
+            assert each.app.session.text == (
+                "(client_id == billing-1) and "
+                "(error == COORDINATOR_NOT_AVAILABLE and api == FindCoordinator)"
+            )
+            assert len(each.app.session.shown) == 1
+            await each.filter("")
+            await each.press("4")
+            await opens(each, "R", TablePanel)
+            await each.press("2", "down", "enter")
+            assert each.app.session.mode.name == "exchanges"
+            assert 0 < len(each.app.session.shown) < 10
 
     play(scene)

@@ -11,8 +11,10 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
+from browse.listing.palette import PaletteApp
 
-class Host(App[None]):
+
+class Host(PaletteApp):
     """An app with only panels; it records their results."""
 
     def __init__(self) -> None:
@@ -23,7 +25,7 @@ class Host(App[None]):
 @asynccontextmanager
 async def opened(
     panel: ModalScreen[Any], size: tuple[int, int] = (80, 24)
-) -> AsyncIterator[tuple[Host, Pilot[None]]]:
+) -> AsyncIterator[tuple[Host, Pilot[Any]]]:
     """Open a panel."""
     app = Host()
     async with app.run_test(size=size) as pilot:

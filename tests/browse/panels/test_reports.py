@@ -5,7 +5,7 @@ import pytest
 from browse.detail.field_tree import FieldTree
 from browse.panels.help_panel import HelpPanel, key_group
 from browse.panels.line_list import LineList
-from browse.panels.report_panel import groups_panel, stats_panel
+from browse.panels.summary_tables import STATISTICS, groups_panel, stats_panel
 from dissector.public import open_capture
 from dissector.summary.groups_reader import GroupsReader
 from dissector.summary.statistics import Statistics, health
@@ -18,23 +18,33 @@ GROUPS = FOLDER / "librdkafka-group-rebalance.pcap"
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 def test_statistics(size: tuple[int, int]) -> None:
     capture = open_capture(FOLDER / "demo.pcap")
-    statistics = Statistics()
+    statistics = Statistics(STATISTICS)
     for part in capture.parts():
         statistics.add(part)
     counters = health(capture.reading, 0)
 
     async def scene() -> None:
-        async with opened(stats_panel(statistics.sections(), counters), size) as (app, pilot):
-            shown = lines(app)
-            assert "Statistics" in shown[min(1, len(shown))] or "Statistics" in shown[0]
-            assert any("Per API" in line for line in shown)
-            assert any(" api " in line and "p50_ms" in line for line in shown)
-            assert all(len(line) <= size[0] for line in shown)
-            await pilot.press("end")
+        panel = stats_panel(statistics.sections(), counters)
+        async with opened(panel, size) as (app, pilot):
+            assert "1 APIs (16)   2 Clients (13)" in text(app)
+            assert all(len(line) <= size[0] for line in lines(app))
+
+            async def sorted_apis(*keys: str) -> list[str]:
+                await pilot.press(*keys)
+                await pilot.pause()
+                shown = panel.rows.shown
+                return [shown.parts.value(shown.number(at), "api") for at in range(len(shown))]
+
+            most, least = await sorted_apis("right", "s"), await sorted_apis("s")
+            assert most[:2] == ["Fetch", "Produce"]
+            assert least[0] in ("AddPartitionsToTxn", "CreateTopics", "EndTxn")
+            assert (await sorted_apis("s")) == most
+            await pilot.press("shift+tab")
             await pilot.pause()
-            assert "kafka connections" in text(app) or "problems" in text(app)
-            await pilot.press("escape")
-            assert app.results == [None]
+            assert "kafka connections" in text(app)
+            await pilot.press("enter")  # a counter is no filter
+            await pilot.press("tab", "home", "down", "enter")
+            assert app.results == ["api == Produce"]
 
     play(scene)
 
@@ -46,11 +56,15 @@ def test_groups() -> None:
         reader.add(window)
 
     async def scene() -> None:
-        async with opened(groups_panel(reader.sections()), (120, 40)) as (app, _):
-            assert "Members" in text(app)
-            assert "Partitions" in text(app)
-        async with opened(groups_panel({})) as (app, _):
+        async with opened(groups_panel(reader.sections()), (120, 40)) as (app, pilot):
+            assert "2 Members" in text(app)
+            await pilot.press("3")
+            await pilot.pause()
+            assert "high_watermark" in text(app)
+        async with opened(groups_panel({})) as (app, pilot):
             assert "no group in the capture" in text(app)
+            await pilot.press("s", "tab", "2", "enter", "escape")
+            assert app.results == [None]
 
     play(scene)
 
