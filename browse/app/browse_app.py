@@ -11,7 +11,8 @@ from textual.widgets import Input
 from browse.app.browse_base import run_in_thread
 from browse.app.choice_screen import ChoiceScreen
 from browse.app.expert_keys import ExpertKeys
-from browse.detail import FieldChosen, FieldColumn
+from browse.detail import FieldChosen, FieldColumn, FieldMenu, PacketChosen
+from browse.detail.field_tree import FieldTree
 from browse.filtering.filter_bar import FilterBar
 from browse.filtering.filter_check import check
 from browse.filtering.filter_texts import joined
@@ -211,6 +212,26 @@ class BrowseApp(ExpertKeys):
     @on(FieldColumn)
     def _on_field_column(self, event: FieldColumn) -> None:
         self.add_field_column(event.path)
+
+    @on(PacketChosen)
+    def _on_packet_chosen(self, event: PacketChosen) -> None:
+        self.show_exchanges()
+        self.go_to_packet(event.packet)
+        self.screen.set_focus(self.rows)
+
+    @on(FieldMenu)
+    def _on_field_menu(self) -> None:
+        """Offer what can be done with a field, as a right click does."""
+        offered = [each for each in FieldTree.BINDINGS if isinstance(each, Binding) and each.show]
+        titles = [f"{each.description}  ({self.get_key_display(each)})" for each in offered]
+
+        def act(index: int | None) -> None:
+            if index is not None:
+                tree = self.query_one(FieldTree)
+                tree.focus()
+                tree.call_later(tree.run_action, offered[index].action)
+
+        self.push_screen(ChoiceScreen("This field", titles), act)
 
     def use_field(self, text: str, how: str) -> None:
         """Join a field test with the current filter by `and`, `or`, `not`, or replace that."""

@@ -29,6 +29,7 @@ from browse.listing.palette import PaletteApp
 from browse.listing.row_list import RowList
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
+from dissector.view.text.tree_node import TreeNode
 
 POLL_S = 0.1
 """Interval at which the screen collects the results of threads."""
@@ -40,8 +41,13 @@ _PATIENCE_S = 0.04
 class DetailWidget(Protocol):
     """The panes beside the list."""
 
-    def show(self, exchange: Exchange | None, record: Mapping[str, Any] | None = None) -> None:
-        """Show an exchange, and one of its records; None clears the pane."""
+    def show(
+        self,
+        exchange: Exchange | None,
+        record: Mapping[str, Any] | None = None,
+        row_node: TreeNode | None = None,
+    ) -> None:
+        """Show an exchange, one of its records, and the node of another row; None clears."""
 
     def show_record(self, record: Mapping[str, Any]) -> None:
         """Show another record of the same exchange."""
@@ -114,6 +120,7 @@ class BrowseBase(PaletteApp):
         self._window_search: WindowSearch | None = None
         self._wanted: int | None = None
         self.details_number: int | None = -1
+        self._details_row: tuple[str, int | None] | None = None
         self._explained = False
         self._marked_field = ""
         self._banner = ""
@@ -219,14 +226,16 @@ class BrowseBase(PaletteApp):
             number = self.session.exchange_number(self._wanted)
         details: DetailWidget = self._details  # type: ignore[assignment]
         record = self._wanted_record()
-        if number == self.details_number:
+        has_node = self.session.mode.name in ("connections", "events")
+        row = (self.session.mode.name, self._wanted) if has_node else None
+        if number == self.details_number and row == self._details_row:
             if record is not None:
                 details.show_record(record)
             return
         exchange = None if number is None else self.session.loading.finder.exchange(number)
         if number is None or exchange is not None:
-            self.details_number = number
-            details.show(exchange, record)
+            self.details_number, self._details_row = number, row
+            details.show(exchange, record, self._row_node())
             return
         search = self._window_search
         if search is None or search.number != number:
@@ -236,6 +245,20 @@ class BrowseBase(PaletteApp):
                 self.session.access, self.session.loading.finder, number
             )
             run_in_thread(self._window_search.search)
+
+    def _row_node(self) -> TreeNode | None:
+        """Return the node of the chosen row, if it is a connection or an event."""
+        from browse.detail.row_nodes import connection_node, event_node
+
+        parts, name = self.session.shown.parts, self.session.mode.name
+        if name not in ("connections", "events") or self._wanted is None:
+            return None
+        if self._wanted >= len(parts):
+            return None
+        row = parts.row(self._wanted)
+        if name == "events":
+            return event_node(row)
+        return connection_node(row, self.session.apis_of(row["connection"]))
 
     def _wanted_record(self) -> Mapping[str, Any] | None:
         """Return the chosen row, if the list shows records."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -200,6 +201,12 @@ class ListSession:
                 numbers = self.loading.parts.numbers("connection")
                 rows = np.flatnonzero(numbers == parts.value(row, "connection"))
                 return int(rows[0]) if len(rows) else None
+
+    def apis_of(self, connection: int) -> dict[str, int]:
+        """Return the number of exchanges on a connection by API, most first."""
+        parts = self.loading.parts
+        rows = np.flatnonzero(parts.numbers("connection") == connection).tolist()
+        return dict(Counter(parts.value(row, "api") or "unknown" for row in rows).most_common())
 
     def info(self, row: int) -> str:
         """Return what a row of exchanges or messages is about."""

@@ -38,6 +38,23 @@ class FieldMarked(Message):
         self.text = text
 
 
+class PacketChosen(Message):
+    """
+    The user pressed Enter on a line that names a packet.
+
+    Attributes:
+        packet: The packet.
+    """
+
+    def __init__(self, packet: int) -> None:
+        super().__init__()
+        self.packet = packet
+
+
+class FieldMenu(Message):
+    """A right click on a field, which is at the cursor now."""
+
+
 class FieldColumn(Message):
     """
     The user made a column of a field.

@@ -110,10 +110,11 @@ def _columns(exchange: Exchange, show_secrets: bool) -> list[TreeNode]:
     row = exchange.row()
     if not show_secrets:
         row = {name: mask_cell(name, row[name], exchange.known_secrets) for name in COLUMNS}
-    return [_column(name, value) for name, value in row.items()]
+    return [column_node(name, value) for name, value in row.items()]
 
 
-def _column(name: str, value: Any) -> TreeNode:
+def column_node(name: str, value: Any) -> TreeNode:
+    """Return the node of a column, with its name in filters."""
     node = TreeNode(name, _text(name, value), path=name, value=value)
     if isinstance(value, list) and value:
         node.load = lambda: [
@@ -128,6 +129,6 @@ def _text(name: str, value: Any) -> str:
         return "null"
     if isinstance(value, list):
         return ", ".join(escaped(str(each)) for each in value) or "none"
-    if name.endswith("time_ns"):
+    if name.endswith(("time_ns", "end_ns")):
         return f"{value} ({time_text(value)})"
     return escaped(value) if isinstance(value, str) else json_text(value)

@@ -10,11 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode as Line
 
-from browse.detail.detail_events import FieldChosen, FieldColumn, How
+from browse.detail.array_groups import GROUP, shown_alone, with_groups
+from browse.detail.detail_events import FieldChosen, FieldColumn, FieldMenu, How
 from browse.detail.exchange_nodes import nodes_or_bug, schemas_of
 from browse.detail.value_nodes import inside_of, is_decoded, records_text, value_text
 from dissector.engine.exchanges.exchange import Exchange
@@ -24,12 +26,12 @@ from dissector.view.text.tree_node import Block, LazyNodes, TreeNode, index_at
 if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
 
-GROUP = 200
-"""Elements of a long array per group."""
 _MOST_LINES = 400
 """Maximum number of lines that open automatically."""
 _INDEX = re.compile(r"\d+")
-_OPEN_AT_FIRST = ("request", "response", "request/body", "response/body")
+_OPEN_AT_FIRST = ("connection", "event", "request", "response", "request/body", "response/body")
+_RIGHT = 3
+"""Number of the right button of the mouse."""
 _SHORT_ARRAY = 3
 """Maximum length of arrays that open automatically."""
 _LONG_BYTES = 1 << 18
@@ -235,6 +237,16 @@ class FieldTree(Tree[Item]):
         self._fill(line)
         line.expand()
 
+    async def _on_click(self, event: events.Click) -> None:
+        """Choose a line; a right click opens the menu of its field."""
+        line = event.style.meta.get("line")
+        if event.button != _RIGHT:
+            await super()._on_click(event)
+        elif line is not None and (found := self.get_node_at_line(line)) is not None:
+            event.prevent_default()
+            self.go_to(found)
+            self.post_message(FieldMenu())
+
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
         """Create the child lines, and remember the open state."""
         self._fill(event.node)
@@ -264,9 +276,9 @@ class FieldTree(Tree[Item]):
             return
         with using(self._schemas):
             item.below = nodes_or_bug(item.node.load)
-            alone = _shown_alone(item.below)
-            shown = nodes_or_bug(partial(_shown, item.below, alone))
-            for node in shown:
+            alone = shown_alone(item.below)
+            nodes = nodes_or_bug(partial(with_groups, item.below, alone))
+            for node in nodes:
                 self._add(line, node, f"{item.key}/{_INDEX.sub('', node.name)}")
             last = item.below[-1] if item.below else None
         if last is not None and last.place is not None:
@@ -315,7 +327,7 @@ class FieldTree(Tree[Item]):
     def _line_of(self, line: FieldLine, index: int) -> FieldLine:
         """Return the child line of a field by its index; in long arrays it is in a group."""
         assert line.data is not None
-        alone = _shown_alone(line.data.below)
+        alone = shown_alone(line.data.below)
         if index < alone:
             return line.children[index]
         group, at = divmod(index - alone, GROUP)
@@ -357,30 +369,6 @@ def _is_short(node: TreeNode) -> bool:
     """Return whether a node is a struct, or a short array."""
     value = node.value
     return isinstance(value, dict) or (isinstance(value, list) and len(value) <= _SHORT_ARRAY)
-
-
-def _shown_alone(nodes: Sequence[TreeNode]) -> int:
-    """Return the number of nodes outside groups; in long arrays, those before the elements."""
-    if len(nodes) <= 2 * GROUP:
-        return len(nodes)
-    return nodes.head_count if isinstance(nodes, LazyNodes) else 0
-
-
-def _shown(nodes: Sequence[TreeNode], alone: int) -> Sequence[TreeNode]:
-    """Return the first nodes, and groups for the others."""
-    return [*nodes[:alone], *_groups(nodes, alone)]
-
-
-def _groups(nodes: Sequence[TreeNode], start: int) -> Iterator[TreeNode]:
-    """Yield group nodes for a long array."""
-    for first in range(start, len(nodes), GROUP):
-        end = min(first + GROUP, len(nodes))
-        name = f"[{first - start:,}..{end - 1 - start:,}]"
-        yield TreeNode(name, load=partial(_part, nodes, first, end))
-
-
-def _part(nodes: Sequence[TreeNode], first: int, end: int) -> Sequence[TreeNode]:
-    return nodes[first:end]
 
 
 def _label(node: TreeNode) -> Text:

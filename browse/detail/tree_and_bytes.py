@@ -15,9 +15,10 @@ from textual.widgets import Tree
 
 from browse.detail.block_bar import BlockBar
 from browse.detail.byte_view import ByteView
-from browse.detail.detail_events import FieldMarked
+from browse.detail.detail_events import FieldMarked, PacketChosen
 from browse.detail.exchange_nodes import exchange_nodes, is_slow, loaded, nodes_or_bug
 from browse.detail.field_tree import FieldTree, Item
+from browse.detail.row_nodes import PACKET_PATHS
 from browse.listing.screen_values import ScreenValues
 from browse.rows.record_paths import record_path
 from dissector.engine.exchanges.exchange import Exchange
@@ -77,6 +78,7 @@ class DetailPanes(Container):
         self._show_secrets = show_secrets
         self._values = values
         self._record: Mapping[str, Any] | None = None
+        self._row_node: TreeNode | None = None
         self._shares = {False: 6, True: 5}
         self._wanted: Exchange | None = None
         self._one_at_a_time = Lock()
@@ -104,15 +106,21 @@ class DetailPanes(Container):
         if self._values is not None and self._values.poll() and self._wanted is not None:
             self._show_wanted()
 
-    def show(self, exchange: Exchange | None, record: Mapping[str, Any] | None = None) -> None:
+    def show(
+        self,
+        exchange: Exchange | None,
+        record: Mapping[str, Any] | None = None,
+        row_node: TreeNode | None = None,
+    ) -> None:
         """
         Show another exchange, or none; a thread decodes long messages first.
 
-        `record` is the row of the list of records whose value is to be opened.
+        `record` is the row of the list of records whose value is to be opened, `row_node` the
+        node of a row that is no exchange.
         """
         if self._values is not None:
             self._values.look_again()
-        self._wanted, self._record = exchange, record
+        self._wanted, self._record, self._row_node = exchange, record, row_node
         self._show_wanted()
 
     def show_record(self, record: Mapping[str, Any]) -> None:
@@ -134,7 +142,7 @@ class DetailPanes(Container):
             self.run_worker(partial(self._read, exchange), thread=True, exclusive=True)
             return
         self.fields.loading = False
-        nodes = () if exchange is None else nodes_or_bug(partial(self._top_nodes, exchange))
+        nodes = nodes_or_bug(partial(self._top_nodes, exchange))
         self._show_nodes(exchange, nodes)
 
     def _read(self, exchange: Exchange) -> None:
@@ -144,9 +152,13 @@ class DetailPanes(Container):
             nodes = nodes_or_bug(lambda: loaded(exchange, self._top_nodes(exchange)))
             self.post_message(NodesRead(exchange, nodes))
 
-    def _top_nodes(self, exchange: Exchange) -> Sequence[TreeNode]:
+    def _top_nodes(self, exchange: Exchange | None) -> Sequence[TreeNode]:
+        first = [self._row_node] if self._row_node is not None else []
+        if exchange is None:
+            return first
         read_value = None if self._values is None else self._values.read
-        return exchange_nodes(exchange, show_secrets=self._show_secrets, read_value=read_value)
+        found = exchange_nodes(exchange, show_secrets=self._show_secrets, read_value=read_value)
+        return [*first, *found]
 
     def on_nodes_read(self, event: NodesRead) -> None:
         """Show the exchange decoded by the thread, unless another one was chosen since."""
@@ -201,8 +213,11 @@ class DetailPanes(Container):
         event.stop()
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[Item]) -> None:
-        """Stop the message here."""
+        """Post the packet that the line names, if it does."""
         event.stop()
+        node = None if event.node.data is None else event.node.data.node
+        if node is not None and node.path in PACKET_PATHS and isinstance(node.value, int):
+            self.post_message(PacketChosen(node.value))
 
     def on_byte_view_moved(self, event: ByteView.Moved) -> None:
         """Mark the field of the byte at the cursor."""

@@ -11,7 +11,7 @@ import numpy as np
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.list_columns import MAX_BYTES
 from browse.rows.byte_spool import ByteSpool, spool_bytes
-from browse.rows.exchange_messages import EVIDENCE
+from browse.rows.exchange_messages import EVERY_EVIDENCE, EVIDENCE
 from browse.rows.row_parts import RowParts
 from dissector.cli.records import decoded_rows
 from dissector.column_catalogue import RECORDS
@@ -151,4 +151,5 @@ def _event_row(event: Event) -> dict[str, Any]:
     places: tuple[int | None, ...] = (None,) * len(EVIDENCE)
     if first is not None:
         places = first.connection, first.first_packet, first.correlation_id
+    row[EVERY_EVIDENCE] = list(event.evidence)
     return row | dict(zip(EVIDENCE, places, strict=True))

@@ -20,6 +20,9 @@ EXCHANGE = "number of the exchange"
 EVIDENCE = ("connection of evidence", "packet of evidence", "id of evidence")
 """Hidden columns: the first exchange in the evidence of an event."""
 
+EVERY_EVIDENCE = "every exchange of the evidence"
+"""A hidden column: the evidence of an event."""
+
 _KINDS = ("request", "response")
 _SAME = (
     *("capture", "connection", "api_key", "api", "api_version", "correlation_id", "client_id"),
