@@ -62,6 +62,7 @@ class BrowseApp(ExpertKeys):
         Binding("r", "counterpart", "Response, or its request", show=False),
         Binding("K", "add_keys", "Add a key log for TLS", priority=True, show=False),
         Binding("v", "conversation", "Conversation of the connection", show=False),
+        Binding("w", "choose_time", "Choose a time", show=False),
         Binding("c", "columns", "Choose columns", show=False),
         Binding("T", "theme", "Colours", show=False),
         Binding("x", "hide_column", "Hide the column", show=False),

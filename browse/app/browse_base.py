@@ -27,6 +27,8 @@ from browse.listing.exchange_loading import ExchangeLoading
 from browse.listing.list_columns import CONNECTION_MODE, TimeForms
 from browse.listing.palette import PaletteApp
 from browse.listing.row_list import RowList
+from browse.listing.traffic_line import TrafficLine
+from browse.rows.traffic_bins import TrafficBins
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.view.text.tree_node import TreeNode
@@ -70,6 +72,7 @@ class BrowseBase(PaletteApp):
         failure: The error that ended the application.
         times: Form of times.
         bar: Filter bar.
+        traffic: The line of traffic over time.
         rows: The list.
         panes: The list and the details.
         status: Status line.
@@ -115,6 +118,7 @@ class BrowseBase(PaletteApp):
         self.rows = RowList(self.session.shown, mode, self.times, id="rows")
         self.rows.info = self.session.info
         self.rows.columns = self.columns_of(mode.name, mode.columns) or mode.shown
+        self.traffic = TrafficLine(TrafficBins(self.session.loading.parts), id="traffic")
         self.panes = PaneLayout(self.rows, details, self.settings)
         self.status = StatusLine(id="status")
         self._window_search: WindowSearch | None = None
@@ -129,6 +133,7 @@ class BrowseBase(PaletteApp):
         """Lay out the screen."""
         yield Static("", id="crumbs", markup=False)
         yield self.bar
+        yield self.traffic
         yield self.panes
         yield self.status
         yield Footer(show_command_palette=False)
@@ -288,6 +293,7 @@ class BrowseBase(PaletteApp):
         """Collect the results of threads."""
         session = self.session
         self.times.begin_ns = session.begin_ns
+        self.traffic.take_in(session.begin_ns)
         if session.poll():
             if self.rows.shown is session.shown:
                 self.rows.rows_came()

@@ -15,6 +15,7 @@ from browse.filtering.filter_check import check
 from browse.filtering.filter_texts import joined
 from browse.listing.list_columns import is_time
 from browse.listing.row_list import RowList
+from browse.listing.traffic_line import TrafficLine
 from browse.rows.exchange_messages import EXCHANGE
 from dissector.engine.tables.exchange_table import Ints
 
@@ -25,6 +26,8 @@ _FAULTS = {
     "status": lambda value: value in ("unanswered", "orphan"),
 }
 """Columns, and the values of rows with something wrong."""
+_SECONDS, _TIME = "request_relative_s", "time "
+"""Column of times from the first packet on, and the begin of the titles of chosen times."""
 _LISTS = {"errors": "error", "topics": "topic"}
 """Columns of lists, and the names in filters for one of their values."""
 
@@ -73,6 +76,25 @@ class JumpKeys(SearchKeys):
         exchanges = shown.parts.numbers(EXCHANGE)
         places = np.flatnonzero(exchanges[shown.numbers()] == exchanges[chosen])
         self._go_to_next(places, 1, "counterpart in the list")
+
+    def action_choose_time(self) -> None:
+        """Go to the line of traffic, to choose a time."""
+        self.screen.set_focus(self.traffic)
+
+    @on(TrafficLine.Selected)
+    def _on_time_selected(self, event: TrafficLine.Selected) -> None:
+        """Follow the exchanges of a time, instead of another time."""
+        crumbs = self.session.crumbs
+        if crumbs and crumbs[-1].title.startswith(_TIME):
+            self.session.back()
+        tests = f"{_SECONDS} >= {event.begin_s:.9f} and {_SECONDS} < {event.end_s:.9f}"
+        self.session.follow(f"{_TIME}{event.begin_s:.6g}-{event.end_s:.6g} s", tests)
+        self.list_changed()
+        self.screen.set_focus(self.rows)
+
+    @on(TrafficLine.Left)
+    def _on_time_left(self) -> None:
+        self.screen.set_focus(self.rows)
 
     def _go_to_next(self, places: Ints, direction: int, what: str) -> None:
         """Go to the next of some places in a direction, around the end of the list."""

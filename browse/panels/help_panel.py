@@ -23,7 +23,7 @@ _TWO_COLUMNS = 96
 _OTHERS = "Screen"
 TASKS: Mapping[str, str] = {
     "Go": "go_to_packet mark to_mark next_fault same_connection counterpart",
-    "Find and filter": "filter search next_found follow escape",
+    "Find and filter": "filter search next_found choose_time follow escape",
     "List": "mode choose_mode sort times columns hide_column shift_column",
     "Look closer": "expert conversation stats groups add_keys",
     "Take along": "copy export",

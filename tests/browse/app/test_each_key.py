@@ -16,6 +16,7 @@ from browse.detail import DetailPanes
 from browse.detail.byte_view import ByteView
 from browse.detail.field_tree import FieldTree
 from browse.listing.row_list import RowList
+from browse.listing.traffic_line import TrafficLine
 from browse.panels.column_chooser import ColumnChooser
 from browse.panels.conversation_panel import ConversationPanel
 from browse.panels.copy_chooser import CopyChooser
@@ -64,7 +65,7 @@ def grows(by: int) -> Effect:
     return lambda each: (each.app.rows.size.height - HEIGHT) * by > 0
 
 
-HEIGHT = 14
+HEIGHT = 13
 """Of the list on the screen of these tests."""
 
 EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
@@ -95,6 +96,7 @@ EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
     "comma": (row(lambda at: at < START), ()),
     "r": (lambda each: each.app.status.notice != "", ()),  # rows of exchanges have no counterpart
     "K": (opens(PromptScreen), ("escape",)),
+    "w": (focuses(TrafficLine), ("escape",)),
     "v": (opens(ConversationPanel), ("escape",)),
     "c": (opens(ColumnChooser), ("escape",)),
     "T": (opens(ChoiceScreen), ("escape",)),
