@@ -84,16 +84,15 @@ def _advise(given: AdviseOptions) -> int:
     from advise.report.advice_ndjson import advice_row
     from advise.report.advice_text import advice_lines
     from dissector.cli.capture_source import source
-    from dissector.cli.output import write_lines
+    from dissector.cli.output import write_lines, write_text
     from dissector.cli.settings.settings_file import settings_file
     from dissector.query.passing_packets import PassingPackets
 
     form = given.chosen_form
+    write = write_text if form == "text" else write_lines
     if given.explain is not None:
         explained = advice_by_id(given.explain)
-        write_lines(
-            about_items(form, advice_lines(explained), [advice_row(explained)]), given.output
-        )
+        write(about_items(form, advice_lines(explained), [advice_row(explained)]), given.output)
         return 0
     advices = select_advices(given.select, given.ignore)
     if given.list_items:
@@ -111,7 +110,7 @@ def _advise(given: AdviseOptions) -> int:
     report.fail_on = None if given.fail_on == "nothing" else Rank(given.fail_on)
     captures = given.captures
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    write_lines(ADVICE_FORMATS[form](report, subject), given.output)
+    write(ADVICE_FORMATS[form](report, subject), given.output)
     if not report.exchanges:
         print("kafkashark:", escaped(f"{subject}: no requests of clients"), file=sys.stderr)
     return 0 if report.passed else EXIT_FOUND

@@ -119,9 +119,8 @@ def _conform(given: ConformOptions) -> int:
     given = given.replace(form=given.chosen_form)
     if given.explain is not None:
         explained = rule_by_id(given.explain)
-        write_lines(
-            about_items(given.form, rule_lines(explained), [rule_row(explained)]), given.output
-        )
+        lines = about_items(given.form, rule_lines(explained), [rule_row(explained)])
+        _write(lines, given)
         return 0
     rules = select_rules_by_name(given.select, given.ignore)
     if given.list_items:
@@ -178,7 +177,7 @@ def _write_verdict(
             _print_error(f"{given.baseline}: no finding matches {line}")
     if given.write_baseline is not None:
         write_lines(baseline_lines(verdict), str(given.write_baseline))
-    write_lines(chain(FORMATTERS[given.form](verdict, subject), more_lines), given.output)
+    _write(chain(FORMATTERS[given.form](verdict, subject), more_lines), given)
     for fault in verdict.faults.values():
         _print_error(
             f"bug in kafkashark: {fault} ({fault.where}); the other rules were still applied"
@@ -189,6 +188,13 @@ def _write_verdict(
         return 0
     _print_error(f"{subject}: {_too_few_reason(verdict, reading)}")
     return EXIT_TOO_FEW_JUDGED
+
+
+def _write(lines: Iterable[str], given: ConformOptions) -> None:
+    """Write lines; those of text are wrapped at the width of a terminal."""
+    from dissector.cli.output import write_lines, write_text
+
+    (write_text if given.form == "text" else write_lines)(lines, given.output)
 
 
 def _too_few_reason(verdict: Verdict, reading: Reading | None) -> str:

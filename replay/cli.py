@@ -336,10 +336,13 @@ def _refuse_others(given: ReplayOptions, *names: str) -> None:
 
 def _finish(report: Report, files: Sequence[str], is_interrupted: bool = False) -> int:
     """Print a report and write it to files; return the exit status."""
+    from dissector.cli.output import terminal_width
+    from dissector.view.text.wrapping import wrapped
     from replay.report.report import text_lines, write_report
 
     if report.is_begun or is_interrupted or not report.ended:
-        _print(text_lines(report))
+        width = terminal_width(None)
+        _print(wrapped(text_lines(report, terminal_width=width), width))
     for file in files:
         write_report(report, file)
     for row in report.stale_rows():

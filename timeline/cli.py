@@ -69,6 +69,7 @@ def _timeline(given: TimelineOptions) -> None:
         open_atomic,
         terminal_width,
         write_lines,
+        write_text,
     )
     from dissector.cli.presentation.table_options import (
         check_columns,
@@ -118,7 +119,7 @@ def _timeline(given: TimelineOptions) -> None:
     view = table_view(given.replace(form=form), lambda: source.begin_ns, columns=columns)
     if form == "text":
         time, width = view.time_text(lambda: source.begin_ns), terminal_width(output)
-        write_lines(event_lines(events, time, width, source.places_text), output)
+        write_text(event_lines(events, time, width, source.places_text), output)
     elif form == "mermaid":
         write_lines(mermaid_lines(events, source.places_text), output)
     else:

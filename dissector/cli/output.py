@@ -16,6 +16,7 @@ from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
+from dissector.view.text.wrapping import wrapped
 
 if TYPE_CHECKING:
     from dissector.engine.parquet.parquet_types import FileType
@@ -49,6 +50,11 @@ def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> No
     lines = prefetch_first(lines)
     with open_text(output) as file:
         file.writelines(line + end for line in lines)
+
+
+def write_text(lines: Iterable[str], output: str | None) -> None:
+    """Write lines, wrapped at the width of the output's terminal."""
+    write_lines(wrapped(lines, terminal_width(output)), output)
 
 
 def is_terminal(output: str | None) -> bool:

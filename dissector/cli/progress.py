@@ -9,6 +9,7 @@ from types import TracebackType
 
 from dissector.engine.reading.capture import Capture
 
+_MB = 1_000_000
 PATIENCE_S = 1.0
 """Commands that finish sooner show no progress."""
 
@@ -41,8 +42,8 @@ class Progress:
         elapsed_s = time.monotonic() - self._start_s
         if elapsed_s < PATIENCE_S:
             return
-        share = f" of {self._total_bytes / 1e6:,.0f} MB" if self._total_bytes else ""
-        read = f"{reading.source.file_bytes / 1e6:,.0f} MB{share}"
+        share = f" of {_size(self._total_bytes)}" if self._total_bytes else ""
+        read = f"{_size(reading.source.file_bytes)}{share}"
         text = f"{read}, {reading.packets:,} packets, {elapsed_s:.0f} s"
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         self._shown = True
@@ -58,3 +59,8 @@ def _total_size(paths: list[str]) -> int:
     """Return the size of all files together; 0 if one of them has no size, like standard input."""
     sizes = [Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths]
     return sum(sizes) if all(sizes) else 0
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes; of small files in kB."""
+    return f"{count / 1e6:,.0f} MB" if count >= _MB else f"{count / 1e3:,.0f} kB"

@@ -30,7 +30,7 @@ def event_lines(
         places: Returns the files of packets, with their numbers there; empty for one file.
     """
     wrapper = textwrap.TextWrapper(
-        width=max(MIN_WIDTH, min(width or WIDTH, WIDTH)),
+        width=max(MIN_WIDTH, width or WIDTH),
         initial_indent=" " * _INDENT,
         subsequent_indent=" " * _INDENT,
         break_on_hyphens=False,

@@ -9,6 +9,12 @@ GAP = 2
 """Spaces between two columns."""
 _MIN_TEXT = 14
 """A longer text may be cut to this width."""
+_WHOLE = frozenset(
+    ("api", "error", "errors", "client", "broker", "a", "b", "source", "target", "coordinator")
+)
+"""Columns whose texts say nothing in part: other columns are left out before they are cut."""
+_MOST_WHOLE = 40
+"""Width to which even these may be cut: lists of errors have any length."""
 _MIN_HEADER = 10
 """A line of a heading that is longer may be cut to this width."""
 
@@ -53,7 +59,8 @@ class ColumnWidth:
     @property
     def minimum(self) -> int:
         """Its minimum width."""
-        cells = min(self.cells, _MIN_TEXT) if self.may_be_cut else self.cells
+        limit = _MOST_WHOLE if self.name in _WHOLE else _MIN_TEXT
+        cells = min(self.cells, limit) if self.may_be_cut else self.cells
         lines = max(map(len, heading_lines(self.name)))
         return max(cells, min(lines, _MIN_HEADER))
 
@@ -79,11 +86,13 @@ def fit_columns(columns: Sequence[ColumnWidth], width: int, layout: Layout) -> d
         if layout.keeps_all or column.minimum + GAP <= free:
             widths[column.name] = column.minimum
             free -= column.minimum + GAP
-    for column in by_rank:
-        if column.name in widths:
-            growth = max(0, min(free, column.wanted - widths[column.name]))
-            widths[column.name] += growth
-            free -= growth
+    # Cells first: a heading may have two lines.
+    for wish in ("cells", "wanted"):
+        for column in by_rank:
+            if column.name in widths:
+                growth = max(0, min(free, getattr(column, wish) - widths[column.name]))
+                widths[column.name] += growth
+                free -= growth
     return {column.name: widths[column.name] for column in wanted if column.name in widths}
 
 

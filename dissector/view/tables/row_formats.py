@@ -16,7 +16,7 @@ from dissector.view.tables.column_fitting import (
     fit_columns,
     heading_lines,
 )
-from dissector.view.text.colors import BOLD, PLAIN, row_color
+from dissector.view.text.colors import BOLD, PLAIN, colored, row_color
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text, jsonable, time_text
 
@@ -46,6 +46,8 @@ TIMES_NS = ("time_ns", "end_ns")
 """Ends of the names of columns of times, in ns since the epoch."""
 TIMES = (*TIMES_NS, "frame.time")
 """The same, with a name of filters."""
+_COLORED = ("errors", "error", "status", "problems", "unanswered")
+"""Columns that say what is wrong with a row."""
 COLUMN_GAP = " " * GAP
 """Text between two columns."""
 
@@ -167,7 +169,21 @@ class Table:
         """Return the line of a row."""
         line = self._line([cell(name, row[name]) for name in self.columns])
         color = row_color(row) if self._has_color else ""
-        return f"{color}{line}{PLAIN}" if color else line
+        return self._with_color(line, row, color) if color else line
+
+    def _with_color(self, line: str, row: Row, color: str) -> str:
+        """Color the cells that say what is wrong; without such a column, the whole line."""
+        spans, begin = [], 0
+        for name, width in zip(self.columns, self.widths, strict=True):
+            shown = max(width, _display_width(cell(name, row[name])))
+            if name in _COLORED and row[name] not in (None, "", 0, [], (), "NONE", "answered"):
+                spans.append((begin, begin + shown))
+            begin += shown + GAP
+        if not spans or not line.isascii():
+            return colored(line, 0, len(line), color)
+        for span in reversed(spans):
+            line = colored(line, *span, color)
+        return line
 
     def padded_cell(self, at: int, value: Any) -> str:
         """Return a value of a column, given by its index, padded to the column's width."""

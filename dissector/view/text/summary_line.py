@@ -11,7 +11,7 @@ import numpy as np
 from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.messages import Message
-from dissector.view.text.colors import PLAIN, row_color
+from dissector.view.text.colors import colored, row_color
 from dissector.view.text.escape import escaped
 from dissector.view.text.time_style import TimeStyle
 
@@ -94,10 +94,14 @@ class LineStyle:
         return (f"  [{escaped(place)}]" for place in self.places(packets - 1))
 
     def line(self, text: str, errors: object, status: str, problems: object) -> str:
-        """Return a line in the colour of its message."""
+        """Return a line with its errors in colour; without names of errors, all of it."""
         row = {"errors": errors, "status": status, "problems": problems}
         color = row_color(row) if self.has_color else ""
-        return f"{color}{text}{PLAIN}" if color else text
+        if not color:
+            return text
+        names = error_names(errors) if isinstance(errors, list | tuple) and errors else ""
+        begin = text.rfind(names) if names else -1
+        return colored(text, max(begin, 0), begin + len(names) if begin >= 0 else len(text), color)
 
 
 def message_line(summary: MessageSummary, style: LineStyle) -> str:
