@@ -36,6 +36,8 @@ from dissector.view.text.tree_node import TreeNode
 POLL_S = 0.1
 """Interval at which the screen collects the results of threads."""
 _THEME_OF_16_COLORS = "ansi-dark"
+_TRAFFIC_HEIGHT = 16
+"""Least height of the screen for the line of traffic."""
 _PATIENCE_S = 0.04
 """Delay before the details of a chosen row are shown, to keep scrolling fast."""
 
@@ -215,6 +217,7 @@ class BrowseBase(PaletteApp):
         """Show a message if the terminal is too small."""
         is_small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
         self.screen_stack[0].set_class(is_small, "-too-small")
+        self.traffic.display = event.size.height >= _TRAFFIC_HEIGHT and not is_small
 
     @on(RowList.Chosen)
     def _on_chosen(self, event: RowList.Chosen) -> None:

@@ -20,17 +20,17 @@ class Details(Static, can_focus=True):
         super().__init__("details", id="details")
         self.shown: list[Exchange | None] = []
 
-    def show(self, exchange: Exchange | None, record: object = None) -> None:
+    def show(self, exchange: Exchange | None, *more: object) -> None:
         self.shown.append(exchange)
 
 
 def test_the_list_shows_the_exchanges() -> None:
     async def scene() -> None:
         async with screen() as each:
-            assert each.lines[1].split()[:5] == ["packet", "time", "client_id", "api", "v"]
+            assert each.lines[2].split()[:5] == ["packet", "time", "client_id", "api", "v"]
             first = "4 0.000919 demo ApiVersions 3 1.133 confluent-kafka-python"
-            assert " ".join(each.lines[2].split()).startswith(first)
-            packets = [int(line.split()[0]) for line in each.lines[2:12]]
+            assert " ".join(each.lines[3].split()).startswith(first)
+            packets = [int(line.split()[0]) for line in each.lines[3:13]]
             assert packets == sorted(packets), "in the order of requests, not of responses"
             assert "1/281 exchanges" in each.lines[-2]
             await each.press("down", "down", "pagedown")
@@ -179,10 +179,10 @@ def test_columns_and_times() -> None:
         async with screen() as each:
             await each.press("t")
             assert each.app.times.style == "d"
-            assert each.lines[3].split()[1] == "0.001547"
+            assert each.lines[4].split()[1] == "0.001547"
             names = list(each.app.rows.columns)
             await each.press("right", "right", "right", "s")
-            assert "api▴" in each.lines[1]
+            assert "api▴" in each.lines[2]
             found = [each.app.session.shown.parts.value(row, "api") for row in _numbers(each)]
             assert found == sorted(found)
             await each.press("s")

@@ -65,7 +65,7 @@ def grows(by: int) -> Effect:
     return lambda each: (each.app.rows.size.height - HEIGHT) * by > 0
 
 
-HEIGHT = 13
+HEIGHT = 14
 """Of the list on the screen of these tests."""
 
 EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {

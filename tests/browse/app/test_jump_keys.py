@@ -33,7 +33,7 @@ def test_jumps() -> None:
             shown = each.app.session.shown.parts
             assert rows.chosen is not None
             assert shown.cells(rows.chosen, ("packet", "kind")) == [122, "response"]
-            assert "MEMBER_ID_REQUIRED" in each.lines[2 + rows.cursor - round(rows.scroll_y)]
+            assert "MEMBER_ID_REQUIRED" in each.lines[3 + rows.cursor - round(rows.scroll_y)]
             await each.press("r")
             assert shown.value(rows.chosen, "packet") == 121
             await each.filter("api == Heartbeat and error == NONE")
@@ -46,7 +46,7 @@ def test_jumps() -> None:
 def test_a_right_click_offers_what_can_be_done_with_a_row() -> None:
     async def scene() -> None:
         async with screen() as each:
-            x = each.lines[1].index("api")
+            x = each.lines[2].index("api")
             await each.pilot.click("#rows", offset=(x, 5), button=3)
             await each.until(lambda: isinstance(each.app.screen, ChoiceScreen))
             assert each.app.rows.cursor == 4

@@ -40,7 +40,7 @@ def test_marks() -> None:
         async with screen() as each:
             await each.press("down", "down")
             await answer_question(each, "m", "a")
-            assert each.lines[4].startswith("a ")
+            assert each.lines[5].startswith("a ")
             await each.press("end")
             await answer_question(each, "apostrophe", "a")
             assert each.app.rows.cursor == 2

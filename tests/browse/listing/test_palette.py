@@ -41,7 +41,7 @@ def test_news_have_signs_beside_their_colours() -> None:
             line = next(line for line in each.lines if " 121 " in line[:10])
             assert line.startswith(" !"), "an error"
             assert "group billing new member → MEMBER_ID_REQUIRED" in line
-            others = [line for line in each.lines[2:10] if "→ offset" in line]
+            others = [line for line in each.lines[3:11] if "→ offset" in line]
             assert not any(line.startswith(" !") for line in others)
             assert isinstance(each.app.rows, RowList)
 
