@@ -107,7 +107,7 @@ def _browse(given: BrowseOptions) -> None:
     )
     if live is not None:
         opening.pipe, opening.end_writer = live.packets, live.stop.request
-        opening.title = "live"
+        opening.title = ", ".join(given.interfaces)
     if "-" in captures and live is None:
         opening.pipe = io.FileIO(os.dup(0))
     try:

@@ -1,7 +1,8 @@
 """
 Events as a Mermaid sequence diagram, which GitHub and GitLab render.
 
-Each exchange of the evidence is a pair of arrows, each event a note.
+Each exchange of the evidence is a pair of arrows, each event a note, all in the order of time.
+Begins and ends of connections are left out: the exchanges show who speaks with whom.
 
 Source: https://mermaid.js.org/syntax/sequenceDiagram.html
 """
@@ -9,7 +10,6 @@ Source: https://mermaid.js.org/syntax/sequenceDiagram.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 from dissector.view.text.escape import escaped
 from timeline.events.event import Event, Evidence
@@ -21,6 +21,12 @@ MAX_EVENTS = 60
 MAX_ARROWS = 12
 """Maximum number of exchanges per event."""
 
+_WRAPPED = '%%{init: {"sequence": {"wrap": true}}}%%'
+"""Keeps long texts within their boxes."""
+
+_NOISE = frozenset((("connection", "connected"), ("connection", "closed")))
+"""Kind and name of events without a note."""
+
 _REPLACED = {"#": "#35;", ";": "#59;", "<": "#60;", ">": "#62;", "%": "#37;"}
 """Characters with a meaning in Mermaid, and their entity codes."""
 
@@ -29,32 +35,45 @@ def mermaid_lines(
     events: Iterable[Event], places: Callable[[Iterable[int]], str] = lambda packets: ""
 ) -> Iterator[str]:
     """Yield the lines of a diagram of the first events; `places`: see `event_lines`."""
-    rest = iter(events)
-    shown = list(islice(rest, MAX_EVENTS))
-    left = sum(1 for _ in rest)
+    shown, left = _chosen(events)
     drawn: set[Evidence] = set()
     names: dict[str, str] = {}
-    body = []
+    body: list[tuple[int, int, str]] = []
     for event in shown:
         arrows = [each for each in event.evidence if each not in drawn][:MAX_ARROWS]
         drawn.update(arrows)
-        body += _arrows(arrows, names, places)
-        body.append(_note(event, names))
+        body += ((packet, 0, text) for packet, text in _arrows(arrows, names, places))
+        # Below the last exchange that proves it.
+        body.append((max(event.packets, default=0), 1, _note(event, names)))
+    yield _WRAPPED
     yield "sequenceDiagram"
     for label, name in names.items():
         yield f"    participant {name} as {_safe(label)}"
-    yield from body
+    yield from (text for _, _, text in sorted(body, key=lambda each: each[:2]))
     if left:
         ends = _span(list(names.values()))
         yield f"    Note over {ends}: {counted(left, 'more event')}, -Y and --kind select"
+
+
+def _chosen(events: Iterable[Event]) -> tuple[list[Event], int]:
+    """Return the first events and the number of others; noise only if there is nothing else."""
+    found: dict[bool, list[Event]] = {False: [], True: []}
+    counts = {False: 0, True: 0}
+    for event in events:
+        is_noise = (event.kind, event.event) in _NOISE
+        counts[is_noise] += 1
+        if len(found[is_noise]) < MAX_EVENTS:
+            found[is_noise].append(event)
+    is_noise = not found[False]
+    return found[is_noise], counts[is_noise] - len(found[is_noise])
 
 
 def _arrows(
     evidence: Iterable[Evidence],
     names: dict[str, str],
     places: Callable[[Iterable[int]], str],
-) -> list[str]:
-    """Return the requests and responses of exchanges in packet order."""
+) -> list[tuple[int, str]]:
+    """Return the requests and responses of exchanges, with their packets."""
 
     def place(packet: int) -> str:
         return f"(packet {packet}{', ' if (found := places([packet])) else ''}{_safe(found)})"
@@ -72,7 +91,7 @@ def _arrows(
         if each.response_packet is not None:
             text = f"    {broker}-->>{client}: {api} {place(each.response_packet)}"
             lines.append((each.response_packet, text))
-    return [text for _, text in sorted(lines)]
+    return lines
 
 
 def _note(event: Event, names: dict[str, str]) -> str:

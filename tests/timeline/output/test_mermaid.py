@@ -11,6 +11,8 @@ from timeline.output.mermaid import MAX_EVENTS, mermaid_lines
 
 def test_each_event_is_a_note_below_its_exchanges() -> None:
     lines = list(mermaid_lines(corpus_events("kafka4-librdkafka-group.pcap", "group")))
+    assert lines[0].startswith("%%{init: ")
+    lines = lines[1:]
     assert lines[:6] == [
         "sequenceDiagram",
         "    participant p1 as rdkafka-first at 127.0.0.1",
@@ -23,6 +25,17 @@ def test_each_event_is_a_note_below_its_exchanges() -> None:
     assert sum("(packet 74)" in line for line in lines) == 1
     syntax = r"    (participant p\d+ as .+|p\d+--?>>p\d+: .+|Note over p\d+(,p\d+)?: .+)"
     assert all(re.fullmatch(syntax, line) for line in lines[1:])
+    packets = [int(found[1]) for line in lines if (found := re.search(r"\(packet (\d+)\)", line))]
+    assert packets == sorted(packets)
+
+
+def test_begins_of_connections_are_left_out_beside_other_events() -> None:
+    every = list(corpus_events("kafka4-static-members.pcap", "group", "connection"))
+    text = "\n".join(mermaid_lines(every))
+    assert ", rebalance" in text
+    assert ", connected" not in text
+    alone = [each for each in every if each.kind == "connection"]
+    assert ", connected" in "\n".join(mermaid_lines(alone))
 
 
 def hostile(number: int) -> Event:
@@ -32,7 +45,7 @@ def hostile(number: int) -> Event:
 
 
 def test_captured_text_is_escaped() -> None:
-    lines = list(mermaid_lines([hostile(1)]))
+    lines = list(mermaid_lines([hostile(1)]))[1:]
     assert len(lines) == 5
     for line in lines:
         bare = re.sub(r"#\d+;", "", line)
