@@ -27,6 +27,7 @@ DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "client": ("client",),
     "topic": ("topic",),
     "broker": ("broker",),
+    "error": ("error", "api"),
 }
 """Dimensions, and the keys of their labels."""
 

@@ -73,7 +73,9 @@ def capture_document(figures: Figures) -> Document:
             styles=[asset(_ASSETS / each) for each in ("uPlot.min.css", "report.css")],
             scripts=[
                 asset(_ASSETS / each)
-                for each in ("uPlot.iife.min.js", "report_plots.js", "report_dots.js")
+                for each in (
+                    *("uPlot.iife.min.js", "report_plots.js", "report_dots.js", "report_totals.js"),
+                )
             ],
             data=json_for_script(plots),
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dissector.public import open_capture
 from tests.browser import Page, browser, browser_path
 from tests.corpus import FOLDER
 from tests.report.pages import HOSTILE, hostile_capture, run
@@ -16,6 +17,8 @@ pytestmark = [
     pytest.mark.skipif(browser_path() is None, reason="Chromium is not installed"),
 ]
 
+NOTE = "Of the zoomed time; percentiles are known of the whole capture only."
+BEGIN = "JSON.parse(document.getElementById('data').textContent).begin_s"
 RANGE = "[reportZoom.min, reportZoom.max]"
 
 
@@ -69,6 +72,41 @@ def test_series_can_be_compared_and_chosen(page: Page, demo: Path) -> None:
     assert "demo.orders" in page.value(legend)
     choose(page, "value", "0")
     assert "exchanges" in page.value(legend)
+
+
+COUNTS = (
+    "Object.fromEntries(['apis', 'clients', 'brokers', 'errors'].map(id => [id, "
+    "[...document.querySelectorAll(`#${id} tbody tr`)].map(row => Number(row.querySelector("
+    "'[data-number]').dataset.number)).reduce((one, other) => one + other, 0)]))"
+)
+
+
+def test_totals_and_errors_follow_the_zoom(page: Page, demo: Path) -> None:
+    page.open(demo)
+    before = page.value(COUNTS)
+    text = "document.getElementById('apis').textContent"
+    whole = page.value(text)
+    page.value("reportZoom.zoom(reportZoom.min + 1.5, reportZoom.min + 3.5)")
+    begin_s, end_s = page.value(f"{RANGE}.map(each => each - {BEGIN})")
+    width_s = page.value("JSON.parse(document.getElementById('data').textContent).width_s")
+    rows = [each.row() for each in open_capture(FOLDER / "demo.pcap")]
+    first_ns = min(row["request_time_ns"] for row in rows)
+
+    def counted(room_s: float) -> tuple[int, int]:
+        times = [((row["request_time_ns"] - first_ns) / 1e9, row) for row in rows]
+        inside = [row for at, row in times if begin_s - room_s <= at < end_s + room_s]
+        return len(inside), sum(len(row["errors"]) for row in inside)
+
+    after = page.value(COUNTS)
+    # Bins are whole: up to one more at each end.
+    (least, least_errors), (most, most_errors) = counted(0), counted(width_s)
+    assert before["apis"] == before["clients"] == before["brokers"] == len(rows)
+    assert least <= after["apis"] == after["clients"] == after["brokers"] <= most < len(rows)
+    assert least_errors <= after["errors"] <= most_errors < before["errors"]
+    assert "percentiles are known of the whole capture only" in page.value(text)
+    page.value("reportZoom.whole()")
+    assert page.value(COUNTS) == before
+    assert page.value(text).replace(NOTE, "") == whole.replace(NOTE, "")
 
 
 def test_a_drag_zooms_all_plots(page: Page, demo: Path) -> None:
