@@ -101,6 +101,9 @@ class ByteView(ScrollView, can_focus=True):
         self._marked = range(0) if place is None else range(place.start, min(place.end, size))
         if place is not None and moves:
             self._go(min(place.start, max(size - 1, 0)))
+            rows = -(-len(self._marked) // self._width) or 1
+            shown = Region(0, self.position // self._width, 1, min(rows, max(1, self.size.height)))
+            self.scroll_to_region(shown, animate=False, force=True)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:

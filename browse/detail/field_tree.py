@@ -155,7 +155,10 @@ class FieldTree(Tree[Item]):
             return
         line = lines[0]
         self._open_quietly(line)
-        decoded = [each for each in line.children if each.data and is_decoded(each.data.node)]
+        children = [(each, each.data.node) for each in line.children if each.data]
+        decoded = [each for each, node in children if is_decoded(node)]
+        # JSON without a schema opens, too.
+        decoded = decoded or [each for each, node in children if node.name == "value" and node.load]
         for each in decoded:
             self._budget = _MOST_LINES
             self._open_all_quietly(each)

@@ -45,6 +45,7 @@ class TrafficLine(Widget, can_focus=True):
     DEFAULT_CSS = """
     TrafficLine { height: 1; background: $panel; color: $foreground; }
     TrafficLine > .traffic--error { color: $row-error; }
+    TrafficLine:nocolor > .traffic--error { color: $foreground; text-style: underline; }
     """
 
     class Selected(Message):
