@@ -199,14 +199,15 @@ def test_a_message_has_the_columns_of_its_own_packet(good: Run) -> None:
 def test_colour_marks_errors(good: Run) -> None:
     plain = good("pairs", DEMO)
     coloured = good("pairs", DEMO, "--color", "always")
-    red = [line for line in coloured.lines if line.startswith("\x1b[31m")]
+    red = [line for line in coloured.lines if "\x1b[91m" in line]
     errors = [row for row in good("pairs", DEMO, "-T", "ndjson").rows if row["errors"]]
     assert len(red) == len(errors) > 0
-    for code in ("\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"):
+    for code in ("\x1b[91m", "\x1b[93m", "\x1b[1m", "\x1b[0m"):
         coloured = coloured._replace(out=coloured.out.replace(code, ""))
     assert coloured.out == plain.out
     messages = good("dissect", DEMO, "--color", "always").lines
-    assert sum(line.startswith("\x1b[31m") for line in messages) == len(errors)
+    assert sum("\x1b[91m" in line for line in messages) == len(errors)
+    assert not any(line.startswith("\x1b[91m") for line in messages), "only the errors are red"
 
 
 def on_terminal(width: int, *words: str | Path, no_color: bool = True) -> tuple[list[str], str]:
@@ -277,7 +278,7 @@ def test_all_chosen_columns_are_shown(good: Run) -> None:
 
 def test_a_terminal_gets_colours() -> None:
     words = ("pairs", DEMO, "-Y", "error", "-c", "1")
-    assert "\x1b[31m" in "".join(on_terminal(120, *words, no_color=False)[0])
+    assert "\x1b[91m" in "".join(on_terminal(120, *words, no_color=False)[0])
     assert "\x1b" not in "".join(on_terminal(120, *words)[0])
 
 
