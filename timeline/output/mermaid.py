@@ -26,6 +26,8 @@ _WRAPPED = '%%{init: {"sequence": {"wrap": true}}}%%'
 
 _NOISE = frozenset((("connection", "connected"), ("connection", "closed")))
 """Kind and name of events without a note."""
+_MANY = 10
+"""So many of them are news."""
 
 _REPLACED = {"#": "#35;", ";": "#59;", "<": "#60;", ">": "#62;", "%": "#37;"}
 """Characters with a meaning in Mermaid, and their entity codes."""
@@ -60,7 +62,7 @@ def _chosen(events: Iterable[Event]) -> tuple[list[Event], int]:
     found: dict[bool, list[Event]] = {False: [], True: []}
     counts = {False: 0, True: 0}
     for event in events:
-        is_noise = (event.kind, event.event) in _NOISE
+        is_noise = (event.kind, event.event) in _NOISE and event.count < _MANY
         counts[is_noise] += 1
         if len(found[is_noise]) < MAX_EVENTS:
             found[is_noise].append(event)
