@@ -102,9 +102,14 @@ class KeyLog:
         return bool(self._files)
 
     @property
+    def may_grow(self) -> bool:
+        """Whether its files may get more lines while the capture is read."""
+        return self.follow and self.is_given
+
+    @property
     def may_decrypt(self) -> bool:
         """Whether there is any secret, or one may be added."""
-        return bool(self) or (self.follow and self.is_given)
+        return bool(self) or self.may_grow
 
     def refresh(self) -> bool:
         """Read bytes appended to the files; return whether that brought secrets."""

@@ -118,7 +118,7 @@ class TlsConnection:
     @property
     def is_settled(self) -> bool:
         """Whether no later bytes can be decrypted."""
-        return not self._keys.follow and all(each.is_sealed for each in self.streams)
+        return not self._keys.may_grow and all(each.is_sealed for each in self.streams)
 
     def summary(self) -> TlsSummary:
         """Return the known facts about the connection."""
@@ -209,7 +209,7 @@ class TlsConnection:
     def _must_wait(self, stream: RecordStream) -> bool:
         """Return whether a direction needs something that the other one may still bring."""
         other = self.streams[1 - stream.side]
-        if stream.reason in LINES_MAY_COME and self._keys.follow:
+        if stream.reason in LINES_MAY_COME and self._keys.may_grow:
             return stream.tried_generation == self._keys.generation
         if stream.role == CLIENT:
             if self.negotiation.server_hello is None:
@@ -258,7 +258,7 @@ class TlsConnection:
     def _take_sealed(self, stream: RecordStream) -> bool:
         """Process encrypted data without a cipher."""
         if stream.reason is not None:
-            if stream.reason in LINES_MAY_COME and self._keys.follow:
+            if stream.reason in LINES_MAY_COME and self._keys.may_grow:
                 stream.block()
                 return False
             return True

@@ -172,7 +172,8 @@ class TlsDecryption:
             if number not in self._decrypted:
                 if not plain:
                     encrypted.setdefault(number, []).append(position)
-                    if self._connections[number].is_settled:
+                    has_ended = kind == END and not self._keys.may_grow
+                    if has_ended or self._connections[number].is_settled:
                         self._settled.add(number)
                         self._recognition.let_pass(number)
                     continue

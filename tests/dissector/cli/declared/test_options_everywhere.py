@@ -7,9 +7,6 @@ import pytest
 from dissector.cli.app import COMMANDS
 from dissector.cli.parsing.command_table import CommandTable
 
-WITHOUT_CAPTURES = {"config", "demo", "mutants", "schema", "record"}
-"""Commands that read no captures; record takes -Y, of the traffic that it relays."""
-
 READERS = {
     each.name: {name for found in each.options.declared().values() for name in found.names}
     for each in CommandTable(COMMANDS).all()

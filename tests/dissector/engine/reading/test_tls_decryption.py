@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import pickle
 import random
@@ -19,6 +20,7 @@ from dissector.capture.columns import NEVER
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.reading.reader import PLAINTEXT_BEGINS, Reading
 from dissector.engine.reading.tls_report import unreadable_tls
+from dissector.tls.tls_connection import TlsConnection
 from tests.corpus import FOLDER
 from tests.default_frames import request, response
 from tests.dissector.capture.handmade_packets import block, interface, pcap, section
@@ -176,6 +178,22 @@ def test_without_keys_rows_are_unchanged() -> None:
     assert row["tls_version"] == "TLS 1.3"
     assert row["tls_not_decrypted"] == "no key log"
     assert unreadable_tls(reading) == "1 TLS connection, none readable: --keylog"
+
+
+def test_an_ended_connection_without_keys_is_a_summary() -> None:
+    wire = Wire()
+    for port in range(100):
+        _, hello = next(TlsWriter(port).handshake())
+        wire.connect(50_000 + port).syn().client(hello).fin()
+    wire.now_ns += 10**11
+    wire.connect(60_000).syn().client(*[request(3, 1, number) for number in range(2000)])
+    file = io.BytesIO(pcap_file(wire.packets))
+    capture = Capture(["-"], Options(stdin=file, window_bytes=1 << 16))
+    assert len(list(capture)) == 2000
+    assert capture.reading is not None
+    assert len(capture.reading.decryption) == 100
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, TlsConnection)]
 
 
 def test_the_tap_gets_the_plaintext(keylog: str) -> None:
