@@ -10,6 +10,7 @@ from advise.catalogue import ADVICES
 from advise.registry.advice import Advice, Rank
 from advise.registry.advice_limits import limits_of
 from advise.registry.advice_report import AdviceReport
+from advise.report import advice_document  # noqa: F401  (adds the form of reports in notebooks)
 from dissector.engine.reading.capture import Capture
 from dissector.errors import UsageError, suggestion
 from dissector.protocol.context import using

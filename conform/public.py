@@ -124,7 +124,7 @@ def _capture(
     for name, values in (("ports", ports), ("keylogs", keylogs)):
         if isinstance(values, str | int | PathLike) or list(values):
             raise UsageError(f"a Capture has its own {name}: open_capture(..., {name}=[...])")
-    if isinstance(first, FilteredCapture) and first.filter is not None:
+    if isinstance(first, FilteredCapture) and first.filter_text is not None:
         raise UsageError("conform checks all messages; give it a capture without a filter")
     return first
 

@@ -30,6 +30,7 @@ from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
+from dissector.query.selection import check_filter
 from dissector.request_log.log_times import timezone_of, used_timezone
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def open_capture(
     zone = used_timezone() if timezone is None else timezone
     timezone_of(zone)
     if filter is not None:
-        _check_filter(filter)
+        check_filter(filter)
     return Capture(
         names,
         Options(
@@ -206,19 +207,6 @@ def _value_settings(
     from dissector.values.value_settings import ValueSettings
 
     return ValueSettings(tuple(map(str, values or ())), formats, user=user)
-
-
-def _check_filter(text: str) -> None:
-    """Check that a filter parses, for exchanges or for records."""
-    from dissector.filter import parse
-
-    try:
-        parse(text)
-    except FilterError as error:
-        try:
-            parse(text, records=True)
-        except FilterError:
-            raise error from None
 
 
 def dissect(

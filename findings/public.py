@@ -14,6 +14,7 @@ from dissector.query.selection import Selection
 from findings import sources as _all_sources  # noqa: F401  (fills the registry)
 from findings.gather.capture_facts import CaptureFacts
 from findings.gather.capture_pass import CapturePass, Scope
+from findings.output import finding_document  # noqa: F401  (adds the form in notebooks)
 from findings.ranking import ranked
 from findings.registry.finding_report import FindingReport
 from findings.registry.ranked_finding import Rank, RankedFinding
@@ -61,7 +62,7 @@ def findings(
         capture = first
     else:
         capture = open_capture(*(each for each in captures if not isinstance(each, Capture)))
-    text = capture.filter if isinstance(capture, FilteredCapture) else None
+    text = capture.filter_text if isinstance(capture, FilteredCapture) else None
     with using(capture.options.schemas):
         found = CapturePass(capture, Selection.of(capture, text), scope)
         for window in capture.windows(gleaning=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from advise.registry.advice import RANKS, Advice, Rank
+from dissector.notebook_forms import notebook_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,13 @@ class AdviceReport:
             f"{counts}; {clients}, {self.exchanges:,} exchanges in {seconds:,.1f} s; "
             f"{judged} of {len(self.advices)} advices judged"
         )
+
+    def __repr__(self) -> str:
+        """Return the summary in one line."""
+        return f"<AdviceReport {'passed' if self.passed else 'failed'}: {self}>"
+
+    def _repr_html_(self) -> str:
+        return notebook_form(self)
 
     @property
     def passed(self) -> bool:

@@ -30,6 +30,10 @@ class Api:
     response: Schema
     sources: Mapping[tuple[Kind, int], str] = field(default_factory=dict, hash=False)
 
+    def __repr__(self) -> str:
+        """Return a summary without the declarations."""
+        return f"<Api {self.name}, key {self.key}, versions {self.request.versions_text}>"
+
     def schema(self, kind: Kind) -> Schema:
         """Return the declaration of the request or the response."""
         return self.request if kind == "request" else self.response

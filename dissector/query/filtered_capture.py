@@ -14,7 +14,7 @@ from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import polars_tables
 from dissector.engine.tables.column_types import Columns
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
-from dissector.query.selection import Selection
+from dissector.query.selection import Selection, check_filter
 from dissector.view.text.notebook import facts_html
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Event: TypeAlias = Any
 FindingReport: TypeAlias = Any
 """`findings.FindingReport`."""
 
-_INHERITED = ("batches", "exchanges", "filter", "options", "paths", "reading", "records")
+_INHERITED = ("batches", "exchanges", "filter_text", "options", "paths", "reading", "records")
 
 
 class Capture(UnfilteredCapture):
@@ -45,7 +45,7 @@ class Capture(UnfilteredCapture):
 
     Attributes:
         paths: The files in order; `-` is standard input.
-        filter: The text of the display filter; None without one.
+        filter_text: The display filter; None without one.
         options: How it is read.
         reading: The current pass, or the last one; None before the first.
     """
@@ -56,30 +56,37 @@ class Capture(UnfilteredCapture):
         options: Options | None = None,
         filter: str | None = None,
     ) -> None:
-        super().__init__(paths, options)
-        self.filter = filter
-        self._spool: PacketSpool | None = None
+        options = options or Options()
+        self._inputs = dict(options.inputs)
+        super().__init__(paths, replace(options, inputs=self._inputs))
+        self.filter_text = filter
+        self._is_part = False
         self._file_problems = 0
 
     def __repr__(self) -> str:
-        chosen = f", filter {self.filter!r}" if self.filter is not None else ""
-        return f"<Capture {', '.join(self.paths) or 'without packets'}{chosen}>"
+        chosen = f", filter {self.filter_text!r}" if self.filter_text is not None else ""
+        counts = "".join(f", {count:,} {name}" for name, count in self._counts().items() if count)
+        return f"<Capture {', '.join(self.paths) or 'without packets'}{chosen}{counts}>"
 
     def _repr_html_(self) -> str:
         """Return properties known without reading the capture, and the totals of the last pass."""
         facts: dict[str, object] = {
             "files": [f"{name}{_size_text(name)}" for name in self.paths],
-            "filter": self.filter,
+            "filter": self.filter_text,
             "ports": sorted(self.options.ports),
         }
-        if self.reading is not None:
-            facts |= {
-                "packets read": self.reading.packets,
-                "TCP connections": len(self.reading.streams.connections),
-                "of these Kafka": self.reading.correlator.spoken()["kafka"],
-                "of these TLS": len(self.reading.decryption) or None,
-            }
-        return facts_html("Capture", facts)
+        return facts_html("Capture", facts | self._counts())
+
+    def _counts(self) -> dict[str, int | None]:
+        """Return the totals of the last pass, regardless of the filter; none before the first."""
+        if self.reading is None:
+            return {}
+        return {
+            "packets read": self.reading.packets,
+            "TCP connections": len(self.reading.streams.connections),
+            "of these Kafka": self.reading.correlator.spoken()["kafka"],
+            "of these TLS": len(self.reading.decryption) or None,
+        }
 
     def __dir__(self) -> list[str]:
         """Return the software of clients and brokers; the rest is for the commands."""
@@ -93,9 +100,34 @@ class Capture(UnfilteredCapture):
         self.close()
 
     def close(self) -> None:
-        """End `follow`, and delete the packets that were fed; files of the caller stay open."""
-        if self._spool is not None:
-            self._spool.close()
+        """
+        End `follow`, and delete the packets that were fed; files of the caller stay open.
+
+        Captures made by `filter` leave both to the capture that they are part of.
+        """
+        if not self._is_part and (spool := self._spool) is not None:
+            spool.close()
+
+    def filter(self, text: str) -> Self:
+        """
+        Return the part of this capture that passes a display filter, besides its own filter.
+
+            produced = capture.filter("api == Produce")
+            produced.filter("latency_ms > 100").exchanges()
+
+        Nothing is read until the part is. Both have the same files and fed packets, also those that
+        are fed later to either.
+
+        Raises:
+            FilterError: The filter does not parse.
+        """
+        check_filter(text)
+        whole = self.filter_text
+        part = type(self)((), None, text if whole is None else f"({whole}) and ({text})")
+        part.paths, part.options, part._inputs = self.paths, self.options, self._inputs
+        part._is_part = True
+        part.names = part._new_names()
+        return part
 
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
         """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
@@ -116,7 +148,7 @@ class Capture(UnfilteredCapture):
         windows = self.windows(gleaning=True)
         if observe is not None:
             windows = _observed(windows, observe)
-        if self.filter is None:
+        if self.filter_text is None:
             return self.parts_of(windows)
         return filter(None, map(self._selection.rows, windows))
 
@@ -132,7 +164,7 @@ class Capture(UnfilteredCapture):
             schema = {**schema, **polars_tables.value_schema()}
         parts: Iterator[Columns] = (
             part
-            for window in self.windows(gleaning=self.filter is not None)
+            for window in self.windows(gleaning=self.filter_text is not None)
             for part in chosen.record_parts(window, lambda topic: False, chosen.records)
         )
         if self.options.values is not None:
@@ -160,7 +192,7 @@ class Capture(UnfilteredCapture):
         from dissector.engine.fields.field_reader import FieldReader
 
         reader, chosen = FieldReader(self, show_secrets), self._selection
-        for window in self.windows(gleaning=self.filter is not None):
+        for window in self.windows(gleaning=self.filter_text is not None):
             yield from reader.frames(chosen.exchange_table(window))
             del window  # frees its memory before the next window is read
 
@@ -176,7 +208,7 @@ class Capture(UnfilteredCapture):
         from dissector.engine.tables.polars_tables import connection_schema
 
         numbers: set[int] | None = None
-        if self.filter is not None:
+        if self.filter_text is not None:
             numbers = {exchange.connection for exchange in self}
         else:
             for window in self.windows():
@@ -305,26 +337,31 @@ class Capture(UnfilteredCapture):
         """
         spool = self._packets()
         options = replace(self.options, inputs={**self.options.inputs, NAME: FollowedSpool(spool)})
-        return iter(Capture(self.paths, options, self.filter))
+        return iter(Capture(self.paths, options, self.filter_text))
 
     def stop(self) -> None:
         """Declare that no more packets are fed: `follow` ends after the ones already fed."""
         self._packets().stop()
 
+    @property
+    def _spool(self) -> PacketSpool | None:
+        found = self._inputs.get(NAME)
+        return found if isinstance(found, PacketSpool) else None
+
     def _packets(self) -> PacketSpool:
-        if self._spool is None:
-            self._spool = PacketSpool()
-            self.options = replace(self.options, inputs={**self.options.inputs, NAME: self._spool})
+        spool = self._spool
+        if spool is None:
+            spool = self._inputs[NAME] = PacketSpool()
             self.paths.append(NAME)
-        return self._spool
+        return spool
 
     @cached_property
     def _selection(self) -> Selection:
-        return Selection.of(self, self.filter)
+        return Selection.of(self, self.filter_text)
 
     @cached_property
     def _record_selection(self) -> Selection:
-        return Selection.of(self, self.filter, records=True)
+        return Selection.of(self, self.filter_text, records=True)
 
 
 def _observed(windows: Iterable[Window], observe: Callable[[Window], object]) -> Iterator[Window]:

@@ -18,6 +18,7 @@ from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import Columns, Row
 from dissector.engine.tables.columns_of import column_batches
 from dissector.engine.tables.exchange_table import Exchanges, Ints
+from dissector.errors import FilterError
 
 if TYPE_CHECKING:
     from dissector.engine.fields.window_query import WindowQuery
@@ -172,6 +173,24 @@ class Selection:
 
         query = WindowQuery(self.capture, window)
         return query, self.filter.passing(query)
+
+
+def check_filter(text: str) -> None:
+    """
+    Check that a filter parses, for exchanges or for records.
+
+    Raises:
+        FilterError: It does not; the error is that of a filter of exchanges.
+    """
+    from dissector.filter import parse
+
+    try:
+        parse(text)
+    except FilterError as error:
+        try:
+            parse(text, records=True)
+        except FilterError:
+            raise error from None
 
 
 def _any_passes(record_filter: Filter, values: RecordValues, exchange: Exchange) -> bool:

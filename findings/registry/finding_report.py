@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dissector.notebook_forms import notebook_form
 from findings.registry.ranked_finding import RANKS, Rank, RankedFinding
 
 
@@ -91,6 +92,13 @@ class FindingReport:
             return "nothing stands out in what could be judged"
         counts = ((rank, self.count(rank)) for rank in RANKS)
         return ", ".join(f"{count} {rank}" for rank, count in counts if count)
+
+    def __repr__(self) -> str:
+        """Return the summary in one line."""
+        return f"<FindingReport {'passed' if self.passed else 'failed'}: {self}>"
+
+    def _repr_html_(self) -> str:
+        return notebook_form(self)
 
     @property
     def passed(self) -> bool:

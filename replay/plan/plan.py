@@ -92,7 +92,7 @@ class Plan(PlannedSteps):
         given = captures[0] if len(captures) == 1 else None
         if isinstance(given, Capture):
             names, options = given.paths, replace(given.options, window_bytes=_WINDOW_BYTES)
-            filter = filter or given.filter
+            filter = filter or given.filter_text
         else:
             names, inputs = named_inputs(captures)  # type: ignore[arg-type]
             options = Options(

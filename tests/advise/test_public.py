@@ -20,7 +20,8 @@ def test_advice_on_files_and_captures_is_the_same() -> None:
     assert by_name.passed
     assert [each.advice.id for each in by_name] == ["not-idempotent", "classic-group"]
     assert str(kafkashark.advise(kafkashark.open_capture(DEMO))) == str(by_name)
-    assert "Advice" in by_name._repr_html_() if hasattr(by_name, "_repr_html_") else True
+    assert repr(by_name) == f"<AdviceReport {'passed' if by_name.passed else 'failed'}: {by_name}>"
+    assert "Advice" in by_name._repr_html_()
 
 
 def test_thresholds_and_ranks_are_arguments() -> None:

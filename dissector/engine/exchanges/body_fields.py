@@ -6,11 +6,12 @@ The commands read plain Containers: this takes half as long as decoding, in addi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from construct import Container
 
 from dissector.engine.facts.topic_table import TopicNames
+from dissector.errors import suggestion
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.messages import Message
 
@@ -56,8 +57,15 @@ class BodyFields(Container):  # type: ignore[misc]
             return self._topic()
         if name.startswith("_"):
             raise AttributeError(name)
+        raise AttributeError(self._no_field(name))
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise KeyError(self._no_field(name))
+
+    def _no_field(self, name: object) -> str:
+        text = f"{self._context} has no field {name!r} here"
         fields = ", ".join(map(str, self)) or "none"
-        raise AttributeError(f"{self._context} has no field {name!r} here; fields: {fields}")
+        return f"{text}{suggestion(str(name), list(self))}; fields: {fields}"
 
     def __dir__(self) -> list[str]:
         """Return the fields and attributes, for completion."""

@@ -179,6 +179,24 @@ def test_a_filter_is_checked_immediately() -> None:
     assert len(list(dissect(content(), filter="api == Produce"))) == 53
 
 
+def test_a_filter_of_a_filtered_capture_narrows_it() -> None:
+    with open_capture() as capture:
+        produced = capture.filter("api == Produce or api == Fetch").filter("api == Produce")
+        assert repr(produced).endswith(
+            "filter '(api == Produce or api == Fetch) and (api == Produce)'>"
+        )
+        capture.feed(pairs(content()))
+        with produced:
+            assert len(produced.exchanges()) == 53
+            assert produced.filter('value contains "lamp"').records().height > 0
+        with pytest.raises(FilterError, match="character"):
+            produced.filter("api ==")
+        assert rows(capture).equals(expected()), "it is as it was, and its packets are there"
+        assert "1,163 packets read, 44 TCP connections" in repr(capture)
+    with pytest.raises(UsageError, match="closed"):
+        produced.exchanges()
+
+
 def test_a_capture_closes_at_the_end_of_its_block() -> None:
     with open_capture() as capture:
         capture.feed(pairs(content()))
@@ -194,7 +212,7 @@ def test_completion_offers_public_names() -> None:
     assert {"exchanges", "records", "streams", "stats", "fields", "feed", "follow"} <= set(offered)
     assert not {"tap", "known_of", "parts_of", "windows"} & set(offered)
     page = (DEMO.parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
-    attributes = {"filter", "options", "paths", "reading"}
+    attributes = {"filter_text", "options", "paths", "reading"}
     assert [name for name in offered if name not in page and name not in attributes] == []
 
 

@@ -78,12 +78,17 @@ def test_a_missing_field_is_told_in_one_line(fetches: list[Exchange]) -> None:
     assert message is not None
     assert message.body is not None
     version = message.api_version
-    with pytest.raises(AttributeError) as error:
-        message.body.topics  # noqa: B018
-    assert str(error.value) == (
-        f"Fetch v{version} response has no field 'topics' here; fields: {', '.join(message.body)}"
-    )
-    assert error.value.__cause__ is error.value.__context__ is None
+    for wrong, suggested in (("topics", ""), ("response", "; did you mean responses?")):
+        expected = f"Fetch v{version} response has no field {wrong!r} here{suggested}; fields: "
+        expected += ", ".join(message.body)
+        with pytest.raises(AttributeError) as error:
+            getattr(message.body, wrong)
+        assert str(error.value) == expected
+        assert error.value.__cause__ is error.value.__context__ is None
+        with pytest.raises(KeyError) as missing:
+            message.body[wrong]
+        assert missing.value.args == (expected,)
+        assert message.body.get(wrong) is None
     with pytest.raises(AttributeError, match="no field 'topic' here"):
         message.body.topic  # noqa: B018
 
