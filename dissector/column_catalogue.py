@@ -80,6 +80,11 @@ EXCHANGES: Catalogue = (
 )
 """The columns of `pairs`."""
 
+FROM_BODIES: Catalogue = (
+    ColumnInfo("info", "str", "what is asked, and the answer, in plain words (on request)"),
+)
+"""Columns that `pairs` has on request, as bodies are read for them."""
+
 ACCOUNTS: Catalogue = (
     ColumnInfo("broker_ms", "float", "time from the request's arrival to the response's end"),
     ColumnInfo("queue_ms", "float", "time of the request in the broker's queue"),

@@ -6,12 +6,12 @@ from textual.cache import LRUCache
 
 from browse.listing.exchange_finder import ExchangeFinder
 from browse.rows.row_parts import RowParts
-from dissector.view.text.exchange_info import ExchangeInfo, exchange_info, row_info
+from dissector.column_catalogue import FROM_BODIES
+from dissector.engine.exchanges.exchange_info import COLUMNS, ExchangeInfo, exchange_info, row_info
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 
-INFO = "info"
-"""Name of the column."""
-MEANING = "what is asked, and the answer, in plain words"
-_COLUMNS = ("errors", "status", "topics", "problems")
+INFO, _, MEANING = FROM_BODIES[0]
+"""Name and meaning of the column."""
 
 
 class RowInfo:
@@ -31,10 +31,12 @@ class RowInfo:
         """Return what an exchange is about."""
         if (known := self._known.get(number)) is not None:
             return known
-        row = dict(zip(_COLUMNS, self._parts.cells(number, _COLUMNS), strict=True))
+        row = dict(zip(COLUMNS, self._parts.cells(number, COLUMNS), strict=True))
         exchange = self._finder.exchange(number)
         if exchange is None:
             return row_info(row)
-        found = exchange_info(exchange, row, show_secrets=self._show_secrets)
+        found = exchange_info(exchange, row)
+        if not self._show_secrets:
+            found = ExchangeInfo(*mask_texts([*found], exchange.known_secrets))
         self._known[number] = found
         return found

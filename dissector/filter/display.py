@@ -13,7 +13,7 @@ from dissector.errors import FilterError
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
-from dissector.filter.nodes import Node, body_paths, leaves, tests_values
+from dissector.filter.nodes import Node, body_paths, leaves, reads_bodies, tests_values
 from dissector.filter.operands import BodyPath, Column
 from dissector.filter.weaker_filters import exchange_node, tests_record_columns, time_node
 
@@ -78,7 +78,7 @@ class Filter:
     @property
     def needs_bodies(self) -> bool:
         """Whether it may need the decoded body of a row."""
-        return bool(self.paths)
+        return reads_bodies(self.node)
 
     def matches(self, row: Row) -> bool:
         """Return whether a row passes."""

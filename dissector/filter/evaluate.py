@@ -30,7 +30,7 @@ from dissector.filter.nodes import (
     Range,
     Test,
     as_any_tests,
-    body_paths,
+    reads_bodies,
     tests_values,
 )
 from dissector.filter.operands import BodyPath, Column, Name, Source, Step, apply_steps
@@ -82,7 +82,7 @@ def predicate(node: Node) -> Predicate:
 
 def cheap_first(parts: Iterable[Node]) -> list[Node]:
     """Return parts in the order of evaluation: tests of values, then of bodies are last."""
-    return sorted(parts, key=lambda part: (bool(body_paths(part)), tests_values(part)))
+    return sorted(parts, key=lambda part: (reads_bodies(part), tests_values(part)))
 
 
 def _leaf_predicate(leaf: Leaf) -> Predicate:

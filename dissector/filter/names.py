@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dissector.column_catalogue import ACCOUNTS, EXCHANGES, RECORDS, VALUES, Catalogue
+from dissector.column_catalogue import (
+    ACCOUNTS,
+    EXCHANGES,
+    FROM_BODIES,
+    RECORDS,
+    VALUES,
+    Catalogue,
+)
 from dissector.errors import suggestion
 from dissector.filter import kinds, wireshark_names
 from dissector.filter.body_names import body_fields, body_name, names_matching, similar_paths
@@ -46,7 +53,7 @@ def _kinds_of(columns: Catalogue) -> dict[str, kinds.Kind]:
     return {each.name: kind(each.name, each.type) for each in columns}
 
 
-_COLUMNS = _kinds_of((*EXCHANGES, *ACCOUNTS)) | {
+_COLUMNS = _kinds_of((*EXCHANGES, *FROM_BODIES, *ACCOUNTS)) | {
     "request_relative_s": kinds.number,
     "response_relative_s": kinds.number,
     "request_epoch_s": kinds.number,
@@ -314,7 +321,7 @@ def field_list(*, records: bool = False) -> Iterator[tuple[str, str, str]]:
             yield f"{side}.PATH", "a field", f"field of the decoded {side}, such as {side}.user.id"
             yield f"{side}.problem", kinds.text.title, f"as {side}_problem"
     listed = set(_RECORD_COLUMNS) if records else set()
-    for each in EXCHANGES:
+    for each in (*EXCHANGES, *FROM_BODIES):
         if each.name not in listed:
             yield each.name, _COLUMNS[each.name].title, each.meaning
     for name, meaning in _MEANINGS.items():

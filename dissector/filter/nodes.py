@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dissector.column_catalogue import VALUES
+from dissector.column_catalogue import FROM_BODIES, VALUES
 from dissector.filter.literals import Literal
 from dissector.filter.operands import BodyPath, Column, Name
 
@@ -187,12 +187,22 @@ def as_any_tests(leaf: Leaf) -> Node:
 
 
 _DECODED = frozenset(each.name for each in VALUES)
+_FROM_BODIES = frozenset(each.name for each in FROM_BODIES)
 
 
 def tests_values(node: Node) -> bool:
     """Return whether a filter tests decoded keys or values."""
+    return _tests_column(node, _DECODED)
+
+
+def reads_bodies(node: Node) -> bool:
+    """Return whether a filter tests what only decoded bodies have."""
+    return bool(body_paths(node)) or _tests_column(node, _FROM_BODIES)
+
+
+def _tests_column(node: Node, names: frozenset[str]) -> bool:
     sources = (source for leaf in leaves(node) for source in leaf.name.sources)
-    return any(isinstance(each, Column) and each.name in _DECODED for each in sources)
+    return any(isinstance(each, Column) and each.name in names for each in sources)
 
 
 def body_paths(node: Node) -> list[BodyPath]:

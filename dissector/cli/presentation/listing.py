@@ -9,6 +9,7 @@ from dissector.column_catalogue import (
     CONNECTIONS,
     EVENTS,
     EXCHANGES,
+    FROM_BODIES,
     GROUPS,
     MESSAGES,
     RECORDS,
@@ -21,7 +22,7 @@ from dissector.column_catalogue import (
 
 CATALOGUES: Mapping[str, Catalogue] = {
     "dissect": MESSAGES,
-    "pairs": (*EXCHANGES, *ACCOUNTS),
+    "pairs": (*EXCHANGES, *ACCOUNTS, *FROM_BODIES),
     "records": (*RECORDS, *VALUES),
     "streams": CONNECTIONS,
     "stats": STATISTICS,

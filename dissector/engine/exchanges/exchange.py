@@ -295,6 +295,13 @@ class Exchange(ExchangeTimes):
             return list(self._summaries.problem_lists[int(self._summaries.problems[self._row])])
         return [problem for message in self.messages for problem in self.problems_of(message)]
 
+    @property
+    def info(self) -> str | None:
+        """What is asked, and the answer, in plain words; reads the bodies. None for nothing."""
+        from dissector.engine.exchanges.exchange_info import exchange_info
+
+        return str(exchange_info(self)) or None
+
     def problems_of(self, message: Message) -> list[Problem]:
         """Return the problems of one of the messages."""
         return [*message.problems, *record_problems(message)]
@@ -336,7 +343,7 @@ class Exchange(ExchangeTimes):
         return self._names.find_name(topic_id)
 
     def column(self, name: str) -> Any:
-        """Return the value of a column of `pairs`, or of `PacketColumns`."""
+        """Return the value of a column of `pairs`, on request too, or of `PacketColumns`."""
         if name in _PACKET_COLUMNS:
             assert self._packets is not None
             return self._packets.value(self._table, self._row, name)

@@ -73,10 +73,8 @@ class WindowQuery(ColumnQuery):
             return super().distinct_values(name, rows)
         if name in ACCOUNT_COLUMNS:
             return np.zeros(len(rows), np.int64), [None]
-        table = self._window.exchanges
-        return np.arange(len(rows)), [
-            self._packets.value(table, row, name) for row in rows.tolist()
-        ]
+        found = (self.exchange(row).column(name) for row in rows.tolist())
+        return np.arange(len(rows)), list(found)
 
     def any_value_at(
         self,

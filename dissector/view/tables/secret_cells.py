@@ -17,7 +17,7 @@ from dissector.engine.tables.logins import Logins
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import NOTHING_KNOWN, Known
 
-_TEXTS = frozenset(("client_id", "topic", "topics", "problems", "error"))
+_TEXTS = frozenset(("client_id", "topic", "topics", "problems", "error", "info"))
 """The columns of exchanges, messages and records with texts from messages."""
 
 

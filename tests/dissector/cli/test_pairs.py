@@ -300,6 +300,39 @@ def test_bodies_are_the_same_from_columns_and_objects(
     assert outputs[0].equals(outputs[1]) if form == "parquet" else outputs[0] == outputs[1]
 
 
+def test_plain_words_are_a_column_and_a_name_in_filters(
+    good: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo = Path("captures/demo.pcap")
+    first = "demo.orders[0] 36 records 357 B zstd acks=all → offset 0"
+    for worthwhile in (1, 10**9):
+        monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", worthwhile)
+        text = 'info contains "demo.orders[0]" and api == Produce'
+        chosen = ("pairs", demo, "-Y", text, "--columns", "request_packet,info")
+        rows = good(*chosen, "-T", "ndjson").rows
+        assert rows[0] == {"request_packet": 64, "info": first}
+        assert all(row["info"].startswith("demo.orders[0] ") for row in rows)
+        good(*chosen, "-T", "parquet", "-o", tmp_path / "words")
+        assert polars.read_parquet(tmp_path / "words").to_dicts() == rows
+        assert good(*chosen, "-T", "csv").out.splitlines()[1:] == [
+            f"{row['request_packet']},{row['info']}" for row in rows
+        ]
+        assert len(good("records", demo, "-Y", f'info == "{first}"', "-T", "ndjson").rows) == 36
+
+
+def test_plain_words_mask_secrets_and_escape(good: Run, tmp_path: Path) -> None:
+    wire = tcp_captures.Wire()
+    connection = wire.connect().syn()
+    for number, group in enumerate(("a\x1b[2J", "password=hunter2")):
+        connection.client(cli_traffic.request_frame(12, 0, number, group_id=group))
+        connection.broker(cli_traffic.response_frame(12, 0, number))
+    capture = tcp_captures.write(tmp_path / "secret.pcap", wire.packets)
+    out = good("pairs", capture, "--columns", "info").out
+    assert "hunter2" not in out
+    assert "\\x1b[2J" in out
+    assert "hunter2" in good("pairs", capture, "--columns", "info", "--show-secrets").out
+
+
 def test_bodies_are_refused_in_the_table(run: Run, shop: Path) -> None:
     done = run("pairs", shop, "--bodies")
     assert (done.status, done.out) == (2, "")

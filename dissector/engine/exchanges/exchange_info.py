@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
-from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.info_phrases import REQUESTS, RESPONSES
 from dissector.protocol.context import using
-from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.field_meanings import meaning_of
 from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field, split_tagged
-from dissector.view.text.escape import escaped
-from dissector.view.text.info_phrases import REQUESTS, RESPONSES
+
+COLUMNS = ("errors", "status", "topics", "problems")
+"""The columns of `pairs` that decide about the words."""
 
 _MOST_NAMES, _MOST_PARTITIONS = 3, 6
 _LONG_BYTES = 1 << 16
@@ -39,9 +39,43 @@ _Body: TypeAlias = Mapping[str, Any]
 _Place: TypeAlias = tuple[str | UUID, list[int]]
 
 
+class AnyExchange(Protocol):
+    """What the words are made of: an `Exchange`, which has them as an attribute itself."""
+
+    @property
+    def api(self) -> str | None:
+        """The name of the API."""
+
+    @property
+    def api_key(self) -> int | None:
+        """Its key."""
+
+    @property
+    def request(self) -> Message | None:
+        """The decoded request."""
+
+    @property
+    def response(self) -> Message | None:
+        """The decoded response."""
+
+    @property
+    def request_bytes(self) -> int | None:
+        """Size of the request."""
+
+    @property
+    def response_bytes(self) -> int | None:
+        """Size of the response."""
+
+    def column(self, name: str) -> Any:
+        """Return a column of `pairs`."""
+
+    def known_topic(self, topic_id: UUID) -> str | None:
+        """Return the name of a topic id."""
+
+
 class ExchangeInfo(NamedTuple):
     """
-    An exchange in plain words, safe for a terminal.
+    An exchange in plain words; names of the capture are neither escaped nor masked.
 
     Attributes:
         request: What is asked.
@@ -57,43 +91,32 @@ class ExchangeInfo(NamedTuple):
 
 
 def row_info(row: Mapping[str, Any]) -> ExchangeInfo:
-    """Return what the columns of `pairs` say of an exchange, without its bodies."""
-    return ExchangeInfo(escaped(_listed(row.get("topics") or ())), _answer(row, ""))
+    """Return what `COLUMNS` of an exchange say, without its bodies."""
+    return ExchangeInfo(_listed(row.get("topics") or ()), _answer(row, ""))
 
 
-def exchange_info(
-    exchange: Exchange, row: Mapping[str, Any], *, show_secrets: bool = False
-) -> ExchangeInfo:
-    """
-    Return an exchange in plain words.
-
-    Args:
-        exchange: The exchange.
-        row: Its columns `errors`, `status`, `topics` and `problems`.
-        show_secrets: Whether credentials in names are shown.
-    """
+def exchange_info(exchange: AnyExchange, row: Mapping[str, Any] | None = None) -> ExchangeInfo:
+    """Return an exchange in plain words; `row` has its `COLUMNS` where they are known better."""
+    if row is None:
+        row = {name: exchange.column(name) for name in COLUMNS}
     size = (exchange.request_bytes or 0) + (exchange.response_bytes or 0)
     if size > _LONG_BYTES and exchange.api_key not in _WITH_RECORDS:
         return row_info(row)
-    request = _words(exchange, exchange.request)
+    request = _words(exchange, exchange.request) or row_info(row).request
     answer = "" if row.get("errors") else _phrase(RESPONSES, exchange, exchange.response)
-    if not show_secrets:
-        request, answer = mask_texts([request, answer], exchange.known_secrets)
-    if not request:
-        request = row_info(row).request
-    return ExchangeInfo(escaped(request), _answer(row, escaped(answer)))
+    return ExchangeInfo(request, _answer(row, answer))
 
 
 def _answer(row: Mapping[str, Any], answer: str) -> str:
     if missing := _NO_ANSWER.get(row.get("status", "")):
         return missing
     if errors := row.get("errors"):
-        return ", ".join(map(escaped, errors))
+        return ", ".join(errors)
     problems = row.get("problems")
-    return answer or (f"damaged: {escaped(str(problems[0]))}" if problems else "")
+    return answer or (f"damaged: {problems[0]}" if problems else "")
 
 
-def _words(exchange: Exchange, message: Message | None) -> str:
+def _words(exchange: AnyExchange, message: Message | None) -> str:
     """Return what a request asks."""
     if message is None or message.body is None or message.schema is None:
         return ""
@@ -112,7 +135,7 @@ def _words(exchange: Exchange, message: Message | None) -> str:
     return " ".join(filter(None, parts))
 
 
-def _phrase(phrases: Mapping[str, Any], exchange: Exchange, message: Message | None) -> str:
+def _phrase(phrases: Mapping[str, Any], exchange: AnyExchange, message: Message | None) -> str:
     """Return what an API is about beyond its topics and group; empty for most."""
     phrase = phrases.get(exchange.api or "")
     if phrase is None or message is None or message.body is None:
@@ -130,7 +153,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{text} and {more:,} more" if more > 0 else text
 
 
-def _topic_name(exchange: Exchange, topic: str | UUID) -> str:
+def _topic_name(exchange: AnyExchange, topic: str | UUID) -> str:
     if isinstance(topic, str):
         return topic
     return exchange.known_topic(topic) or f"{str(topic)[:8]}…"
