@@ -1,6 +1,8 @@
 """
 The files that a command reads and writes: no output may overwrite an input, or another output.
 
+Outputs have their names when they are complete (`written_when_complete`).
+
 An option that names a path has its role in its annotation: `Annotated[str, Option(...), READS]`.
 Files are compared by device and inode, so links and `/dev/stdin` are seen through; new files by
 their folder and name. Pipes, devices and terminals may be named twice.
@@ -13,11 +15,11 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from glob import has_magic
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from dissector.errors import UsageError
 
@@ -64,6 +66,38 @@ class NamedPath(NamedTuple):
     path: str
     option: str
     role: Reads | Writes
+
+
+@contextmanager
+def written_when_complete(
+    path: Path, watch: Callable[[Path], AbstractContextManager[object]] = nullcontext
+) -> Iterator[BinaryIO]:
+    """
+    Open a file to write, which gets its name, and replaces an older one, when it is complete.
+
+    Args:
+        path: The file.
+        watch: Is entered with the name of the unfinished file while it exists.
+    """
+    import secrets  # slow to import
+
+    # Others may write to the folder too: no link with a name that they guess is followed.
+    target = path.resolve()
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    with watch(part):
+        try:
+            try:
+                file = part.open("xb")
+            except OSError as error:
+                error.filename = str(path)
+                raise
+            with file:
+                if target.exists():
+                    part.chmod(stat.S_IMODE(target.stat().st_mode))
+                yield file
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def check_outputs(paths: Sequence[NamedPath]) -> None:

@@ -91,13 +91,12 @@ def reinstall_handlers() -> None:
 
 @contextmanager
 def removed_on_exit(path: Path) -> Iterator[None]:
-    """Remove a file at the end, also if a second signal ends the process before it is complete."""
+    """Remove a file also if a second signal ends the process before it is complete."""
     _partial_files.add(path)
     try:
         yield
     finally:
         _partial_files.discard(path)
-        path.unlink(missing_ok=True)
 
 
 def _request_stop(number: int, frame: FrameType | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from dissector.cli import interrupt
 from dissector.cli.interrupt import OutputClosed
 from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
+from dissector.file_roles import written_when_complete
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
 from dissector.view.text.wrapping import wrapped
@@ -119,21 +119,8 @@ def open_atomic(output: str | None) -> Iterator[BinaryIO]:
         with _open_binary(output) as file:
             yield file
         return
-    import secrets  # slow to import
-
-    # Others may write to the folder too: no link with a name that they guess is followed.
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    with interrupt.removed_on_exit(part):
-        try:
-            file = part.open("xb")
-        except OSError as error:
-            error.filename = output
-            raise
-        with file:
-            if path.exists():
-                part.chmod(stat.S_IMODE(path.stat().st_mode))
-            yield file
-        part.replace(path)
+    with written_when_complete(Path(output or "-"), interrupt.removed_on_exit) as file:
+        yield file
 
 
 @contextmanager

@@ -13,12 +13,14 @@ from dissector.engine.reading.capture import Capture as UnfilteredCapture
 from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import polars_tables
 from dissector.engine.tables.column_types import Columns
+from dissector.query.capture_text import capture_html, capture_text
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
 from dissector.query.selection import Selection, check_filter
-from dissector.view.text.notebook import facts_html
 
 if TYPE_CHECKING:
     import polars
+
+    from dissector.query.packet_export import ExportCounts
 
 AdviceReport: TypeAlias = Any
 """`kafkashark.AdviceReport`."""
@@ -64,29 +66,11 @@ class Capture(UnfilteredCapture):
         self._file_problems = 0
 
     def __repr__(self) -> str:
-        chosen = f", filter {self.filter_text!r}" if self.filter_text is not None else ""
-        counts = "".join(f", {count:,} {name}" for name, count in self._counts().items() if count)
-        return f"<Capture {', '.join(self.paths) or 'without packets'}{chosen}{counts}>"
+        return capture_text(self, self.filter_text)
 
     def _repr_html_(self) -> str:
         """Return properties known without reading the capture, and the totals of the last pass."""
-        facts: dict[str, object] = {
-            "files": [f"{name}{_size_text(name)}" for name in self.paths],
-            "filter": self.filter_text,
-            "ports": sorted(self.options.ports),
-        }
-        return facts_html("Capture", facts | self._counts())
-
-    def _counts(self) -> dict[str, int | None]:
-        """Return the totals of the last pass, regardless of the filter; none before the first."""
-        if self.reading is None:
-            return {}
-        return {
-            "packets read": self.reading.packets,
-            "TCP connections": len(self.reading.streams.connections),
-            "of these Kafka": self.reading.correlator.spoken()["kafka"],
-            "of these TLS": len(self.reading.decryption) or None,
-        }
+        return capture_html(self, self.filter_text)
 
     def __dir__(self) -> list[str]:
         """Return the software of clients and brokers; the rest is for the commands."""
@@ -276,6 +260,27 @@ class Capture(UnfilteredCapture):
 
         return upgrade_table(self, self.parts, to, clients=clients)
 
+    def export(self, path: str | Path, *, connections: bool = False) -> ExportCounts:
+        """
+        Write the packets of the exchanges that pass to a pcapng file, as `export -Y` does.
+
+        They give the same exchanges when they are read again. Contents stay as they are, secrets
+        too.
+
+        Args:
+            path: The file; an older one is replaced when the new one is complete.
+            connections: Write whole connections.
+
+        Returns:
+            Numbers of exchanges, connections and packets; see `ExportCounts`.
+
+        Raises:
+            UsageError: An input can be read once only, or is the file to write.
+        """
+        from dissector.query.packet_export import export_capture
+
+        return export_capture(self, self.filter_text, path, connections=connections)
+
     def timeline(self, **options: Any) -> Iterator[Event]:
         """
         Yield what happened, in the order of time: the events of `timeline`, filtered or not.
@@ -381,9 +386,3 @@ def _answer(name: str) -> Callable[..., Any]:
     (found,) = entry_points(group=ANSWER_GROUP, name=name)
     answer: Callable[..., Any] = found.load()
     return answer
-
-
-def _size_text(name: str) -> str:
-    """Return the size of a file in brackets; empty for other inputs."""
-    path = Path(name)
-    return f" ({path.stat().st_size:,} bytes)" if path.is_file() else ""

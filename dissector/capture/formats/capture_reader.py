@@ -198,9 +198,9 @@ def _is_pcapng(name: str, inputs: Inputs | None) -> bool:
         source.close()
 
 
-def read_file_head(name: str) -> bytes:
+def read_file_head(name: str, inputs: Inputs | None = None) -> bytes:
     """Return the first bytes of a capture, decompressed: by default the format's."""
-    source = ByteSource(name, inputs=Conversions().inputs([name], None))
+    source = ByteSource(name, inputs=Conversions().inputs([name], inputs))
     try:
         return _read_head(source)
     finally:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dissector.capture.columns import SEVERAL, Bytes, Packets
 from dissector.capture.formats import pcapng
 from dissector.capture.formats.capture_reader import read_file_head
+from dissector.capture.formats.inputs import Inputs
 from dissector.capture.formats.packet_copy_kernel import (
     ENHANCED_EXTRA_BYTES,
     ENHANCED_HEAD_BYTES,
@@ -49,11 +50,12 @@ class PacketCopier:
         copied: Number of copied packets.
     """
 
-    def __init__(self, paths: Sequence[str], file: BinaryIO) -> None:
-        """Start to write into a file; `paths` are the captures in order."""
+    def __init__(self, paths: Sequence[str], file: BinaryIO, inputs: Inputs | None = None) -> None:
+        """Start to write into a file; `paths` are the captures in order, some of them `inputs`."""
         self.copied = 0
         self._paths = paths
         self._file = file
+        self._inputs = inputs
         self._started: list[int] = []
         self._is_merged = False
         self._own: _OwnSection | None = None
@@ -87,7 +89,7 @@ class PacketCopier:
     def _start_file(self, index: int) -> None:
         self._started.append(index)
         self._own = None
-        head = read_file_head(self._paths[index])
+        head = read_file_head(self._paths[index], self._inputs)
         if not head.startswith(pcapng.MAGIC):
             self._own_section().interface(*file_header(head))
 

@@ -9,11 +9,12 @@ from typing import BinaryIO
 import numpy as np
 
 from dissector.capture.columns import Packets, Segments
-from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.formats.conversions import Conversions
 from dissector.capture.formats.packet_copier import PacketCopier
 from dissector.capture.packets.layers import Layers
 from dissector.engine.export.flow_filter import Bools, FlowFilter
+from dissector.engine.reading.reader import Options
 from dissector.engine.reading.segment_source import FileProblems, FileSource
 
 _BUFFERS = ("data", "is_live")
@@ -31,17 +32,17 @@ class SelectedPackets(FileSource):
         self,
         paths: Sequence[str],
         flows: FlowFilter,
-        stop: StopSignal,
-        decode_as: Sequence[str] = (),
+        options: Options,
     ) -> None:
-        super().__init__(paths, stop=stop, decode_as=decode_as)
+        super().__init__(paths, stop=options.stop, decode_as=options.decode_as)
+        self._options = options
         self._flows = flows
         self.has_fragments = False
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the files."""
         clock = Layers()
-        for window in read_packets(self._paths, stop=self._stop):
+        for window in _windows(self._paths, self._options):
             self._count(window)
             segments = self._layers.segments(window)
             passing = self._flows.passing(segments)
@@ -54,10 +55,9 @@ def write_packets(
     paths: Sequence[str],
     flows: FlowFilter,
     file: BinaryIO,
-    stop: StopSignal,
+    options: Options,
     *,
     fragments: bool,
-    decode_as: Sequence[str] = (),
 ) -> tuple[int, int]:
     """
     Write the packets of passing segments; return their number, and the number of all.
@@ -66,12 +66,12 @@ def write_packets(
         paths: The captures.
         flows: Selects segments.
         file: Receives them as pcapng.
-        stop: Ends the writing.
+        options: How the captures are read.
         fragments: Whether to write all packets without a whole segment, too.
-        decode_as: Tunnels on other ports; see `tunnel_ports`.
     """
-    copier, layers, total = PacketCopier(paths, file), Layers(decode_as=decode_as), 0
-    for window in read_packets(paths, stop=stop, every_block=True):
+    copier = PacketCopier(paths, file, options.inputs)
+    layers, total = Layers(decode_as=options.decode_as), 0
+    for window in _windows(paths, options, every_block=True):
         segments = layers.segments(window)
         keep = _packets_of(segments.packet[flows.passing(segments)], window)
         if fragments:
@@ -81,6 +81,18 @@ def write_packets(
         del window, segments
     copier.finish()
     return copier.copied, total
+
+
+def _windows(
+    paths: Sequence[str], options: Options, *, every_block: bool = False
+) -> Iterator[Packets]:
+    return read_packets(
+        paths,
+        stop=options.stop,
+        every_block=every_block,
+        inputs=options.inputs,
+        conversions=Conversions(options.timezone),
+    )
 
 
 def _packets_of(numbers: np.ndarray[tuple[int], np.dtype[np.int64]], window: Packets) -> Bools:

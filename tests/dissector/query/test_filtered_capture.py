@@ -197,6 +197,31 @@ def test_a_filter_of_a_filtered_capture_narrows_it() -> None:
         produced.exchanges()
 
 
+def test_export_writes_the_packets_of_matching_exchanges(tmp_path: Path) -> None:
+    part = tmp_path / "part.pcapng"
+    with open_capture(filter="api == Produce") as fed:
+        fed.feed(pairs(content()))
+        counts = fed.export(part)
+        assert (counts.exchanges, counts.differing) == (53, 0)
+        again = open_capture(part)
+        assert len(again.exchanges()) == 53
+        assert f"{counts.packets:,} packets read" in repr(again)
+        assert 53 < counts.packets < counts.packets_read == 1163
+    capture = open_capture(part).filter("api == Produce")
+    for whole in (True, False):
+        assert capture.export(tmp_path / "again.pcapng", connections=whole).exchanges == 53
+    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == ["part.pcapng"]
+    before = part.read_bytes()
+    with pytest.raises(UsageError, match="would overwrite it"):
+        capture.export(part)
+    assert part.read_bytes() == before
+    for wrong in (tmp_path, tmp_path / "missing" / "a.pcapng", "/dev/null"):
+        with pytest.raises(UsageError, match=r"is no file|No such file"):
+            capture.export(wrong)
+    with pytest.raises(UsageError, match="several times"):
+        open_capture("-").export(tmp_path / "no.pcapng")
+
+
 def test_a_capture_closes_at_the_end_of_its_block() -> None:
     with open_capture() as capture:
         capture.feed(pairs(content()))
