@@ -92,8 +92,7 @@ def _selected(column: Values, rows: Ints) -> Values:
 
 def _headers(column: Headers, kind: FileType) -> Column:
     """Return headers in the order of their rows."""
-    first = int(column.first[0]) if len(column) else 0
-    items = slice(first, first + int(column.count.sum()))
+    items = column.items
     keys, values = (
         Slices(each.start[items], each.length[items], each.buffers)
         for each in (column.keys, column.values)

@@ -63,22 +63,20 @@ def headers_series(column: Headers) -> polars.Series | None:
     """Return a column of headers as a series; None if a key is not ASCII, so maybe not UTF-8."""
     import polars
 
-    total = int(column.count.sum())
-    first = int(column.first[0]) if len(column) else 0
-    rows = slice(first, first + total)
-    keys = _bytes(_slice(column.keys, rows), b"U")
-    if not keys.buffers[2].tobytes().isascii():
-        return None
-    values = _bytes(_slice(column.values, rows), b"Z")
-    keys.name, values.name = b"key", b"value"
-    pairs = ArrowArray(b"+s", total, [None], [keys, values], name=b"item")
     offsets = np.zeros(len(column) + 1, np.int64)
     np.cumsum(column.count, out=offsets[1:])
+    items = column.items
+    keys = _bytes(_chosen(column.keys, items), b"U")
+    if not keys.buffers[2].tobytes().isascii():
+        return None
+    values = _bytes(_chosen(column.values, items), b"Z")
+    keys.name, values.name = b"key", b"value"
+    pairs = ArrowArray(b"+s", len(items), [None], [keys, values], name=b"item")
     return polars.Series(values=_Exported(ArrowArray(b"+L", len(column), [None, offsets], [pairs])))
 
 
-def _slice(column: Slices, part: slice) -> Slices:
-    return Slices(column.start[part], column.length[part], column.buffers)
+def _chosen(column: Slices, items: NDArray[np.int64]) -> Slices:
+    return Slices(column.start[items], column.length[items], column.buffers)
 
 
 @dataclass(slots=True, eq=False, repr=False)

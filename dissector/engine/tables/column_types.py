@@ -181,6 +181,12 @@ class Headers:
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def items(self) -> Ints:
+        """The indexes of all headers in the order of their rows; those of chosen rows are apart."""
+        before = np.cumsum(self.count) - self.count
+        return np.repeat(self.first - before, self.count) + np.arange(int(self.count.sum()))
+
     def value(self, row: int) -> list[dict[str, Any]]:
         """Return the value of a row: key as text, value as bytes."""
         first = int(self.first[row])

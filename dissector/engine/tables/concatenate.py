@@ -138,10 +138,8 @@ class _HeaderLists:
     values: _Bytes = field(default_factory=lambda: _Bytes(Slices))
 
     def add(self, column: Headers, pool: bytearray) -> None:
-        count = column.count
-        before = np.cumsum(count) - count
-        rows = np.repeat(column.first - before, count) + np.arange(int(count.sum()))
-        self.counts.append(np.array(count))
+        rows = column.items
+        self.counts.append(np.array(column.count))
         for joined, source in ((self.keys, column.keys), (self.values, column.values)):
             joined.add(Slices(source.start[rows], source.length[rows], source.buffers), pool)
 
