@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -15,21 +15,17 @@ from dissector.engine.tables import polars_tables
 from dissector.engine.tables.column_types import Columns
 from dissector.query.capture_text import capture_html, capture_text
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
-from dissector.query.selection import Selection, check_filter
+from dissector.query.selection import Selection, check_filter, joined_filters
 
 if TYPE_CHECKING:
     import polars
 
+    from dissector.query.lazy_frames import TableName
     from dissector.query.packet_export import ExportCounts
 
-AdviceReport: TypeAlias = Any
-"""`kafkashark.AdviceReport`."""
-
-Event: TypeAlias = Any
-"""`timeline.events.event.Event`."""
-
-FindingReport: TypeAlias = Any
-"""`findings.FindingReport`."""
+AdviceReport: TypeAlias = Any  # kafkashark.AdviceReport
+Event: TypeAlias = Any  # timeline.events.event.Event
+FindingReport: TypeAlias = Any  # kafkashark.FindingReport
 
 _INHERITED = ("batches", "exchanges", "filter_text", "options", "paths", "reading", "records")
 
@@ -106,8 +102,10 @@ class Capture(UnfilteredCapture):
             FilterError: The filter does not parse.
         """
         check_filter(text)
-        whole = self.filter_text
-        part = type(self)((), None, text if whole is None else f"({whole}) and ({text})")
+        return self._part(text)
+
+    def _part(self, text: str | None) -> Self:
+        part = type(self)((), None, joined_filters(self.filter_text, text))
         part.paths, part.options, part._inputs = self.paths, self.options, self._inputs
         part._is_part = True
         part.names = part._new_names()
@@ -136,10 +134,9 @@ class Capture(UnfilteredCapture):
             return self.parts_of(windows)
         return filter(None, map(self._selection.rows, windows))
 
-    def record_batches(self) -> Iterator[polars.DataFrame]:
-        """Yield the records that pass, as tables of some ten thousand rows each."""
-        chosen = self._record_selection
-        schema = polars_tables.record_schema()
+    def record_batches(self, columns: Collection[str] | None = None) -> Iterator[polars.DataFrame]:
+        """Yield the records that pass, or these columns, as tables of some ten thousand rows."""
+        chosen, schema = self._record_selection, polars_tables.record_schema()
         if self.options.values is not None:
             from dissector.query.decoded_values import RecordValues
 
@@ -153,6 +150,8 @@ class Capture(UnfilteredCapture):
         )
         if self.options.values is not None:
             parts = values.parts(parts)
+        if columns is not None:
+            schema = {name: kind for name, kind in schema.items() if name in columns}
         return polars_tables.part_frames(parts, schema)
 
     def fields(self, *, show_secrets: bool = False) -> polars.DataFrame:
@@ -179,6 +178,19 @@ class Capture(UnfilteredCapture):
         for window in self.windows(gleaning=self.filter_text is not None):
             yield from reader.frames(chosen.exchange_table(window))
             del window  # frees its memory before the next window is read
+
+    def scan(self, table: TableName = "exchanges") -> polars.LazyFrame:
+        """
+        Return a table as a lazy frame of polars; each `collect` reads the capture.
+
+            capture.scan("records").filter(pl.col("topic") == "orders").select("offset").collect()
+
+        `table` is the method with the same rows. Only needed columns are made; comparisons with
+        texts and numbers also select messages. Errors of reading are polars' `ComputeError`.
+        """
+        from dissector.query.lazy_frames import scan_table
+
+        return scan_table(table, self._part)
 
     def streams(self) -> polars.DataFrame:
         """

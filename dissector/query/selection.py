@@ -193,6 +193,12 @@ def check_filter(text: str) -> None:
             raise error from None
 
 
+def joined_filters(first: str | None, second: str | None) -> str | None:
+    """Return the text of a filter that passes what both pass; None without any."""
+    given = [each for each in (first, second) if each is not None]
+    return " and ".join(f"({each})" for each in given) if given[1:] else "".join(given) or None
+
+
 def _any_passes(record_filter: Filter, values: RecordValues, exchange: Exchange) -> bool:
     """Return whether any record of an exchange passes a filter of records."""
     from dissector.engine.exchanges.exchange_records import record_rows

@@ -20,6 +20,7 @@ import pytest
 from dissector.cli import main
 from dissector.errors import CaptureError, FilterError, UsageError
 from dissector.public import Capture, dissect, open_capture
+from dissector.query.lazy_frames import display_filter
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 
@@ -220,6 +221,59 @@ def test_export_writes_the_packets_of_matching_exchanges(tmp_path: Path) -> None
             capture.export(wrong)
     with pytest.raises(UsageError, match="several times"):
         open_capture("-").export(tmp_path / "no.pcapng")
+
+
+def test_filtered_records_keep_their_headers(tmp_path: Path) -> None:
+    chosen, out = 'topic == "demo.orders" and offset < 20', tmp_path / "records.parquet"
+    whole = open_capture(DEMO).records()
+    expected = whole.filter((polars.col("topic") == "demo.orders") & (polars.col("offset") < 20))
+    assert expected["headers"].list.len().n_unique() > 1
+    assert open_capture(DEMO, filter=chosen).records().equals(expected)
+    assert main(["records", str(DEMO), "-Y", chosen, "-T", "parquet", "-o", str(out)]) == 0
+    assert polars.read_parquet(out)["headers"].to_list() == expected["headers"].to_list()
+
+
+@pytest.mark.parametrize("chosen", [None, "api in {Produce, Fetch}"])
+def test_lazy_frames_have_the_rows_of_the_tables(chosen: str | None) -> None:
+    col = polars.col
+    orders = col("topic") == "demo.orders"
+    capture = open_capture(DEMO, filter=chosen)
+    whole = {name: getattr(capture, name)() for name in ("exchanges", "records", "fields")}
+    for table, pushed, predicate in (
+        ("exchanges", 'api == "Produce"', col("api") == "Produce"),
+        ("exchanges", "latency_ms > 4.999000", col("latency_ms") > 5),
+        (
+            "exchanges",
+            "request_bytes >= 100",
+            (col("request_bytes") >= 100) & col("api").is_not_null(),
+        ),
+        ("exchanges", None, (col("api") == "Produce") | (col("latency_ms") < 3)),
+        ("exchanges", None, col("client_id") == "a\\b"),
+        ("exchanges", None, col("latency_ms") * 2 > 7),
+        (
+            "records",
+            'topic == "demo.orders" and offset < 20',
+            orders & (col("offset") < 20),
+        ),
+        ("records", None, col("value").is_not_null()),
+        ("fields", 'api == "Produce"', (col("api") == "Produce") & (col("value") > 3)),
+    ):
+        assert display_filter(table, predicate) == pushed
+        expected = whole[table].filter(predicate)
+        lazy = capture.scan(table).filter(predicate)
+        assert lazy.collect().equals(expected)
+        assert lazy.select("api").collect().equals(expected.select("api"))
+        assert capture.scan(table).head(7).filter(predicate).collect().height <= 7
+    requests = capture.scan().select(packet="request_packet")
+    both = capture.scan("records").join(requests, on="packet")
+    assert both.collect().height > 0
+    assert capture.scan("records").select(polars.len()).collect().item() == whole["records"].height
+    assert capture.scan().head(3).collect().equals(whole["exchanges"].head(3))
+    with pytest.raises(
+        UsageError,
+        match="not 'record'; did you mean records",
+    ):
+        capture.scan("record")  # type: ignore[arg-type]
 
 
 def test_a_capture_closes_at_the_end_of_its_block() -> None:
