@@ -10,7 +10,7 @@ from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.errors import bug_location, innermost_error
 from dissector.protocol.context import using
 from dissector.protocol.messages import Message
-from dissector.view.tables.secret_cells import mask_cell
+from dissector.view.tables.secret_cells import mask_cell, packet_comments
 from dissector.view.text.escape import escaped
 from dissector.view.text.tree_node import Load, TreeNode
 from dissector.view.text.value_text import json_text, time_text
@@ -37,6 +37,7 @@ def exchange_nodes(
             "exchange", escaped(_title(exchange)), load=lambda: _columns(exchange, show_secrets)
         )
     ]
+    nodes += _comment_nodes(exchange, show_secrets)
     if exchange.request is None:
         nodes.append(TreeNode("request", "not in the capture"))
     nodes += [message_node(exchange, each, show_secrets, read_value) for each in exchange.messages]
@@ -103,6 +104,14 @@ def message_node(
 def _title(exchange: Exchange) -> str:
     latency = "" if exchange.latency_ms is None else f", {exchange.latency_ms:.3f} ms"
     return f"{exchange.client} to {exchange.broker}, {exchange.status}{latency}"
+
+
+def _comment_nodes(exchange: Exchange, show_secrets: bool) -> list[TreeNode]:
+    """Return the comments of the packets that completed the messages."""
+    return [
+        TreeNode("packet comment", escaped(text), path="frame.comment", value=text)
+        for text in packet_comments(exchange, ("request", "response"), show_secrets)
+    ]
 
 
 def _columns(exchange: Exchange, show_secrets: bool) -> list[TreeNode]:

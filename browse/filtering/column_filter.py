@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def is_column_filter(chosen: Filter) -> bool:
     """Return whether a filter needs only columns of the list."""
-    needs_more = chosen.needs_bodies or chosen.uses_packet_lengths or chosen.uses_values
+    needs_more = chosen.needs_bodies or bool(chosen.packet_facts) or chosen.uses_values
     return not needs_more and chosen.columns.isdisjoint(ACCOUNT_COLUMNS)
 
 

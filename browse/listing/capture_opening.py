@@ -123,6 +123,7 @@ class CaptureOpening:
     def _source(self, text: str | None, records: bool, **more: Any) -> Source:
         more |= {"first_window_bytes": FIRST_WINDOW_BYTES}
         more.setdefault("stop", StopSignal())
+        more["packet_facts"] = frozenset(("comments",))
         capture = Capture(self.names, Options(**self.options, **more))
         chosen = Selection.of(capture, text, records=records)
         return Source(

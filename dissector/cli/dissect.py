@@ -29,7 +29,7 @@ from dissector.errors import UsageError
 from dissector.filter import Column, Name, kinds, values_of
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.view.json.body import body_json
-from dissector.view.tables.secret_cells import mask_cell
+from dissector.view.tables.secret_cells import mask_cell, packet_comments
 from dissector.view.text.decoded_nodes import ReadValue
 from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
@@ -72,6 +72,8 @@ def dissect(given: MessageOptions) -> None:
         _write_fields(source, output, show_secrets)
         return
     source.capture.options.live = True
+    if verbose:
+        source.capture.options.packet_facts |= {"comments"}
     if form == "ndjson":
         parts = source.without_secrets(_json_parts(source, show_secrets), show_secrets)
         parts = parts if limit is None else table_options.limited(parts, limit)
@@ -174,6 +176,8 @@ def _detailed_lines(
     for each in messages:
         lines = [message_line(_summary(each, show_secrets), style())]
         if verbose:
+            comments = packet_comments(each.exchange, (each.message.kind,), show_secrets)
+            lines += [f"  packet comment: {escaped(text)}" for text in comments]
             request = each.exchange.request if each.message.kind == "response" else None
             lines += detail_tree(
                 each.message,

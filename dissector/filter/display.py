@@ -14,7 +14,7 @@ from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
 from dissector.filter.nodes import Node, body_paths, leaves, reads_bodies, tests_values
-from dissector.filter.operands import BodyPath, Column
+from dissector.filter.operands import BodyPath, Column, packet_facts
 from dissector.filter.weaker_filters import exchange_node, tests_record_columns, time_node
 
 
@@ -57,9 +57,9 @@ class Filter:
             yield from (each for each in leaf.name.sources if isinstance(each, Column))
 
     @property
-    def uses_packet_lengths(self) -> bool:
-        """Whether the filter tests lengths of packets, which are kept only on request."""
-        return any("frame_bytes" in each.name for each in self._columns())
+    def packet_facts(self) -> frozenset[str]:
+        """What it tests of packets that is kept only on request: `lengths`, `comments`."""
+        return packet_facts(self._columns())
 
     @property
     def uses_values(self) -> bool:

@@ -60,6 +60,8 @@ _COLUMNS = _kinds_of((*EXCHANGES, *FROM_BODIES, *ACCOUNTS)) | {
     "response_epoch_s": kinds.number,
     "request_frame_bytes": kinds.number,
     "response_frame_bytes": kinds.number,
+    "request_comments": kinds.text,
+    "response_comments": kinds.text,
 }
 _RECORD_COLUMNS = _kinds_of((*RECORDS, *VALUES))
 
@@ -80,6 +82,7 @@ _FRAMES = {
     "frame.time_relative": ("request_relative_s", "response_relative_s"),
     "frame.time_epoch": ("request_epoch_s", "response_epoch_s"),
     "frame.len": ("request_frame_bytes", "response_frame_bytes"),
+    "frame.comment": ("request_comments", "response_comments"),
     "tcp.stream": ("connection",),
 }
 """An exchange passes if one of the packets that completed its messages does."""
@@ -101,6 +104,7 @@ _MEANINGS = {
     "frame.time_relative": "seconds from the first packet of the capture to that packet",
     "frame.time_epoch": "seconds from the epoch to that packet",
     "frame.len": "length of that packet on the wire",
+    "frame.comment": "a comment of that packet in a pcapng file",
 }
 
 _RECORD_MEANINGS = {"headers": "a header as tables show it: its key, `=` and its value"}

@@ -77,6 +77,17 @@ class Name:
         return self.text
 
 
+_PACKET_FACTS = {"frame_bytes": "lengths", "comments": "comments"}
+"""Facts of packets by the last words of columns."""
+
+
+def packet_facts(columns: Iterable[Column]) -> frozenset[str]:
+    """Return what columns need of packets that a reading keeps on request only."""
+    names = [each.name for each in columns]
+    ends = _PACKET_FACTS.items()
+    return frozenset(fact for end, fact in ends if any(each.endswith(end) for each in names))
+
+
 class UnknownName(Exception):
     """No such name; `offset` is the position of the unknown part in it."""
 

@@ -56,7 +56,7 @@ class Selection:
         from dissector.filter import parse, parse_with_values
 
         parsed = parse(text, records=True) if records else parse_with_values(text)
-        capture.options.packet_lengths |= parsed.uses_packet_lengths
+        capture.options.packet_facts |= parsed.packet_facts
         if parsed.uses_record_columns:
             values = None
             if parsed.uses_values:

@@ -108,7 +108,7 @@ class Plan(PlannedSteps):
         if schema_mapping is not None:
             capture = mapped = SchemaMappedCapture(names, options, schema_mapping)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
-        options.packet_lengths = chosen is not None and chosen.uses_packet_lengths
+        options.packet_facts = frozenset() if chosen is None else chosen.packet_facts
         plan, may_send = cls(), allowed_apis(allow)
         filter_text = chosen.text if chosen else ""
         plan.source = Source.of(names, filter_text, may_send, options.ports, part)

@@ -14,6 +14,7 @@ from dissector.engine.tables.column_types import Coded, Columns, Row
 from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
 from dissector.filter import Row as FilterRow
+from dissector.filter.operands import packet_facts
 from dissector.view.json.body import body_json
 from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.value_text import bytes_text, json_text
@@ -38,8 +39,7 @@ def parse_operands(source: Source, texts: Iterable[str], *, records: bool = Fals
         if name.steps and any(path.path[-1] == "records" for path in paths):
             raise UsageError(f"column {name}: a part of records; `kafkashark records` prints it")
     columns = (each for name in names for each in name.sources if not isinstance(each, BodyPath))
-    if any("frame_bytes" in each.name for each in columns):
-        source.capture.options.packet_lengths = True
+    source.capture.options.packet_facts |= packet_facts(columns)
     return names
 
 

@@ -12,7 +12,7 @@ from dissector.column_catalogue import EXCHANGES, names
 from dissector.engine.exchanges.exchange_times import ExchangeTimes
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
-from dissector.engine.exchanges.packet_columns import LENGTHS, SECONDS, PacketColumns
+from dissector.engine.exchanges.packet_columns import COMMENTS, LENGTHS, SECONDS, PacketColumns
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
@@ -38,7 +38,7 @@ TOKEN = "SaslToken"
 COLUMNS = names(EXCHANGES)
 """The columns of `pairs`, in order."""
 
-_PACKET_COLUMNS = frozenset((*SECONDS, *LENGTHS))
+_PACKET_COLUMNS = frozenset((*SECONDS, *LENGTHS, *COMMENTS))
 
 
 class Exchange(ExchangeTimes):
@@ -345,8 +345,8 @@ class Exchange(ExchangeTimes):
     def column(self, name: str) -> Any:
         """Return the value of a column of `pairs`, on request too, or of `PacketColumns`."""
         if name in _PACKET_COLUMNS:
-            assert self._packets is not None
-            return self._packets.value(self._table, self._row, name)
+            packets = self._packets
+            return None if packets is None else packets.value(self._table, self._row, name)
         if name in ACCOUNT_COLUMNS:
             return self.account[name]
         value = getattr(self, name)

@@ -1,18 +1,14 @@
-"""
-Columns that filters read and no table prints: facts of the packets that completed messages.
-
-The length of a packet is kept until no message can end in it any more, and only on request.
-"""
+"""Columns that filters read and no table prints: facts of the packets that completed messages."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS, NO_LOGS, LogColumns
+from dissector.engine.exchanges.packet_facts import PacketFacts
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 
 NS_PER_S = 1e9
@@ -26,34 +22,8 @@ SECONDS: Mapping[str, str] = {
 """Seconds since the first packet of the capture, or since the epoch, by side."""
 LENGTHS: Mapping[str, str] = {"request_frame_bytes": "request", "response_frame_bytes": "response"}
 """Length of the packet on the wire, by side."""
-
-
-class PacketLengths:
-    """The lengths of recent packets."""
-
-    def __init__(self) -> None:
-        self._windows: deque[tuple[int, Ints]] = deque()
-
-    def add(self, first: int, lengths: Ints) -> None:
-        """Add the next packets, from number `first` on."""
-        self._windows.append((first, lengths))
-
-    def drop_before(self, packet: int) -> None:
-        """Drop packets with lower numbers, in whole windows."""
-        while self._windows and sum(_extent(self._windows[0])) <= packet:
-            self._windows.popleft()
-
-    def of(self, packets: Ints) -> Ints:
-        """Return the lengths of packets; NONE if unknown."""
-        lengths = np.full(len(packets), NONE)
-        for first, window in list(self._windows):
-            inside = (packets >= first) & (packets < first + len(window))
-            lengths[inside] = window[packets[inside] - first]
-        return lengths
-
-
-def _extent(window: tuple[int, Ints]) -> tuple[int, int]:
-    return window[0], len(window[1])
+COMMENTS: Mapping[str, str] = {"request_comments": "request", "response_comments": "response"}
+"""Comments of the packet, by side."""
 
 
 class PacketColumns:
@@ -62,15 +32,13 @@ class PacketColumns:
 
     Attributes:
         begin_ns: Time of the first packet.
-        lengths: Lengths of packets.
+        facts: What was kept of packets.
         logs: The logs among the files.
     """
 
-    def __init__(
-        self, begin_ns: int, lengths: PacketLengths | None, logs: LogColumns = NO_LOGS
-    ) -> None:
+    def __init__(self, begin_ns: int, facts: PacketFacts, logs: LogColumns = NO_LOGS) -> None:
         self.begin_ns = begin_ns
-        self.lengths = lengths
+        self.facts = facts
         self.logs = logs
 
     def integers(self, table: Exchanges, name: str) -> Ints | None:
@@ -79,9 +47,16 @@ class PacketColumns:
             time_ns = _frames(table, SECONDS[name]).time_ns
             return np.where(time_ns == NONE, NONE, time_ns - origin_ns(name, self.begin_ns))
         if name in LENGTHS:
-            packets = _frames(table, LENGTHS[name]).packet
-            return np.full(len(packets), NONE) if self.lengths is None else self.lengths.of(packets)
+            return self.facts.lengths_of(_frames(table, LENGTHS[name]).packet)
         return None
+
+    def texts(self, table: Exchanges, name: str, rows: Ints) -> tuple[Ints, list[list[str]]] | None:
+        """Return the index of each row's texts in a list, and this; None for other columns."""
+        if name not in COMMENTS:
+            return None
+        if self.facts.comments is None:
+            return np.zeros(len(rows), np.int64), [[]]
+        return self.facts.comments.distinct(_frames(table, COMMENTS[name]).packet[rows])
 
     def is_logged(self, table: Exchanges, row: int) -> bool:
         """Return whether one exchange is of a log."""
@@ -94,8 +69,10 @@ class PacketColumns:
         columns = self.logs.columns(table.rows(np.array([row])))
         return {name: column.value(0) for name, column in columns.items()}
 
-    def value(self, table: Exchanges, row: int, name: str) -> int | float | None:
+    def value(self, table: Exchanges, row: int, name: str) -> int | float | Sequence[str] | None:
         """Return the value of one exchange."""
+        if name in COMMENTS:
+            return self.facts.comments_of(int(_frames(table, COMMENTS[name]).packet[row]))
         column = self.integers(table, name)
         assert column is not None
         value = int(column[row])

@@ -13,6 +13,7 @@ from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.formats.conversions import Conversions
 from dissector.capture.formats.packet_copier import PacketCopier
 from dissector.capture.packets.layers import Layers
+from dissector.engine.exchanges.packet_facts import PacketFacts
 from dissector.engine.export.flow_filter import Bools, FlowFilter
 from dissector.engine.reading.reader import Options
 from dissector.engine.reading.segment_source import FileProblems, FileSource
@@ -34,7 +35,8 @@ class SelectedPackets(FileSource):
         flows: FlowFilter,
         options: Options,
     ) -> None:
-        super().__init__(paths, stop=options.stop, decode_as=options.decode_as)
+        facts = PacketFacts(options.packet_facts)
+        super().__init__(paths, stop=options.stop, decode_as=options.decode_as, facts=facts)
         self._options = options
         self._flows = flows
         self.has_fragments = False

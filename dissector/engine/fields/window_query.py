@@ -73,6 +73,8 @@ class WindowQuery(ColumnQuery):
             return super().distinct_values(name, rows)
         if name in ACCOUNT_COLUMNS:
             return np.zeros(len(rows), np.int64), [None]
+        if (texts := self._packets.texts(self._window.exchanges, name, rows)) is not None:
+            return texts
         found = (self.exchange(row).column(name) for row in rows.tolist())
         return np.arange(len(rows)), list(found)
 

@@ -89,7 +89,7 @@ class Capture:
             if gleaning
             else self.reading.windows()
         )
-        lengths = self.reading.lengths
+        lengths = self.reading.source.facts.lengths
         if lengths is None:
             yield from windows
             return

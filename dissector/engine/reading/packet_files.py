@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import SEVERAL, Int32s, Packets
 from dissector.engine.exchanges.log_columns import NO_LOGS, LogColumns
+from dissector.engine.exchanges.packet_facts import NO_FACTS, PacketFacts
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
 
@@ -34,9 +35,11 @@ class FileNames:
         names: The name of the file of each run; of a merged window, of its first packet.
         tls_secrets: TLS key logs found in the files so far.
         logs: The request logs among the files.
+        facts: What is kept of packets.
     """
 
     logs: LogColumns = NO_LOGS
+    facts: PacketFacts = NO_FACTS
 
     def __init__(self, other: FileNames | None = None) -> None:
         """Start; with another, what is added to one of them is in both."""

@@ -24,7 +24,8 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.log_columns import LogColumns
-from dissector.engine.exchanges.packet_columns import PacketColumns, PacketLengths
+from dissector.engine.exchanges.packet_columns import PacketColumns
+from dissector.engine.exchanges.packet_facts import PacketFacts
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.connection_copies import ConnectionCopies, are_copies_kept
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
@@ -57,10 +58,7 @@ A gap of `PLAINTEXT_BEGINS` bytes: earlier chunks were encrypted, later ones are
 PLAINTEXT_BEGINS = -1
 
 MAX_WORKERS = 2
-"""
-Correlation is sequential, and work on a window takes less than twice as long: more threads would
-wait.
-"""
+"""Correlation is sequential, and other work takes less than twice as long: more would wait."""
 
 
 @dataclass(slots=True)
@@ -84,7 +82,7 @@ class Options:
         schemas: Message definitions over the built-in declarations: `Schemas.of("trunk.jar")`; by
             default those in use at the creation of the options.
         keylogs: Names of TLS key logs.
-        packet_lengths: Whether the lengths of packets are kept for filters.
+        packet_facts: What is kept of packets for filters and details: `lengths`, `comments`.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Whether connections that the capture holds twice count twice.
         values: How keys and values of records are decoded; None: by schemas of the capture.
@@ -100,7 +98,7 @@ class Options:
     live: bool = False
     schemas: Schemas | None = field(default_factory=current)
     keylogs: tuple[str, ...] = ()
-    packet_lengths: bool = False
+    packet_facts: frozenset[str] = frozenset()
     inputs: Inputs = field(default_factory=dict)
     first_window_bytes: int | None = None
     decode_as: tuple[str, ...] = ()
@@ -162,14 +160,13 @@ class Reading:
         """
         self.options = options
         self.keys = KeyLog(options.keylogs, follow=options.live or not all(map(is_file, paths)))
-        self.lengths = PacketLengths() if options.packet_lengths else None
         self.source = source or FileSource(
             paths,
             options.window_bytes,
             options.stdin,
             options.stop,
             options.inputs,
-            lengths=self.lengths,
+            facts=PacketFacts(options.packet_facts),
             first_window_bytes=options.first_window_bytes,
             decode_as=options.decode_as,
             timezone=options.timezone,
@@ -348,7 +345,7 @@ class Reading:
 
     def packet_columns(self) -> PacketColumns:
         """Return the columns of packets that filters read."""
-        return PacketColumns(self.source.begin_ns, self.lengths, self.logs)
+        return PacketColumns(self.source.begin_ns, self.source.facts, self.logs)
 
     @property
     def logs(self) -> LogColumns:

@@ -12,7 +12,7 @@ from dissector.capture.formats.conversions import Conversions
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.packets.layers import Layers
 from dissector.engine.exchanges.log_columns import LogColumns
-from dissector.engine.exchanges.packet_columns import PacketLengths
+from dissector.engine.exchanges.packet_facts import NO_FACTS, PacketFacts
 from dissector.engine.reading.packet_files import FileNames, TlsSecrets
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
@@ -38,9 +38,11 @@ class SegmentSource(Protocol):
         longest_packet: Captured bytes of the longest packet so far.
         tls_secrets: TLS key logs found in the files so far.
         logs: The request logs among the files.
+        facts: What is kept of packets.
     """
 
     logs: LogColumns
+    facts: PacketFacts
     packets: int
     bytes: int
     file_bytes: int
@@ -82,13 +84,13 @@ class FileSource(FileNames):
         stop: StopSignal | None = None,
         inputs: Inputs | None = None,
         *,
-        lengths: PacketLengths | None = None,
+        facts: PacketFacts = NO_FACTS,
         first_window_bytes: int | None = None,
         decode_as: Sequence[str] = (),
         timezone: str = "UTC",
     ) -> None:
         super().__init__()
-        self._lengths = lengths
+        self.facts = facts
         self._paths = paths
         self._window_bytes = window_bytes
         self._first_window_bytes = first_window_bytes
@@ -138,6 +140,5 @@ class FileSource(FileNames):
         self.longest_packet = max(self.longest_packet, int(packets.captured.max(initial=0)))
         self.file_bytes = packets.file_bytes
         self.tls_secrets += packets.tls_secrets
-        if self._lengths is not None:
-            self._lengths.add(packets.first, packets.original)
+        self.facts.add(packets)
         self.add_window(packets, self._paths)

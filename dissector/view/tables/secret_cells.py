@@ -11,13 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Coded, Columns, Integers, distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.logins import Logins
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import NOTHING_KNOWN, Known
 
-_TEXTS = frozenset(("client_id", "topic", "topics", "problems", "error", "info"))
+_TEXTS = frozenset(
+    (
+        "client_id",
+        "topic",
+        "topics",
+        "problems",
+        "error",
+        "info",
+        "request_comments",
+        "response_comments",
+    )
+)
 """The columns of exchanges, messages and records with texts from messages."""
 
 
@@ -76,6 +88,13 @@ def _masked(column: Coded, known: Sequence[Known], number: Ints) -> Coded:
                 values.append(hidden)
         codes[rows] = new[pairs]
     return Coded(codes, values)
+
+
+def packet_comments(exchange: Exchange, kinds: Iterable[str], show_secrets: bool) -> list[str]:
+    """Return the comments of the packets that completed messages of an exchange."""
+    columns = (exchange.column(f"{kind}_comments") for kind in kinds)
+    texts = [text for column in columns for text in column or ()]
+    return texts if show_secrets else list(mask_texts(texts, exchange.known_secrets))
 
 
 def mask_cell(column: str, value: Any, known: Known) -> Any:

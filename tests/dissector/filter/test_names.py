@@ -201,7 +201,7 @@ def test_the_same_packets_as_tshark() -> None:
     """An exchange passes if tshark shows the last packet of one of its messages."""
     path = next(path for path in CAPTURES if path.name == "demo.pcap")
     capture = open_capture(path)
-    capture.options.packet_lengths = True
+    capture.options.packet_facts = frozenset(("lengths", "comments"))
     filters = {text: parse(text) for text in DIFFERENTIAL}
     exchanges, passed = [], {text: set[int | None]() for text in DIFFERENTIAL}
     for exchange in capture:  # packet lengths are available while their window is read

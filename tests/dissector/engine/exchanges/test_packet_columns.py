@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dissector.engine.exchanges.packet_columns import PacketLengths
+from dissector.engine.exchanges.packet_facts import PacketLengths
 from dissector.engine.tables.exchange_table import NONE
 
 

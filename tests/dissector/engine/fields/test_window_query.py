@@ -56,7 +56,7 @@ def test_columns_and_objects_pass_the_same_rows(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capture = open_capture(path)
-    capture.options.packet_lengths = True
+    capture.options.packet_facts = frozenset(("lengths", "comments"))
     for window in capture.windows():
         monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
         selection = WindowQuery(capture, window)
@@ -76,7 +76,7 @@ def by_objects(selection: WindowQuery, chosen: Filter) -> list[int]:
 
 def test_each_filter_passes_some_rows_only() -> None:
     capture = open_capture(next(path for path in CAPTURES if path.name == "demo.pcap"))
-    capture.options.packet_lengths = True
+    capture.options.packet_facts = frozenset(("lengths", "comments"))
     for window in capture.windows():
         if len(window.exchanges):
             selection = WindowQuery(capture, window)

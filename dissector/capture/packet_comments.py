@@ -1,0 +1,73 @@
+"""
+Comments that users gave packets: options of the blocks of pcapng.
+
+Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html (options: `opt_comment`)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from dissector.capture.columns import SEVERAL, Packets
+from dissector.capture.formats.pcapng import ENHANCED, OBSOLETE
+
+MAX_COMMENTS, MAX_COMMENT_BYTES = 100, 1 << 16
+"""Of one packet, that many comments are read, and bytes of them in all."""
+
+_MAX_OPTIONS = 1000
+_END_OF_OPTIONS, _COMMENT = 0, 1
+_HEAD_BYTES, _HEAD_WORDS = 28, 7
+_KIND, _LENGTH, _CAPTURED = 0, 1, 5
+"""Words of the head of a packet's block."""
+
+
+def packet_comments(packets: Packets) -> Iterator[tuple[int, list[str]]]:
+    """
+    Yield the packets of a window that have comments: the number in the capture, and the comments.
+
+    Comments of files that overlap in time are not found: merged windows have packets only.
+    """
+    if packets.path_index == SEVERAL:
+        return
+    for begin, end, is_pcapng in packets.spans:
+        if is_pcapng:
+            yield from _of_span(packets, begin, min(end, len(packets.data)))
+
+
+def _of_span(packets: Packets, begin: int, end: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the comments of the packets between two places of the window."""
+    rows = np.arange(*np.searchsorted(packets.start, (begin + _HEAD_BYTES, end)))
+    start, captured = packets.start[rows], packets.captured[rows]
+    heads = packets.data[start[:, None] + np.arange(-_HEAD_BYTES, 0)]
+    for order in "<>":
+        words = heads.view(f"{order}u4").reshape(-1, _HEAD_WORDS).astype(np.int64)
+        first = start + captured + -captured % 4
+        stop = start - _HEAD_BYTES + words[:, _LENGTH] + -words[:, _LENGTH] % 4 - 4
+        # A simple packet's block has a shorter head, whose words here do not fit.
+        is_block = np.isin(words[:, _KIND], (ENHANCED, OBSOLETE))
+        is_block &= (words[:, _CAPTURED] == captured) & (stop - first >= 4) & (stop <= end)
+        for at in np.flatnonzero(is_block).tolist():
+            options = packets.data[first[at] : stop[at]].tobytes()
+            if found := list(_comments(options, order)):
+                yield packets.first + int(rows[at]), found
+
+
+def _comments(options: bytes, order: str) -> Iterator[str]:
+    """Yield the comments among options; a byte that is not UTF-8 is kept as a lone surrogate."""
+    at, room, count = 0, MAX_COMMENT_BYTES, 0
+    for _ in range(_MAX_OPTIONS):
+        if at + 4 > len(options):
+            return
+        code, length = struct.unpack_from(f"{order}HH", options, at)
+        at += 4
+        if code == _END_OF_OPTIONS or at + length > len(options):
+            return
+        if code == _COMMENT and room and count < MAX_COMMENTS:
+            text = options[at : at + min(length, room)]
+            room -= len(text)
+            count += 1
+            yield text.decode("utf-8", "surrogateescape")
+        at += length + -length % 4
