@@ -10,8 +10,9 @@ import struct
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dissector.capture.columns import SEVERAL, Packets
+from dissector.capture.columns import SEVERAL, Bytes, Int64s, Packets
 from dissector.capture.formats.pcapng import ENHANCED, OBSOLETE
 
 MAX_COMMENTS, MAX_COMMENT_BYTES = 100, 1 << 16
@@ -40,8 +41,10 @@ def packet_comments(packets: Packets) -> Iterator[tuple[int, list[str]]]:
 def _of_span(packets: Packets, begin: int, end: int) -> Iterator[tuple[int, list[str]]]:
     """Yield the comments of the packets between two places of the window."""
     rows = np.arange(*np.searchsorted(packets.start, (begin + _HEAD_BYTES, end)))
+    if not len(rows):
+        return
     start, captured = packets.start[rows], packets.captured[rows]
-    heads = packets.data[start[:, None] + np.arange(-_HEAD_BYTES, 0)]
+    heads = _bytes_at(packets.data, start - _HEAD_BYTES, _HEAD_BYTES)
     for order in "<>":
         words = heads.view(f"{order}u4").reshape(-1, _HEAD_WORDS).astype(np.int64)
         first = start + captured + -captured % 4
@@ -49,10 +52,33 @@ def _of_span(packets: Packets, begin: int, end: int) -> Iterator[tuple[int, list
         # A simple packet's block has a shorter head, whose words here do not fit.
         is_block = np.isin(words[:, _KIND], (ENHANCED, OBSOLETE))
         is_block &= (words[:, _CAPTURED] == captured) & (stop - first >= 4) & (stop <= end)
-        for at in np.flatnonzero(is_block).tolist():
+        chosen = np.flatnonzero(is_block)
+        chosen = chosen[_have_comments(packets.data, first[chosen], stop[chosen], order)]
+        for at in chosen.tolist():
             options = packets.data[first[at] : stop[at]].tobytes()
             if found := list(_comments(options, order)):
                 yield packets.first + int(rows[at]), found
+
+
+def _have_comments(data: Bytes, first: Int64s, stop: Int64s, order: str) -> NDArray[np.bool_]:
+    """Return whether options of blocks have a comment; most have flags and the like only."""
+    found, at, active = np.zeros(len(first), np.bool_), first.copy(), np.arange(len(first))
+    for _ in range(_MAX_OPTIONS):
+        active = active[at[active] + 4 <= stop[active]]
+        if not len(active):
+            break
+        words = _bytes_at(data, at[active], 4).view(f"{order}u2").astype(np.int64)
+        codes, lengths = words[:, 0], words[:, 1]
+        found[active] = codes == _COMMENT
+        at[active] += 4 + lengths + -lengths % 4
+        active = active[(codes != _COMMENT) & (codes != _END_OF_OPTIONS)]
+    return found
+
+
+def _bytes_at(data: Bytes, at: Int64s, count: int) -> Bytes:
+    """Return that many bytes at each of some places, a row each."""
+    found: Bytes = np.lib.stride_tricks.sliding_window_view(data, count)[at]
+    return found
 
 
 def _comments(options: bytes, order: str) -> Iterator[str]:
