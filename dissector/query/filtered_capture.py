@@ -248,7 +248,7 @@ class Capture(UnfilteredCapture):
 
         Returns:
             Tables by name: `groups`, `members` and `partitions` with committed offsets and lag; or
-            `lag`, a row for each interval, group and partition that changed.
+            `lags` and `partition_lags`: a row for each interval in which one of these changed.
         """
         from dissector.query.capture_answers import group_tables
 
