@@ -8,6 +8,7 @@ from typing import Any
 
 from browse.filtering.filter_texts import literal
 from browse.panels.table_panel import Row, Table, TablePanel, with_share
+from dissector.summary.group_keys import ORPHAN
 from dissector.summary.groups_reader import SECTIONS as GROUP_SECTIONS
 from dissector.summary.sections import NAMED
 from dissector.summary.statistics import GROUPS, Grouping
@@ -81,7 +82,12 @@ def groups_panel(sections: Sections) -> TablePanel:
 
 def _filter_of(names: Sequence[str], row: Row) -> str:
     """Return the filter of a row by the columns that name it."""
-    return " and ".join(_tests(_TESTS[name], row.get(name)) for name in names)
+    return " and ".join(
+        f"status == {ORPHAN}"
+        if name == "api" and row.get(name) == ORPHAN
+        else _tests(_TESTS[name], row.get(name))
+        for name in names
+    )
 
 
 def _tests(names: Sequence[str], value: object) -> str:

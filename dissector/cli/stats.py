@@ -80,7 +80,7 @@ def stats(given: StatsOptions) -> None:
 def _new_report(source: capture_source.Source, groups: Mapping[str, Grouping]) -> Statistics:
     """Return an empty report, with the software of clients if requested."""
     if not any("software" in grouping.keys for grouping in groups.values()):
-        return Statistics(groups)
+        return Statistics(groups, chosen=source.filter)
     offers = VersionOffers(source.capture)
     source.observers.append(offers.observe)
-    return Statistics(groups, offers.software_of)
+    return Statistics(groups, offers.software_of, source.filter)

@@ -15,7 +15,12 @@ from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
 from dissector.filter.nodes import Node, body_paths, leaves, reads_bodies, tests_values
 from dissector.filter.operands import BodyPath, Column, packet_facts
-from dissector.filter.weaker_filters import exchange_node, tests_record_columns, time_node
+from dissector.filter.weaker_filters import (
+    exchange_node,
+    tests_record_columns,
+    time_node,
+    topic_node,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,13 @@ class Filter:
 
     def time_filter(self) -> Filter | None:
         """Return its tests of time, which pass whatever it passes; None without any."""
-        node = time_node(self.node)
+        return self._weaker(time_node(self.node))
+
+    def topic_filter(self) -> Filter | None:
+        """Return its tests of topics, which pass whatever it passes; None without any."""
+        return self._weaker(topic_node(self.node))
+
+    def _weaker(self, node: Node) -> Filter | None:
         return _make_filter(self.text, node) if any(True for _ in leaves(node)) else None
 
     @property

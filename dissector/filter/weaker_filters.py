@@ -2,7 +2,7 @@
 Filters that pass all that another filter passes, by some of its tests.
 
 A filter of records gives one of exchanges, so that few exchanges are decoded; the tests of time
-alone choose the part of a capture that a filter is about.
+alone choose the part of a capture that a filter is about, and those of topics the rows of topics.
 """
 
 from __future__ import annotations
@@ -47,6 +47,11 @@ def time_node(node: Node) -> Node:
     return _weakened(node, lambda leaf: leaf if _is_time_test(leaf) else Always())
 
 
+def topic_node(node: Node) -> Node:
+    """Return a filter that is true wherever another is, and tests topics of exchanges only."""
+    return _weakened(node, lambda leaf: leaf if _is_topic_test(leaf) else Always())
+
+
 def _weakened(node: Node, weaker: Callable[[Leaf], Node]) -> Node:
     """Return a filter with weaker tests, which is true wherever the filter is."""
     match node:
@@ -80,6 +85,13 @@ def _topic_test(leaf: Leaf) -> Node:
 def _is_record_test(leaf: Leaf) -> bool:
     return any(
         isinstance(source, Column) and source.is_record_column for source in leaf.name.sources
+    )
+
+
+def _is_topic_test(leaf: Leaf) -> bool:
+    sources = leaf.name.sources
+    return not leaf.name.is_count and all(
+        isinstance(each, Column) and each.name == "topics" for each in sources
     )
 
 

@@ -52,7 +52,9 @@ def group_tables(capture: Capture, chosen: Filter | None, interval_s: float | No
     return _tables(lags.sections(), LAG_SECTIONS)
 
 
-def statistics_by(capture: Capture, parts: Parts, by: str | Iterable[str]) -> Statistics:
+def statistics_by(
+    capture: Capture, parts: Parts, by: str | Iterable[str], chosen: Filter | None
+) -> Statistics:
     """
     Return response times and errors.
 
@@ -60,6 +62,7 @@ def statistics_by(capture: Capture, parts: Parts, by: str | Iterable[str]) -> St
         capture: The capture.
         parts: Reads its exchanges that count.
         by: Lists of keys, separated by commas; a section for each. Empty: the usual four.
+        chosen: The filter of these exchanges: topics that it excludes have no rows.
 
     Raises:
         UsageError: A key does not exist, or is given twice.
@@ -67,10 +70,12 @@ def statistics_by(capture: Capture, parts: Parts, by: str | Iterable[str]) -> St
     texts = [by] if isinstance(by, str) and by else list(by)
     sections = [rows for _, rows in chosen_sections(texts, ()).values()]
     groupings = dict(zip(texts, sections, strict=True)) or GROUPS
-    return _statistics(parts, groupings, VersionOffers(capture))
+    return _statistics(parts, groupings, VersionOffers(capture), chosen)
 
 
-def upgrade_table(capture: Capture, parts: Parts, to: str, *, clients: bool) -> polars.DataFrame:
+def upgrade_table(
+    capture: Capture, parts: Parts, to: str, *, clients: bool, internal: bool
+) -> polars.DataFrame:
     """
     Return the API versions in use that a release removed or does not know.
 
@@ -86,20 +91,23 @@ def upgrade_table(capture: Capture, parts: Parts, to: str, *, clients: bool) -> 
     if clients:
         found = upgrade_check.check_brokers(uses, offers, release)
         return table_of(found.rows, upgrade_check.BROKER_COLUMNS)
-    found = upgrade_check.check_clients(uses, offers, release)
+    found = upgrade_check.check_clients(uses, offers, release, internal=internal)
     return table_of(found.rows, upgrade_check.CLIENT_COLUMNS)
 
 
 def _statistics(
-    read: Parts, groupings: Mapping[str, Grouping], offers: VersionOffers
+    read: Parts,
+    groupings: Mapping[str, Grouping],
+    offers: VersionOffers,
+    chosen: Filter | None = None,
 ) -> Statistics:
     """Return the statistics of what is read; `offers` learns from it if software is a key."""
     keys = {key for each in groupings.values() for key in each.keys}
     if "software" in keys:
-        statistics = Statistics(groupings, offers.software_of)
+        statistics = Statistics(groupings, offers.software_of, chosen)
         parts = read(offers.observe)
     else:
-        statistics, parts = Statistics(groupings), read(None)
+        statistics, parts = Statistics(groupings, chosen=chosen), read(None)
     for part in parts:
         statistics.add(part)
     return statistics

@@ -234,7 +234,7 @@ class Capture(UnfilteredCapture):
         from dissector.query.capture_answers import statistics_by, table_of
         from dissector.summary.statistics import health
 
-        statistics = statistics_by(self, self.parts, by)
+        statistics = statistics_by(self, self.parts, by, self._selection.filter)
         counters = health(self.reading, self._file_problems + statistics.problems)
         tables = statistics.sections() | {"capture": [counters]}
         return {name: table_of(rows) for name, rows in tables.items()}
@@ -254,13 +254,16 @@ class Capture(UnfilteredCapture):
 
         return group_tables(self, self._selection.filter, interval)
 
-    def upgrade(self, to: str = "latest", *, clients: bool = False) -> polars.DataFrame:
+    def upgrade(
+        self, to: str = "latest", *, clients: bool = False, internal: bool = False
+    ) -> polars.DataFrame:
         """
         Return the API versions in use that a release of Kafka removed or does not know.
 
         Args:
             to: The release: `4.4`, `v4.4.0` or `latest`.
             clients: The clients are upgraded, not the brokers.
+            internal: Brokers and controllers count as clients of others, too.
 
         Returns:
             The rows of `upgrade`; none where nothing breaks or must be negotiated.
@@ -270,7 +273,7 @@ class Capture(UnfilteredCapture):
         """
         from dissector.query.capture_answers import upgrade_table
 
-        return upgrade_table(self, self.parts, to, clients=clients)
+        return upgrade_table(self, self.parts, to, clients=clients, internal=internal)
 
     def export(self, path: str | Path, *, connections: bool = False) -> ExportCounts:
         """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.engine.tables.column_types import (
     Coded,
@@ -19,6 +20,9 @@ from dissector.engine.tables.column_types import (
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.summary.key_columns import columns_of_key, interval_ns
+
+ORPHAN = "orphan"
+"""Status of a response without a captured request; stands for its API, which is unknown."""
 
 _UNITS = {"hour": "h", "minute": "m"}
 """Keys of time whose texts have no seconds, and numpy's unit."""
@@ -106,8 +110,19 @@ def _labels(columns: Columns, key: str, software_of: SoftwareOf) -> tuple[Ints, 
             return _unified(connection.codes, [each or (None, None) for each in numbers])
         case "principal" | "listener" | "security_protocol" if key not in columns:
             return np.zeros(row_count(columns), np.int64), [(None,)]  # only request logs have it
+        case "api":
+            codes, labels = _coded(columns[key])
+            return np.where(_is_orphan(columns), len(labels), codes), [*labels, (ORPHAN,)]
         case _:
             return _coded(columns[key])
+
+
+def _is_orphan(columns: Columns) -> NDArray[np.bool_]:
+    """Return which rows are responses without a captured request, so that their API is unknown."""
+    status = columns["status"]
+    assert isinstance(status, Coded)
+    orphans = [code for code, value in enumerate(status.values) if value == ORPHAN]
+    return np.isin(status.codes, orphans)
 
 
 def _coded(column: Column) -> tuple[Ints, Sequence[Label]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from dissector.summary.group_keys import (
 )
 from dissector.summary.group_totals import MEASURES, GroupTotals, MeasuredRows, per_value
 from dissector.summary.key_columns import interval_ns
+from dissector.summary.matching_topics import MatchingTopics
+
+if TYPE_CHECKING:
+    from dissector.filter import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +95,18 @@ class Statistics:
         self,
         groups: Mapping[str, Grouping] = GROUPS,
         software_of: SoftwareOf = _unknown_software,
+        chosen: Filter | None = None,
     ) -> None:
-        """Begin a report; `software_of` is called for connections of added exchanges."""
+        """
+        Begin a report.
+
+        Args:
+            groups: Its sections.
+            software_of: Called for connections of added exchanges.
+            chosen: The filter that they passed: topics that it excludes have no rows.
+        """
         self.problems = 0
+        self._topics = MatchingTopics(chosen)
         self._groupings = groups
         self._software_of = software_of
         self._totals: dict[str, dict[Label, GroupTotals]] = {section: {} for section in groups}
@@ -102,6 +115,7 @@ class Statistics:
         """Add exchanges, by the columns of `pairs`."""
         if not row_count(columns):
             return
+        columns = self._topics.of(columns)
         measured = MeasuredRows(columns)
         self.problems += int(per_value(columns["problems"], len).sum())
         for section, grouping in self._groupings.items():

@@ -6,11 +6,15 @@ KIP-35). If that is below the broker's offer, it is the client's own highest ver
 the broker's offer, the client may have newer ones, and breaks possibly. If the release lacks the
 whole API, no choice remains.
 
-Source: KIP-896: brokers and clients of 4.0 dropped the same versions.
+Brokers and controllers are clients of each other, and are upgraded together: they are not judged.
+
+Source: KIP-896: brokers and clients of 4.0 dropped the same versions. Client ids of fetchers and of
+KRaft: `ReplicaFetcherManager`, `KafkaRaftManager` of Kafka.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -35,6 +39,13 @@ from dissector.summary.version_offers import Client, VersionOffers
 USES = Grouping(("client", "software", "broker", "api", "version"), ("counts",))
 """The rows that an upgrade is judged by."""
 
+_WRITE_TXN_MARKERS = 27
+_BROKER_APIS = INTERNAL_APIS - {_WRITE_TXN_MARKERS}
+"""APIs that only brokers and controllers use; tools abort transactions by the other one."""
+
+_BROKER_CLIENT_IDS = re.compile(r"broker-\d+-fetcher-\d+|raft-client-\d+")
+"""Client ids of fetchers of replicas, and of KRaft."""
+
 BREAKS, NEGOTIATES, UNUSED, UNKNOWN = "breaks", "negotiates", "unused", "unknown"
 
 CLIENT_COLUMNS = (
@@ -56,15 +67,21 @@ class UpgradeReport:
         rows: API versions that the release does not support, the worst first.
         subjects: Number of judged clients or brokers; a broker without its versions is not.
         broken: Number of those that break.
+        internal: Number of brokers and controllers that were left out as clients.
     """
 
     rows: list[dict[str, Any]]
     subjects: int
     broken: int
+    internal: int = 0
 
 
 def check_clients(
-    uses: Iterable[Mapping[str, Any]], offers: VersionOffers, release: str
+    uses: Iterable[Mapping[str, Any]],
+    offers: VersionOffers,
+    release: str,
+    *,
+    internal: bool = False,
 ) -> UpgradeReport:
     """
     Return the clients of a capture that break with brokers of a release.
@@ -73,8 +90,12 @@ def check_clients(
         uses: Rows of `USES`.
         offers: The evidence of ApiVersions in the capture.
         release: One of `RELEASES`.
+        internal: Whether brokers and controllers, as clients of others, are judged too.
     """
-    uses = [each for each in uses if _key(each) not in (None, *INTERNAL_APIS)]
+    uses = list(uses)
+    left_out = set() if internal else _brokers_as_clients(uses)
+    judged = [each for each in uses if _key(each) not in (None, *INTERNAL_APIS)]
+    uses = [each for each in judged if _client(each) not in left_out]
     software = _software(uses)
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for use in uses:
@@ -90,7 +111,17 @@ def check_clients(
             row["verdict"] = verdict
     clients = {_client(each) for each in uses}
     broken = {_client(row) for row in rows.values() if row["verdict"] == BREAKS}
-    return UpgradeReport(_sorted(rows.values()), len(clients), len(broken))
+    internal_clients = {_client(each) for each in judged} & left_out
+    return UpgradeReport(_sorted(rows.values()), len(clients), len(broken), len(internal_clients))
+
+
+def _brokers_as_clients(uses: Iterable[Mapping[str, Any]]) -> set[Client]:
+    """Return clients that are brokers or controllers, by their client ids or APIs."""
+    return {
+        _client(each)
+        for each in uses
+        if _key(each) in _BROKER_APIS or _BROKER_CLIENT_IDS.fullmatch(each["client_id"] or "")
+    }
 
 
 def _client_row(use: Mapping[str, Any], release: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class Figures:
         self.value_uses = ValueUses()
         self._offers = VersionOffers(self.capture)
         sections = {**_SECTIONS, **(_OF_LOGS if self.capture.has_logs else {})}
-        self._statistics = Statistics(sections, self._offers.software_of)
+        self._statistics = Statistics(sections, self._offers.software_of, self.source.filter)
         self._late = LateNames(self.capture.names)
 
     @property

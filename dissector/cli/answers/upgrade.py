@@ -44,8 +44,10 @@ def upgrade(given: UpgradeOptions) -> int:
     for part in source.without_secrets(source.parts(), show_secrets=False):
         report.add(part)
     uses = report.sections()["uses"]
-    check = upgrade_check.check_brokers if clients else upgrade_check.check_clients
-    found = check(uses, offers, release)
+    if clients:
+        found = upgrade_check.check_brokers(uses, offers, release)
+    else:
+        found = upgrade_check.check_clients(uses, offers, release, internal=given.internal)
     if found.subjects or found.rows:
         rows = view.arranged({subject: found.rows}, source.capture.logins.all)[subject]
         shown = view.tables[subject][1]
@@ -55,6 +57,12 @@ def upgrade(given: UpgradeOptions) -> int:
             parts = column_batches(view.selected(subject, rows))
             write_rows(parts, given.form, given.output, shown, shown, layout=view.layout)
         view.report_left_out()
+    if found.internal:
+        print(
+            f"kafkashark: {found.internal} brokers or controllers are not judged as clients of "
+            "others; --internal does",
+            file=sys.stderr,
+        )
     if not found.subjects:
         missing = "ApiVersions responses" if clients else "requests"
         raise UsageError(f"none of the {subject} can be judged: the capture has no {missing}")

@@ -101,3 +101,8 @@ class UpgradeOptions(SectionOptions, LiveOptions):
         default=False,
         help="Check an upgrade of the clients instead: report brokers that are too old.",
     )
+    internal: bool = option(
+        "--internal",
+        default=False,
+        help="Judge brokers and controllers as clients of each other too, such as fetchers.",
+    )

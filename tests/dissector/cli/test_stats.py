@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dissector import open_capture
+from tests import tcp_captures
+from tests.dissector.cli.cli_traffic import METADATA, request_frame, response_frame
 from tests.dissector.cli.conftest import Run
+from tests.tcp_captures import Wire
 
 
 def test_per_api(good: Run, shop: Path) -> None:
@@ -76,3 +80,38 @@ def test_formats(run: Run, shop: Path) -> None:
     assert done == (2, "", "kafkashark: -T takes table, ndjson, csv, parquet, not 'xml'\n")
     done = run("stats", shop, "-T", "csv", "--interval", "1")
     assert done.err == "kafkashark: --interval prints tables or ndjson, not csv or parquet\n"
+
+
+def test_orphans_have_a_name(good: Run, shop: Path) -> None:
+    rows = good("stats", shop, "-T", "ndjson", "--by", "api").rows[:-1]
+    counts = {row["api"]: row["count"] for row in rows}
+    assert counts["orphan"] == 1
+    assert None not in counts
+
+
+def test_a_filter_of_topics_chooses_rows(good: Run, tmp_path: Path) -> None:
+    """A Metadata response has three topics; each row is of a topic that the filter is about."""
+    wire = Wire()
+    connection = wire.connect().syn()
+    topics = [{"name": name} for name in ("payments", "orders", "audit")]
+    connection.client(request_frame(METADATA, 9, 1, topics=topics))
+    connection.broker(response_frame(METADATA, 9, 1, topics=topics))
+    connection.client(request_frame(METADATA, 9, 2, topics=topics[1:2]))
+    path = tcp_captures.write(tmp_path / "topics.pcap", wire.packets)
+
+    def shown(*words: str) -> list[tuple[str, int]]:
+        found = good("stats", path, "-T", "ndjson", *words).rows
+        return sorted((row["topic"], row["count"]) for row in found if "topic" in row)
+
+    everything = [("audit", 1), ("orders", 2), ("payments", 1)]
+    assert shown() == everything
+    assert shown("-Y", "topic == payments") == [("payments", 1)]
+    assert shown("--topics", "-Y", "topic == payments and api == Metadata") == [("payments", 1)]
+    assert shown("--by", "topic,api", "-Y", "not topic == payments") == [("orders", 1)]
+    assert shown("-Y", 'topic matches "^[oa]"') == [("audit", 1), ("orders", 2)]
+    assert shown("-Y", "topic == payments or api == Metadata") == everything
+    assert shown("-Y", "topic == payments and topic == orders") == [
+        (name, 1) for name in ("audit", "orders", "payments")
+    ]
+    capture = open_capture(path, filter="topic == payments")
+    assert capture.stats()["topics"]["topic"].to_list() == ["payments"]

@@ -149,3 +149,24 @@ def test_brokers_too_old_for_new_clients() -> None:
         ("OffsetForLeaderEpoch", "v2-4", UNUSED),
     ]
     assert (report.subjects, report.broken) == (1, 1)
+
+
+def test_brokers_as_clients_are_judged_on_demand() -> None:
+    """A fetcher and KRaft have their client ids; a controller's channel has its APIs."""
+    uses = [
+        use("Fetch", 2),
+        use("Fetch", 2, client_id="broker-3-fetcher-0"),
+        use("Fetch", 2, client_id="raft-client-1"),
+        use("BrokerHeartbeat", 0, client_id="1"),
+        use("Fetch", 3, client_id="1"),
+        use("WriteTxnMarkers", 0),
+    ]
+    known = offers(asks=False)
+    report = check_clients(uses, known, "4.4")
+    assert {row["client_id"] for row in report.rows} == {"shop"}
+    assert (report.subjects, report.broken, report.internal) == (1, 1, 3)
+    whole = check_clients(uses, known, "4.4", internal=True)
+    assert {row["client_id"] for row in whole.rows} == {
+        *("shop", "broker-3-fetcher-0", "raft-client-1", "1")
+    }
+    assert (whole.broken, whole.internal) == (4, 0)

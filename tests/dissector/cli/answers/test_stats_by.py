@@ -39,6 +39,8 @@ def labels(row: Row, key: str, software: dict[int, tuple[str, str]]) -> list[tup
             return [software.get(row["connection"], (None, None))]
         case "version":
             return [(row["api_version"],)]
+        case "api":
+            return [("orphan" if row["status"] == "orphan" else row["api"],)]
         case _:
             return [(row[key],)]
 
