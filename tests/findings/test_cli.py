@@ -36,7 +36,7 @@ def test_captures_without_a_command_print_what_stands_out(
     monkeypatch.chdir(FOLDER)
     assert main(["demo.pcap", "--color", "always", "-c", "1"]) == 0
     out = capsys.readouterr().out
-    assert "\x1b[1m\x1b[31mbreaks" in out
+    assert "\x1b[1m\x1b[91mbreaks" in out
     assert "... 10 more: without -c, or with a larger one" in out
 
 
