@@ -1,15 +1,20 @@
 """
 Connections: opened, refused, broken off, with a hanging request, and storms of them.
 
-Source: KIP-35 and KIP-511 (ApiVersions); RFC 9293 and RFC 1122 section 4.2.3.5 (TCP).
+Brokers close connections on versions that they do not have.
+
+Source: KIP-35 and KIP-511 (ApiVersions); KIP-896 (removal of old versions);
+RFC 9293 and RFC 1122 section 4.2.3.5 (TCP).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
+from dissector.protocol.releases.kafka_releases import VersionRange, range_text
+from dissector.protocol.releases.removals import answered_range
 from timeline.events.event import Event, Evidence
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
@@ -28,6 +33,10 @@ STORM, STORM_TIME_NS = 10, 10 * 10**9
 """Number of connections of a client within this time that count as a storm."""
 
 STORM_END_NS = 10 * 10**9
+
+
+Offers: TypeAlias = dict[int, VersionRange]
+"""API key -> lowest and highest version."""
 
 
 @dataclass(slots=True)
@@ -50,6 +59,7 @@ class Connections(Tracker):
         self._opened: States[tuple[str, str], Opened] = States(Fresh(Opened))
         self._broken: States[int, bool] = States(Fresh(bool))
         self._known: States[int, bool] = States(Fresh(bool), limit=100_000)
+        self._offers: States[str, Offers] = States(Fresh(dict))
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Process an exchange that opens a connection, or stays unanswered."""
@@ -88,7 +98,10 @@ class Connections(Tracker):
         if self._known.get(number):
             return
         self._known.put(number, True)
-        apis = counted(len(response.api_keys or ()), "API")
+        offered = {each.api_key: (each.min_version, each.max_version) for each in _apis(response)}
+        if offered:
+            self._offers.put(observed.broker, offered)
+        apis = counted(len(_apis(response)), "API")
         text = f"connection {number}{software}: the broker offers {apis}"
         yield self.instant(observed, _subject(observed), "connected", text, repeats=software)
         yield from self._count(observed)
@@ -126,6 +139,19 @@ class Connections(Tracker):
             brokers=[key[1]],
         )
 
+    def _refusal(self, observed: ObservedExchange) -> str:
+        """Return that the broker lacks the version of a request; empty if it has it."""
+        offered, key = self._offers.get(observed.broker), observed.api_key
+        version = observed.exchange.api_version
+        if offered is None or key is None or version is None or key == API_VERSIONS:
+            return ""
+        answered = answered_range(offered, key)
+        if answered is not None and answered[0] <= version <= answered[1]:
+            return ""
+        api = observed.exchange.api
+        has = f"{range_text(answered)} of it only" if answered else "no version of it"
+        return f"{api} v{version} is the cause: the broker offers {has} (see `kafkashark upgrade`)"
+
     def _unanswered(self, observed: ObservedExchange, wait: Wait) -> Iterator[Event]:
         """Report the first unanswered request of a connection."""
         number, hangs = observed.connection, hanging(observed, wait)
@@ -150,6 +176,10 @@ class Connections(Tracker):
         else:
             text, cause = f"connection {number} ended before the answer to {what}", wait.ended
         text += _ending(wait)
+        refused = "" if broken or hangs or wait.closer == "client" else self._refusal(observed)
+        if refused:
+            text += f"; {refused}"
+            cause = "unsupported version"
         if observed.mismatch:
             text, cause = f"connection {number}: {observed.mismatch}", "another protocol"
         yield self.event(
@@ -161,9 +191,13 @@ class Connections(Tracker):
             proof=[observed.evidence],
             brokers=[observed.broker],
             cause=cause,
-            certain=bool(observed.mismatch) or (bool(hangs) and not broken),
+            certain=bool(observed.mismatch) or bool(refused) or (bool(hangs) and not broken),
             repeats=observed.exchange.api or "",
         )
+
+
+def _apis(response: Any) -> Sequence[Any]:
+    return response.api_keys or ()
 
 
 def _ending(wait: Wait) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from dissector.protocol.releases.kafka_release_table import RELEASES
-from dissector.protocol.releases.kafka_releases import VersionRange, ranges_of
+from dissector.protocol.releases.kafka_releases import OfferedRanges, VersionRange, ranges_of
 
 _PRODUCE, _FETCH = 0, 1
 _SHARE_GROUPS = range(76, 80)
@@ -72,6 +72,17 @@ def spoken_by(release: str) -> dict[int, VersionRange]:
     if release == _EARLY_ACCESS[0]:
         spoken |= dict.fromkeys(_SHARE_GROUPS, _EARLY_ACCESS[1])
     return spoken
+
+
+def answered_range(offered: OfferedRanges, api_key: int) -> VersionRange | None:
+    """Return the versions of an API that a broker with such offers answers; None if none."""
+    found = offered.get(api_key)
+    since, lowest = _OFFERED_BUT_REFUSED.get(api_key, ("", 0))
+    if found is None or not since:
+        return found
+    first_fetch = offered.get(_FETCH, (0, 0))[0]  # removed by the same release
+    refuses = first_fetch >= ranges_of(since)[_FETCH][0]
+    return (max(lowest, found[0]), found[1]) if refuses else found
 
 
 def is_spoken(api_key: int, version: int, release: str) -> bool:

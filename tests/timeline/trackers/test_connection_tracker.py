@@ -10,7 +10,7 @@ from tests.conform.scene import Scene
 from tests.timeline.events_of import brief, corpus_events, events_of, only
 from timeline.public import timeline
 
-API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
+API_VERSIONS, METADATA, PRODUCE, FETCH = 18, 3, 0, 1
 SECRET = "secret-for-tests"
 
 
@@ -88,3 +88,24 @@ def test_a_reset_by_the_broker() -> None:
     scene.connect().request(METADATA, 9, 1, topics=None).rst(1)
     (event,) = events_of(scene, "connection")
     assert event.text.endswith("; the broker closed or reset it first")
+
+
+def test_a_version_that_the_broker_lacks() -> None:
+    """A legacy client sends Produce v2 to a broker that answers 3 to 13, as another client saw."""
+    scene = Scene()
+    asks = scene.connect()
+    offered = [
+        {"api_key": PRODUCE, "max_version": 13},  # 4.x refuses v0 to v2, which it offers
+        {"api_key": FETCH, "min_version": 4, "max_version": 18},
+    ]
+    asks.request(API_VERSIONS, 3, 1).response(API_VERSIONS, 3, 1, api_keys=offered)
+    for version, closer in ((2, 1), (9, 1), (2, 0)):
+        connection = scene.connect()
+        connection.request(PRODUCE, version, 1, acks=1, topic_data=[])
+        connection.rst(closer)
+    events = only(events_of(scene, "connection"), "unanswered")
+    found = {each.cause: each for each in events}
+    assert set(found) == {"unsupported version", "rst"}
+    refused = found["unsupported version"]
+    assert (refused.count, refused.certain) == (1, True)
+    assert "Produce v2 is the cause: the broker offers v3-13 of it only" in refused.text
