@@ -30,7 +30,7 @@ from browse.listing.row_list import RowList
 from browse.listing.traffic_line import TrafficLine
 from browse.rows.traffic_bins import TrafficBins
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
+from dissector.engine.reading.tls_report import WAYS_TO_KEYS, unreadable_tls, without_kafka
 from dissector.view.text.tree_node import TreeNode
 
 POLL_S = 0.1
@@ -322,7 +322,7 @@ class BrowseBase(PaletteApp):
         if loading.failure:
             self.exit()
         elif reading is not None and (text := unreadable_tls(reading)):
-            self._banner = f"{text.removesuffix(': --keylog')}: K adds a key log"
+            self._banner = f"{text.removesuffix(f': {WAYS_TO_KEYS}')}: K adds a key log"
             self.session.show_mode(CONNECTION_MODE)
             self.list_changed()
         elif reading is not None and (text := without_kafka(reading)):

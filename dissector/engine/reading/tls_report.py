@@ -14,6 +14,12 @@ COLUMNS = names(TLS)
 """TLS columns of `streams`; null for connections without TLS, and if unknown."""
 
 
+WAYS_TO_KEYS = (
+    "--keylog FILE, which SSLKEYLOGFILE of a client writes, or an agent in a broker or Java client "
+    "(docs/tls.md)"
+)
+"""What helps without a key log."""
+
 _NO_PAYLOAD = 20
 """A capture with less than this part of its payload has none."""
 
@@ -47,7 +53,7 @@ def unreadable_tls(reading: Reading) -> str:
         return ""
     reasons = Counter(each.reason for each in decryption.summaries() if each.reason is not None)
     reason = reasons.most_common(1)[0][0] if reasons else Reason.NO_DATA
-    why = "--keylog" if reason is Reason.NO_KEY_LOG else reason.value
+    why = WAYS_TO_KEYS if reason is Reason.NO_KEY_LOG else reason.value
     if (skipped := reading.keys.skipped) and reason in LINES_MAY_COME:
         why += f" ({skipped:,} unknown line{'s' * (skipped != 1)} skipped)"
     return f"{count:,} TLS connection{'s' * (count != 1)}, none readable: {why}"

@@ -12,6 +12,7 @@ from dissector.cli.capture_source import source
 from dissector.cli.declared.reading_options import ReadingOptions
 from dissector.engine.exchanges import exchange_facts
 from dissector.engine.reading.capture import Window
+from dissector.engine.reading.tls_report import WAYS_TO_KEYS
 from dissector.errors import FilterError
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
@@ -128,4 +129,4 @@ def test_a_capture_without_kafka_is_reported(run: Run, tmp_path: Path, command: 
     wire.connect(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
     done = run(command, tcp_captures.write(tmp_path / "a.pcap", wire.packets))
     assert done.status == 0
-    assert done.err == "kafkashark: 1 TLS connection, none readable: --keylog\n"
+    assert done.err == f"kafkashark: 1 TLS connection, none readable: {WAYS_TO_KEYS}\n"

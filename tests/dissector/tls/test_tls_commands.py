@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dissector.cli import main
+from dissector.engine.reading.tls_report import WAYS_TO_KEYS
 from dissector.public import open_capture
 from tests.corpus import FOLDER
 from tests.dissector.cli.conftest import Run
@@ -37,7 +38,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_only_tls_without_a_key_log(run: Run, command: str) -> None:
     done = run(command, CAPTURE, *arguments(command))
     assert done.err.count("\n") == 1
-    assert done.err.endswith(f"{UNREADABLE}: --keylog\n")
+    assert done.err.endswith(f"{UNREADABLE}: {WAYS_TO_KEYS}\n")
     assert done.status == (2 if command in ("conform", "replay", "serve") else 0)
 
 
@@ -63,7 +64,7 @@ def test_a_key_log_without_secrets(run: Run, tmp_path: Path, content: str, why: 
 
 def test_a_dry_run_of_tls(run: Run) -> None:
     done = run("replay", CAPTURE, "--dry-run")
-    assert (done.status, done.err) == (2, f"kafkashark: {UNREADABLE}: --keylog\n")
+    assert (done.status, done.err) == (2, f"kafkashark: {UNREADABLE}: {WAYS_TO_KEYS}\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS[:-1])

@@ -19,7 +19,7 @@ from dissector import Capture, Options
 from dissector.capture.columns import NEVER
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.reading.reader import PLAINTEXT_BEGINS, Reading
-from dissector.engine.reading.tls_report import unreadable_tls
+from dissector.engine.reading.tls_report import WAYS_TO_KEYS, unreadable_tls
 from dissector.tls.tls_connection import TlsConnection
 from tests.corpus import FOLDER
 from tests.default_frames import request, response
@@ -177,7 +177,7 @@ def test_without_keys_rows_are_unchanged() -> None:
     assert (taken[0], taken[1]) == (row["bytes_a"], row["bytes_b"])
     assert row["tls_version"] == "TLS 1.3"
     assert row["tls_not_decrypted"] == "no key log"
-    assert unreadable_tls(reading) == "1 TLS connection, none readable: --keylog"
+    assert unreadable_tls(reading) == f"1 TLS connection, none readable: {WAYS_TO_KEYS}"
 
 
 def test_an_ended_connection_without_keys_is_a_summary() -> None:
