@@ -73,9 +73,7 @@ def statistics_by(
     return _statistics(parts, groupings, VersionOffers(capture), chosen)
 
 
-def upgrade_table(
-    capture: Capture, parts: Parts, to: str, *, clients: bool, internal: bool
-) -> polars.DataFrame:
+def upgrade_table(capture: Capture, parts: Parts, to: str, *, clients: bool) -> polars.DataFrame:
     """
     Return the API versions in use that a release removed or does not know.
 
@@ -91,7 +89,7 @@ def upgrade_table(
     if clients:
         found = upgrade_check.check_brokers(uses, offers, release)
         return table_of(found.rows, upgrade_check.BROKER_COLUMNS)
-    found = upgrade_check.check_clients(uses, offers, release, internal=internal)
+    found = upgrade_check.check_clients(uses, offers, release)
     return table_of(found.rows, upgrade_check.CLIENT_COLUMNS)
 
 

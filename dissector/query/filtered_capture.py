@@ -254,16 +254,13 @@ class Capture(UnfilteredCapture):
 
         return group_tables(self, self._selection.filter, interval)
 
-    def upgrade(
-        self, to: str = "latest", *, clients: bool = False, internal: bool = False
-    ) -> polars.DataFrame:
+    def upgrade(self, to: str = "latest", *, clients: bool = False) -> polars.DataFrame:
         """
         Return the API versions in use that a release of Kafka removed or does not know.
 
         Args:
             to: The release: `4.4`, `v4.4.0` or `latest`.
             clients: The clients are upgraded, not the brokers.
-            internal: Brokers and controllers count as clients of others, too.
 
         Returns:
             The rows of `upgrade`; none where nothing breaks or must be negotiated.
@@ -273,7 +270,7 @@ class Capture(UnfilteredCapture):
         """
         from dissector.query.capture_answers import upgrade_table
 
-        return upgrade_table(self, self.parts, to, clients=clients, internal=internal)
+        return upgrade_table(self, self.parts, to, clients=clients)
 
     def export(self, path: str | Path, *, connections: bool = False) -> ExportCounts:
         """
