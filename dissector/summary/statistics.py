@@ -152,21 +152,16 @@ class Statistics:
 def health(reading: Any, problems: int) -> dict[str, int]:
     """Return how complete the capture is: gaps and omissions."""
     connections = reading.streams.connections
-    states = list(reading.correlator)
-    sides = [side for connection in connections for side in connection.sides]
-    kafka = [state for state in states if state.speaks == "kafka"]
+    lost = "gaps", "gap_bytes", "cut_bytes", "retransmitted_bytes"
     out = {
         "packets": reading.packets,
         "connections": len(connections),
-        "kafka_connections": len(kafka),
+        "kafka_connections": reading.correlator.spoken()["kafka"],
         "one_sided_connections": count_one_sided(connections),
         "tls_connections": len(reading.decryption),
         "decrypted_connections": reading.decryption.decrypted_count,
-        "gaps": sum(side.gaps for side in sides),
-        "gap_bytes": sum(side.gap_bytes for side in sides),
-        "cut_bytes": sum(side.cut_bytes for side in sides),
-        "retransmitted_bytes": sum(side.retransmitted_bytes for side in sides),
-        "skipped_bytes": sum(sum(state.skipped) for state in kafka),
+        **dict(zip(lost, connections.sums(*lost), strict=True)),
+        "skipped_bytes": reading.correlator.skipped_bytes(),
         "problems": problems,
     }
     passed_over = {

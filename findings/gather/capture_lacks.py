@@ -39,16 +39,16 @@ def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int)
         problems: Number of problems in messages and files.
     """
     connections = reading.streams.connections
-    sides = [side for connection in connections for side in connection.sides]
+    gaps, gap_bytes, cut_bytes = connections.sums("gaps", "gap_bytes", "cut_bytes")
     encrypted = len(reading.decryption) - reading.decryption.decrypted_count
     skipped = sum(sum(state.skipped) for state in kafka.values())
     numbers = np.array(list(kafka), np.int64)
     is_one_sided = connections.missing_sides(numbers) >= 0
     begun = sum(not connections.has_both_syns(each) for each in numbers[~is_one_sided].tolist())
     return [
-        Lack("gaps in streams", sum(side.gaps for side in sides), "packets are lost"),
-        Lack("bytes lost", sum(side.gap_bytes for side in sides), "exchanges in them are missing"),
-        Lack("bytes cut", sum(side.cut_bytes for side in sides), "packets are truncated (snaplen)"),
+        Lack("gaps in streams", gaps, "packets are lost"),
+        Lack("bytes lost", gap_bytes, "exchanges in them are missing"),
+        Lack("bytes cut", cut_bytes, "packets are truncated (snaplen)"),
         Lack("connections without their begin", begun, "they began before the capture"),
         Lack(
             "connections with one direction",

@@ -119,6 +119,15 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
         finished, following = self.fields(numbers, "streams.finished", "streams.next")
         return np.where(finished != 0, following - 1 & SEQ_MASK, -1)
 
+    def sums(self, *names: str) -> list[int]:
+        """Return the sums of counters of `Side`, over both sides of all connections."""
+        paths = [f"losses.{name}" if name in _LOSSES else f"streams.{name}" for name in names]
+        found = np.zeros(len(names), np.int64)
+        for numbers in self.parts():
+            found += [int(each.sum()) for each in self.fields(numbers, *paths)]
+        sums: list[int] = found.tolist()
+        return sums
+
     def deliveries(self, numbers: Int64s) -> Deliveries:
         """Return how far the streams of connections were delivered."""
         names = "first", "next", "acked", "resent"

@@ -95,6 +95,13 @@ _BASES = _named(
 """The fields of connections at rest that resemble other fields."""
 
 
+_OF_LOSSES = "losses."
+
+
+def _is_of_losses(name: str) -> bool:
+    return name.startswith(_OF_LOSSES)
+
+
 class LiveRows:
     """
     The tables of rows of connections.
@@ -190,19 +197,32 @@ class LiveRows:
         return found
 
     def fields(self, numbers: Int64s, *names: str) -> list[NDArray[Any]]:
-        """Return fields of the `ConnectionRow` of each of these connections; see `field_of`."""
+        """
+        Return fields of the `ConnectionRow` of each of these connections; see `field_of`.
+
+        Those of the `LossRow` of both streams begin with `losses.`.
+        """
         with self.lock:
             places = self.resting.places[numbers]
             is_live = places >= 0
-            found = [field_of(self.rows, name)[places[is_live]] for name in names]
+            found = [self._live_field(places[is_live], name) for name in names]
             if is_live.all():
                 return found
-            whole = [f"connection.{name}" for name in names]
+            whole = [name if _is_of_losses(name) else f"connection.{name}" for name in names]
             every = self.resting.read_fields(numbers[~is_live], whole)
             for at, (live, resting) in enumerate(zip(found, every, strict=True)):
                 found[at] = np.empty((len(numbers), *live.shape[1:]), live.dtype)
                 found[at][is_live], found[at][~is_live] = live, resting
             return found
+
+    def _live_field(self, rows: Int32s, name: str) -> NDArray[Any]:
+        found: NDArray[Any]
+        if _is_of_losses(name):
+            losses = self.rows["streams"]["losses"][rows]
+            found = field_of(self.losses, name.removeprefix(_OF_LOSSES))[losses]
+        else:
+            found = field_of(self.rows, name)[rows]
+        return found
 
     def parts(self) -> Iterator[Int64s]:
         """Yield the numbers of all, in parts that are unpacked once if they are read at once."""

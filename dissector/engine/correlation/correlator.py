@@ -12,7 +12,7 @@ table, to load an API, or to decide which connections lead to brokers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -216,6 +216,13 @@ class Correlator:
         a, b = (self._prefaces.get((connection, side)) for side in (0, 1))
         return (a.size if a else 0, b.size if b else 0)
 
+    def skipped_bytes(self) -> int:
+        """Return the number of bytes outside of Kafka frames in Kafka connections."""
+        parts = self.tables.parts()
+        return sum(
+            int(rows["sides"]["skipped"][rows["mode"] == Mode.KAFKA].sum()) for _, rows in parts
+        )
+
     def skipping(self) -> list[int]:
         """Return the Kafka connections with bytes outside of Kafka frames."""
         found = [
@@ -232,13 +239,6 @@ class Correlator:
             for mode, count in enumerate(np.bincount(rows["mode"]).tolist()):
                 counts[_SPEAKS.get(mode, "")] += count
         return +counts
-
-    def __iter__(self) -> Iterator[ConnectionState]:
-        """Yield the state of each connection, in the order of their start."""
-        parts = [(numbers, rows["order"]) for numbers, rows in self.tables.parts()]
-        numbers, orders = (np.concatenate(each) for each in zip(*parts, strict=True))
-        states = map(self.state_of, numbers[np.argsort(orders)].tolist())
-        return (state for state in states if state is not None)
 
     def _start_connections(self, chunks: Chunks) -> None:
         """Start the connections with first chunks in this window."""

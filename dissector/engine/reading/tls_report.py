@@ -77,8 +77,7 @@ def without_kafka(reading: Reading) -> str:
 
 def _cut_packets(reading: Reading) -> str:
     """Return at which size the packets of a capture were cut, if that took most of the payload."""
-    sides = [side for connection in reading.streams.connections for side in connection.sides]
-    cut, captured = sum(side.cut_bytes for side in sides), sum(side.bytes for side in sides)
+    cut, captured = reading.streams.connections.sums("cut_bytes", "bytes")
     if cut <= captured or not reading.source.longest_packet:
         return ""
     size = reading.source.longest_packet
