@@ -12,7 +12,7 @@ table, to load an API, or to decide which connections lead to brokers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,6 +239,13 @@ class Correlator:
             for mode, count in enumerate(np.bincount(rows["mode"]).tolist()):
                 counts[_SPEAKS.get(mode, "")] += count
         return +counts
+
+    def __iter__(self) -> Iterator[ConnectionState]:
+        """Yield the state of each connection, in the order of their start."""
+        parts = [(numbers, rows["order"]) for numbers, rows in self.tables.parts()]
+        numbers, orders = (np.concatenate(each) for each in zip(*parts, strict=True))
+        states = map(self.state_of, numbers[np.argsort(orders)].tolist())
+        return (state for state in states if state is not None)
 
     def _start_connections(self, chunks: Chunks) -> None:
         """Start the connections with first chunks in this window."""
