@@ -25,6 +25,7 @@ from dissector.engine.tables.column_types import (
     Milliseconds,
     SliceBuffers,
     Slices,
+    items_of,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.packed_columns import PackedInts, unpack_column
@@ -115,7 +116,7 @@ class SpooledHeaders:
     def unpack(self, rows: slice | Ints = _EVERY) -> Headers:
         """Return some rows, by default all, with their bytes in memory."""
         count = self.count.unpack(rows)
-        headers = _headers_of_rows(self.first.unpack(rows), count)
+        headers = items_of(self.first.unpack(rows), count)
         first = np.cumsum(count) - count
         return Headers(first, count, self.keys.unpack(headers), self.values.unpack(headers))
 
@@ -145,7 +146,7 @@ def _spooled(column: Column, spool: ByteSpool) -> ListColumn:
         case Slices():
             return _write(column, spool)
         case Headers():
-            headers = _headers_of_rows(column.first, column.count)
+            headers = column.items
             keys, values = (
                 _write(Slices(each.start[headers], each.length[headers], each.buffers), spool)
                 for each in (column.keys, column.values)
@@ -161,9 +162,3 @@ def _write(column: Slices, spool: ByteSpool) -> SpooledBytes:
     length = np.where(column.start == NONE, NONE, np.diff(offsets))
     begin = spool.append(content)
     return SpooledBytes(PackedInts.of(begin + offsets[:-1]), PackedInts.of(length), spool)
-
-
-def _headers_of_rows(first: Ints, count: Ints) -> Ints:
-    """Return the indexes of the headers of rows."""
-    before = np.cumsum(count) - count
-    return np.repeat(first - before, count) + np.arange(int(count.sum()))

@@ -161,6 +161,12 @@ class JsonTexts(Slices):
     """Bytes of JSON values, in UTF-8."""
 
 
+def items_of(first: Ints, count: Ints) -> Ints:
+    """Return the indexes of runs of items, each with its first index and their number, in order."""
+    before = np.cumsum(count) - count
+    return np.repeat(first - before, count) + np.arange(int(count.sum()))
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Headers:
     """
@@ -184,8 +190,7 @@ class Headers:
     @property
     def items(self) -> Ints:
         """The indexes of all headers in the order of their rows; those of chosen rows are apart."""
-        before = np.cumsum(self.count) - self.count
-        return np.repeat(self.first - before, self.count) + np.arange(int(self.count.sum()))
+        return items_of(self.first, self.count)
 
     def value(self, row: int) -> list[dict[str, Any]]:
         """Return the value of a row: key as text, value as bytes."""
