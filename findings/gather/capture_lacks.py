@@ -41,10 +41,10 @@ def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int)
     connections = reading.streams.connections
     gaps, gap_bytes, cut_bytes = connections.sums("gaps", "gap_bytes", "cut_bytes")
     encrypted = len(reading.decryption) - reading.decryption.decrypted_count
-    skipped = sum(sum(state.skipped) for state in kafka.values())
+    skipped = reading.correlator.skipped_bytes()
     numbers = np.array(list(kafka), np.int64)
     is_one_sided = connections.missing_sides(numbers) >= 0
-    begun = sum(not connections.has_both_syns(each) for each in numbers[~is_one_sided].tolist())
+    begun = int((~connections.columns(numbers[~is_one_sided]).both_syns).sum())
     return [
         Lack("gaps in streams", gaps, "packets are lost"),
         Lack("bytes lost", gap_bytes, "exchanges in them are missing"),
