@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from construct import Container
 
 NO_ID = UUID(int=0)
 """The zero UUID, which means no topic id."""
+
+
+def metadata_request(names: Collection[str] | None) -> dict[str, Any]:
+    """Return the body of a Metadata request for these topics, or for all; it creates none."""
+    topics = (
+        None if names is None else [{"topic_id": NO_ID, "name": each} for each in sorted(names)]
+    )
+    return {
+        "topics": topics,
+        "allow_auto_topic_creation": False,
+        "include_cluster_authorized_operations": False,
+        "include_topic_authorized_operations": False,
+    }
 
 
 class Broker(NamedTuple):

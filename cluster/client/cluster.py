@@ -16,7 +16,7 @@ from cluster.client.absence import TargetStopped, until_back
 from cluster.client.allowed_hosts import AllowedHosts, HostRefused
 from cluster.client.auth import Security
 from cluster.client.broker_connection import CLIENT_ID, TIMEOUT_S, BrokerConnection
-from cluster.client.broker_metadata import NO_ID, Topology
+from cluster.client.broker_metadata import Topology, metadata_request
 from cluster.client.endpoint import parse_address
 from cluster.client.in_flight import Liveness
 from dissector.errors import ReplayError
@@ -224,19 +224,7 @@ class Cluster(Topology):
         await self._once(("metadata", key), lambda: self._refresh(key))
 
     async def _refresh(self, names: frozenset[str] | None) -> None:
-        sorted_names = None if names is None else sorted(names)
-        topics = (
-            None
-            if sorted_names is None
-            else [{"topic_id": NO_ID, "name": name} for name in sorted_names]
-        )
-        body = {
-            "topics": topics,
-            "allow_auto_topic_creation": False,
-            "include_cluster_authorized_operations": False,
-            "include_topic_authorized_operations": False,
-        }
-        response = await self.request(None, "Metadata", body)
+        response = await self.request(None, "Metadata", metadata_request(names))
         self.forget(names)
         self.update(response)
         if not self.brokers:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from construct import Container
 
-from cluster.client.broker_metadata import NO_ID
+from cluster.client.broker_metadata import metadata_request
 from cluster.client.cluster import Cluster
 from cluster.fields.kafka_enums import RESOURCE_TYPES, TOPIC
 from dissector.protocol.apis import KEYS
@@ -98,7 +98,8 @@ async def check_settings(
         return
 
     async def differing() -> list[_Other]:
-        described, settings = await _described(cluster, wanted), await _settings(cluster, wanted)
+        described = await cluster.request(None, "Metadata", metadata_request(wanted))
+        settings = await _settings(cluster, wanted)
         return [*_other_replicas(wanted, described), *_other_settings(wanted, settings)]
 
     for name, path, captured, replayed in await ask_until(
@@ -106,16 +107,6 @@ async def check_settings(
     ):
         at = f"topics[{ids.names.captured_topic(name)}].{path}"
         findings.add(wanted[name].step, at, captured, replayed)
-
-
-async def _described(cluster: Cluster, topics: Mapping[str, Created]) -> Container:
-    body = {
-        "topics": [{"name": name, "topic_id": NO_ID} for name in topics],
-        "allow_auto_topic_creation": False,
-        "include_cluster_authorized_operations": False,
-        "include_topic_authorized_operations": False,
-    }
-    return await cluster.request(None, "Metadata", body)
 
 
 def _other_replicas(wanted: Mapping[str, Created], body: Container) -> Iterator[_Other]:
