@@ -24,7 +24,7 @@ from dissector.protocol.field_roles import Role
 from dissector.view.text.value_text import jsonable
 from replay.compare import comparison_policy as policy
 from replay.compare.config_sources import are_defaults, is_default_setting
-from replay.compare.record_diff import compare_records, data_offsets
+from replay.compare.record_diff import compare_records, data_offsets, wrong_crcs
 from replay.compare.tolerances import (
     has_error,
     have_equal_task_counts,
@@ -199,22 +199,22 @@ class BodyDiff:
                 self._add_difference(f"{path}.{name}", before, after)
 
     def _compare_unpaired(
-        self, layout: StructLayout, element: _Body, scope: Scope, is_live: bool
+        self, layout: StructLayout, element: _Body, path: str, scope: Scope, is_live: bool
     ) -> None:
         """Add the records of an element that the other response lacks to `returned`."""
         scope = scope.inside(layout, element)
         for member in layout.members:
             if isinstance(member, StructField) and member.is_list:
                 for each in element.get(member.name) or ():
-                    self._compare_unpaired(member.layout, each, scope, is_live)
+                    self._compare_unpaired(member.layout, each, path, scope, is_live)
         if records_field(layout) is None or not element.get("records"):
             return
-        if is_live:
-            scope = self._ids.captured_scope(scope)
+        scope = self._ids.captured_scope(scope) if is_live else scope
         topic, partition = self._ids.topic_of(scope), scope.partition
         if topic is not None and partition is not None:
             log = self._ids.offsets.log(topic, partition) if is_live else None
             given, none = data_offsets(element["records"], log), Ranges()
+            self.differences += wrong_crcs(path, element["records"], log) if is_live else ()
             sides = (none, given) if is_live else (given, none)
             self.returned.append(ReturnedRecords(topic, partition, *sides))
 
@@ -378,7 +378,7 @@ class BodyDiff:
                 element
             ):
                 self.reasons.add(Reason.MORE)  # its records may follow in the next poll
-                self._compare_unpaired(layout, element, scope, is_live=False)
+                self._compare_unpaired(layout, element, at, scope, is_live=False)
             else:
                 self._add_difference(at, element, None)
         for key, element in new.items():
@@ -388,7 +388,7 @@ class BodyDiff:
             may_be_more = array in self._may_have_more or may_be_either
             if may_be_more and not (array in policy.INCREMENTAL_ARRAYS and has_error(element)):
                 self.reasons.add(Reason.OVERLAP if may_be_either else Reason.MORE)
-                self._compare_unpaired(other, element, scope, is_live=True)
+                self._compare_unpaired(other, element, path, scope, is_live=True)
             else:
                 self._add_difference(f"{path}[{key_text(key)}]", None, element)
 

@@ -21,7 +21,7 @@ from cluster.fields.batch_rewriter import (
     is_truncated,
 )
 from dissector.protocol.records import Row, iter_records, parse_records
-from dissector.protocol.records.batch import timestamp_type
+from dissector.protocol.records.batch import has_right_crc, timestamp_type
 from dissector.protocol.records.layout import CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
 from dissector.view.json.body import mask_record_row
 from dissector.view.text.value_text import text_or_hex
@@ -90,6 +90,7 @@ def compare_records(
     captured_records, live_records = _ResponseRecords(), _ResponseRecords()
     captured_records.read(captured, _identity)
     differences = live_records.read(live, translate, path, log)
+    differences += wrong_crcs(path, live, log, captured)
     before, after, begin = (
         captured_records.extent(),
         live_records.extent(),
@@ -115,6 +116,38 @@ def compare_records(
     if captured_records.start is not None and live_records.start is not None:
         starts = captured_records.start, live_records.start
     return RecordDiff(differences, same_extent, before, after, starts)
+
+
+def wrong_crcs(
+    path: str, live: bytes | None, log: PartitionOffsets | None, captured: bytes | None = None
+) -> Iterator[Difference]:
+    """
+    Yield the batches of the target with a wrong CRC, which clients refuse.
+
+    Args:
+        path: Path of the field.
+        live: The field of the target.
+        log: The offset mapping of the partition.
+        captured: The captured field: batches that are damaged there as well are no difference.
+    """
+    found = _damaged(live, log.captured_offset if log else _identity)
+    for first in sorted(found - _damaged(captured, _identity)) if found else ():
+        yield Difference(f"{path}[{first}].crc", "right", "wrong")
+
+
+def _damaged(data: bytes | None, translate: Callable[[int], int]) -> set[int]:
+    """Return the first offsets of batches, and of messages of magic 0 and 1, with a wrong CRC."""
+    found = set()
+    for header in batch_headers(data) if data else ():
+        assert data is not None
+        if header.producer is not None:
+            if not has_right_crc(data, header.start, header.end):
+                found.add(translate(header.base_offset))
+        elif not is_truncated(data, header):
+            batches = parse_records(data[header.start :])
+            damaged = (each.records for each in batches if not getattr(each, "crc_ok", True))
+            found.update(translate(each[0].offset) for each in damaged if each)
+    return found
 
 
 def data_offsets(

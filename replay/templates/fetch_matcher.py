@@ -15,6 +15,7 @@ from construct import Container
 
 from cluster.fields.field_layout import Scope
 from dissector.protocol.field_roles import Role
+from dissector.protocol.records.batch import has_right_crc
 from dissector.protocol.records.layout import CONTROL
 from replay.mapping.id_map import IdMap
 from replay.mapping.offset_map import PartitionOffsets
@@ -172,6 +173,8 @@ def _match_batches(captured: bytes, live: bytes, ids: IdMap) -> list[Run] | None
         if live[at + 8 : at + 12] != captured[at + 8 : at + 12] or live[at + 16] != magic:
             return None
         if not _is_written_by((producer, epoch), (live_producer, live_epoch), ids):
+            return None
+        if not has_right_crc(live, at, end):
             return None
         runs.append(Run(offset, to, count))
         at = end

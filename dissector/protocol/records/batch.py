@@ -147,6 +147,12 @@ def with_crc(batch: bytes) -> bytes:
     return batch[: layout.MAGIC_AT + 1] + crc.to_bytes(4, "big") + batch[layout.BATCH_CRC_FROM :]
 
 
+def has_right_crc(data: bytes, start: int, end: int) -> bool:
+    """Return whether the CRC-32C of a whole batch of magic 2 at these positions fits its bytes."""
+    crc = int.from_bytes(data[start + layout.MAGIC_AT + 1 : start + layout.BATCH_CRC_FROM], "big")
+    return _crc32c()(memoryview(data)[start + layout.BATCH_CRC_FROM : end]) == crc
+
+
 def read_batch(data: bytes, start: int, end: int, path: str, budget: Budget) -> RecordBatch:
     """
     Read one batch with a complete header.

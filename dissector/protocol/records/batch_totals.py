@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dissector.protocol.records import layout
+from dissector.protocol.records.batch import has_right_crc
 from dissector.protocol.records.compression import codec_name
 
 _MOST_BATCHES = 1000
@@ -67,15 +68,10 @@ def batch_totals(data: bytes) -> BatchTotals:
 
 def crcs_are_right(data: bytes) -> bool:
     """Return whether the CRCs of all batches of a `records` field fit their bytes."""
-    from crc32c import crc32c  # slow to import
-
     return all(
-        each.header["crc"]
-        == (
-            crc32c(data[each.start + layout.BATCH_CRC_FROM : each.end])
-            if each.is_batch
-            else zlib.crc32(data[each.start + layout.MESSAGE_CRC_FROM : each.end])
-        )
+        has_right_crc(data, each.start, each.end)
+        if each.is_batch
+        else each.header["crc"] == zlib.crc32(data[each.start + layout.MESSAGE_CRC_FROM : each.end])
         for each in _batches(data)
     )
 

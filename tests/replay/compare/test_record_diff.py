@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from dissector.protocol.records import Record, RecordBatch, new_batch
+from dissector.protocol.records import (
+    LegacyRecord,
+    Record,
+    RecordBatch,
+    build_records,
+    new_batch,
+    new_message_set,
+)
 from replay.compare.record_diff import compare_records, data_offsets
 from replay.mapping.id_map import IdMap
 from replay.mapping.producer_ids import ProducerMap
@@ -140,6 +147,16 @@ def test_the_first_batch_may_begin_before_the_requested_offset() -> None:
     ]
     apart = differences(data(batch("a")), data(batch("e", at=4)))
     assert apart == [("r", "1 record, offsets 0 to 0", "1 record, offsets 4 to 4")]
+
+
+def test_a_wrong_crc_is_a_difference_unless_captured() -> None:
+    sets = build_records(new_message_set([LegacyRecord(value=b"c")], base_offset=4))
+    for whole in (data(batch("a", at=3), batch("b", at=4)), sets):
+        damaged = whole[:-1] + bytes([whole[-1] ^ 1])
+        wrong = ("r[4].crc", "right", "wrong")
+        assert wrong in differences(whole, damaged)
+        assert wrong in differences(b"", damaged)
+        assert differences(damaged, damaged) == []
 
 
 def described(replicas: list[int], in_sync: list[int], leader: int = 1) -> dict[str, Any]:

@@ -12,12 +12,15 @@ from typing import Any
 
 from construct import Container
 
+from cluster.fields.batch_rewriter import batch_headers
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, build_records, parse_records
+from dissector.protocol.records.layout import MAGIC_AT
 from tests.replay.support.fault_proxy import Fault
 from tests.replay.support.unread import LOG
 
 EARLIEST, LATEST = -2, -1
+CRC_AT = MAGIC_AT + 1
 
 
 @dataclass
@@ -166,6 +169,15 @@ def _in_transaction(batch: RecordBatch) -> None:
     batch.attributes ^= 16
 
 
+def _damaged(each: Container) -> None:
+    """Change the CRC of the last fetched batch."""
+    batches = list(batch_headers(each.records or b""))
+    if batches:
+        at = batches[-1].start + CRC_AT
+        changed = bytes([each.records[at] ^ 1])
+        each.records = each.records[:at] + changed + each.records[at + 1 :]
+
+
 def _fetched(name: str, number: int) -> Callable[[], Fault]:
     return lambda: ChangedPartitions("Fetch", _added(name, number))
 
@@ -204,6 +216,7 @@ LIES: dict[str, Callable[[], Fault]] = {
     "batches have no producer": _in_batches(_no_producer),
     "batches are in a transaction": _in_batches(_in_transaction),
     "batches have a leader epoch of the future": _in_batches(_later_leader),
+    "a batch has a wrong CRC": lambda: ChangedPartitions("Fetch", _damaged),
     "the log starts later": _listed("offset", 1, EARLIEST),
     "the log ends later": _listed("offset", 2, LATEST),
     "no replica is in sync": _described(isr_nodes=[]),

@@ -151,6 +151,9 @@ def changed() -> Iterator[tuple[str, dict[str, Any]]]:
     yield other("null", records=None)
     yield other("records where none were", at=2, records=batch(base, [b"z"]))
     yield other("a cut batch", records=batch(base, [b"a", b"b"], **own)[:-3])
+    damaged = bytearray(batch(base, [b"a", b"b"], **own) + ends)
+    damaged[-len(ends) + 17] ^= 1
+    yield other("a wrong CRC", records=bytes(damaged))
     yield other("a low high watermark", high_watermark=base - 1)
     yield other("a low last stable offset", last_stable_offset=0)
     yield other("no high watermark", high_watermark=-1)
