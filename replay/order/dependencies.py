@@ -202,7 +202,7 @@ class Dependencies:
         sets: ShapeReadWriteSets,
         offsets: Iterable[int] = (),
         producers: Iterable[int] = (),
-        reads: Iterable[tuple[Log, int]] = (),
+        reads: Iterable[tuple[int, int]] = (),
     ) -> None:
         """
         Add the next exchange, by a model.
@@ -211,7 +211,7 @@ class Dependencies:
             sets: The model of its read and write sets.
             offsets: The first offsets that it appended, in the order of the model's logs.
             producers: The ids of the producers.
-            reads: Logs, and the last offset that must be in each.
+            reads: Numbers of logs (`log_number`), and the last offset that must be in each.
         """
         number = len(self._ends) - 1
         self._accesses.extend(sets.accesses)
@@ -223,17 +223,25 @@ class Dependencies:
         self._ends.append(len(self._accesses))
         for log, offset in zip(sets.logs, offsets, strict=True):
             self._record_append(log, offset, number, producer_ids)
-        for place, offset in reads:
-            self.logs.record_read(self.logs.number(self.lives.log(place)), offset, number)
+        for log, offset in reads:
+            self.logs.record_read(log, offset, number)
+
+    def log_number(self, log: Log) -> int:
+        """Return the number of a log, by the present life of its topic."""
+        return self.logs.number(self.lives.log(log))
 
     def access_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return for each exchange the number of its accesses, and the accesses of all."""
         ends = np.frombuffer(self._ends, np.int64)
         return ends[1:] - ends[:-1], np.frombuffer(self._accesses, np.int32)
 
-    def accesses(self, number: int) -> array[int]:
-        """Return the resources that an exchange accessed, as in `ShapeReadWriteSets.accesses`."""
-        return self._accesses[self._ends[number] : self._ends[number + 1]]
+    def accesses_by_name(self, same: Mapping[int, int]) -> Callable[[int], list[int]]:
+        """Return what gives the accesses of an exchange; `same` is as for `writers`."""
+        numbers = np.array([same.get(each, each) for each in range(len(self.resources))], np.int32)
+        accesses = np.frombuffer(self._accesses, np.int32)
+        named = array("i", (numbers[accesses >> 1] << 1 | accesses & 1).tobytes())
+        ends = self._ends
+        return lambda number: named[ends[number] : ends[number + 1]].tolist()
 
     def writers(
         self, wanted: Collection[int], same: Mapping[int, int]
@@ -308,7 +316,7 @@ class Dependencies:
         sent = np.flatnonzero(order >= 0)
         step_of = self._step_of(order)
         connections = np.full(len(order), -1, np.int32)
-        connections[sent] = array("i", map(times.connection, map(int, order[sent])))
+        connections[sent] = np.fromiter(map(times.connection, order[sent].tolist()), np.int32)
         found: dict[int, list[int]] = {}
         for step, before in self.logs.dependencies(step_of, connections, self._log_topic(name)):
             found.setdefault(step, []).append(before)
@@ -337,9 +345,9 @@ class _Sweep:
     def __init__(
         self, dependencies: Dependencies, times: CaptureTimes, name: Callable[[UUID], str | None]
     ) -> None:
-        self._dependencies = dependencies
         self._times = times
-        self._same = same_resources(dependencies.resources, name)
+        same = same_resources(dependencies.resources, name)
+        self._accessed = dependencies.accesses_by_name(same)
         self._commuting = {
             dependencies.resources[each] for each in COMMUTING if each in dependencies.resources
         }
@@ -356,8 +364,8 @@ class _Sweep:
             heappush(self._responses, (done_ns, step, number))
         connection = self._times.connection(number)
         found = {self._newest_steps[connection]} if connection in self._newest_steps else set()
-        for each in self._dependencies.accesses(number):
-            access = self._accesses.get(self._same.get(each >> 1, each >> 1))
+        for each in self._accessed(number):
+            access = self._accesses.get(each >> 1)
             if access is not None:
                 access.add_dependencies(found, connection, bool(each & 1))
         return found
@@ -367,8 +375,8 @@ class _Sweep:
         connection = self._times.connection(number)
         begun_ns = self._times.times_ns(number)[0]
         self._newest_steps[connection] = max(self._newest_steps.get(connection, -1), step)
-        for each in self._dependencies.accesses(number):
-            resource = self._same.get(each >> 1, each >> 1)
+        for each in self._accessed(number):
+            resource = each >> 1
             access = self._accesses.get(resource)
             if access is None:
                 access = self._accesses[resource] = _Accesses(commutes=resource in self._commuting)

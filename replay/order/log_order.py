@@ -48,7 +48,8 @@ class _Rows:
     def add(self, log: int, offset: int, exchange: int) -> None:
         self.logs.append(log)
         # The sum of a captured offset and a count may exceed the 64 bits of an offset.
-        self.offsets.append(max(-_MAX_OFFSET - 1, min(offset, _MAX_OFFSET)))
+        is_too_large = not -_MAX_OFFSET <= offset <= _MAX_OFFSET
+        self.offsets.append(max(-_MAX_OFFSET, min(offset, _MAX_OFFSET)) if is_too_large else offset)
         self.exchanges.append(exchange)
 
 
@@ -191,12 +192,16 @@ def _read_dependencies(
     offset: _Ints, step: _Numbers, last: _Ints, reader: _Numbers
 ) -> Iterator[tuple[int, int]]:
     """Yield the steps that read a log, each with the append of the last record read."""
+    ends = np.searchsorted(offset, last, "right")
+    nearest = np.concatenate((step, [-1]))[ends - 1]  # the last one, -1, where the log begins
+    is_earlier = nearest < reader
+    found = is_earlier & (nearest >= 0)
+    yield from zip(reader[found].tolist(), nearest[found].tolist(), strict=True)
     steps = step.tolist()
-    ends = np.searchsorted(offset, last, "right").tolist()
-    for end, each in zip(ends, reader.tolist(), strict=True):
-        found = _nearest_earlier_step(steps, end, each)
-        if found >= 0:
-            yield each, found
+    for end, each in zip(ends[~is_earlier].tolist(), reader[~is_earlier].tolist(), strict=True):
+        before = _nearest_earlier_step(steps, end, each)
+        if before >= 0:
+            yield each, before
 
 
 def _transaction_end_dependencies(

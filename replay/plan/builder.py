@@ -43,6 +43,7 @@ from replay.order.read_write_sets import (
     read_write_sets_of,
 )
 from replay.order.service_order import service_order
+from replay.plan.answered_rows import AnsweredRows
 from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import completeness
 from replay.plan.missing_prerequisites import find_missing_prerequisites
@@ -98,7 +99,7 @@ class PlanBuilder:
         """Read the capture and fill the plan."""
         plan, capture = self._plan, self._capture
         for window in capture.windows():
-            self._record_problems(window)
+            plan.problems += [f"{name}: {problem}" for name, problem in window.problems]
             for exchange in self._slow_path_exchanges(window):
                 self._record(exchange)
         assert capture.reading is not None
@@ -134,14 +135,12 @@ class PlanBuilder:
             return
         with using(capture.options.schemas):
             fetches = self._fetches.read(table)
+        rows = AnsweredRows(table)
         for row, may_be_alike in enumerate(_may_take_fast_path(table)):
-            if row in fetches and self._record_fetch(table, row, fetches[row]):
+            if row in fetches and self._record_fetch(rows, row, fetches[row]):
                 continue
-            if not may_be_alike or not self._record_by_shape(table, row):
+            if not may_be_alike or not self._record_by_shape(rows, row):
                 yield reading.exchange(table, row, capture.names)
-
-    def _record_problems(self, window: Window) -> None:
-        self._plan.problems += [f"{name}: {problem}" for name, problem in window.problems]
 
     def _record(self, exchange: Exchange) -> None:
         request = exchange.request
@@ -156,6 +155,7 @@ class PlanBuilder:
         lives, number = self._dependencies.lives, len(self._plan.spill)
         if lives.record(number, request, exchange.response, names):
             self._shapes.begin_anew()
+            self._fetches.begin_anew()
         is_readable = not any(map(has_undeclared_null, exchange.messages))
         if is_readable:
             self._cluster.record(exchange, self._topic_name)
@@ -194,35 +194,31 @@ class PlanBuilder:
             logs = [place[:2] for place in places]
             self._shape_sets[shape] = request.client_id, self._dependencies.shape_sets(found), logs
 
-    def _record_by_shape(self, table: Exchanges, row: int) -> bool:
+    def _record_by_shape(self, rows: AnsweredRows, row: int) -> bool:
         """Record an exchange of known shape without decoding; False if it needs the slow path."""
-        connection = int(table.connection[row])
-        request, response = (table.frame(each, row) for each in (table.request, table.response))
-        assert request is not None
-        assert response is not None
+        connection, _ = rows.connection_and_client(row)
+        request, response = rows.frames(row)
         match = self._shapes.find(connection, request, response)
         if match is None:
             return False
         shape, batches, offsets = match
         client_id, model, logs = self._shape_sets[shape]
-        captured = self._answered(table, row, client_id, (request, response))
+        captured = self._answered(rows, row, client_id, (request, response))
         producers = [producer_at(request, begin) for begin in batches]
         batches_of = ((*log, each) for log, each in zip(logs, producers, strict=True))
         self._sequences.record(self._plan.spill.add(captured, shape), batches_of)
         self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in producers})
         return True
 
-    def _record_fetch(self, table: Exchanges, row: int, fetch: PlainFetch) -> bool:
+    def _record_fetch(self, rows: AnsweredRows, row: int, fetch: PlainFetch) -> bool:
         """Record a plain Fetch without decoding; False if it needs the slow path."""
-        request, response = (table.frame(each, row) for each in (table.request, table.response))
-        assert request is not None
-        assert response is not None
+        request, response = rows.frames(row)
         size = int.from_bytes(request[_CLIENT_ID_AT - 2 : _CLIENT_ID_AT], "big", signed=True)
         client_id = request[_CLIENT_ID_AT : _CLIENT_ID_AT + max(size, 0)]
         if not client_id.isascii():
             return False
         name = client_id.decode() if size >= 0 else None
-        captured = self._answered(table, row, name, (request, response))
+        captured = self._answered(rows, row, name, (request, response))
         number = self._plan.spill.add(captured, PLAIN_FETCH)
         if fetch.session is not None:
             session = fetch.session, fetch.given_session
@@ -231,34 +227,22 @@ class PlanBuilder:
         if model is None:
             sets = self._fetches.read_write_sets(fetch)
             model = self._fetch_sets[fetch.places] = self._dependencies.shape_sets(sets)
-        self._dependencies.add_by_shape(model, reads=self._fetches.reads(fetch))
+        reads = self._fetches.reads(fetch, self._dependencies.log_number)
+        self._dependencies.add_by_shape(model, reads=reads)
         return True
 
     def _answered(
-        self, table: Exchanges, row: int, client_id: str | None, frames: tuple[bytes, bytes]
+        self, rows: AnsweredRows, row: int, client_id: str | None, frames: tuple[bytes, bytes]
     ) -> CapturedExchange:
         """Count the answered request of a client, and return the exchange."""
-        connection = int(table.connection[row])
+        connection, client = rows.connection_and_client(row)
         self._counts[connection, "request"] += 1
         self._sent_by_brokers.setdefault(connection, set()).add(False)
-        known = self._plan.spill.endpoints.get(connection)
-        if known is None:
+        ends = self._plan.spill.endpoints.get(connection)
+        if ends is None:
             assert self._capture.reading is not None
-            known = self._capture.reading.client_and_broker(connection, int(table.client[row]))
-        return CapturedExchange(
-            connection,
-            *known,
-            int(table.api_key[row]),
-            int(table.api_version[row]),
-            int(table.correlation_id[row]),
-            client_id,
-            *frames,
-            True,
-            int(table.request.time_ns[row]),
-            int(table.response.time_ns[row]),
-            int(table.request.packet[row]) + 1,
-            table.known_secrets(row),
-        )
+            ends = self._capture.reading.client_and_broker(connection, client)
+        return rows.exchange(row, client_id, ends, frames)
 
     def _record_refused_as_new(self, number: int, exchange: Exchange, sets: ReadWriteSets) -> None:
         """Record a Produce request that was refused because its partition was new."""

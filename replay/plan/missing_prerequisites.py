@@ -70,15 +70,13 @@ def _missing_by_step(
     name: Callable[[UUID], str | None],
 ) -> Iterator[frozenset[str]]:
     """Yield the missing prerequisites of each step."""
-    same = same_resources(dependencies.resources, name)
+    accessed = dependencies.accesses_by_name(same_resources(dependencies.resources, name))
     cluster = dependencies.resources.get(CLUSTER)  # orders all configuration requests
     listed = {dependencies.resources.get(resource) for resource in _LISTED}
     nothing = frozenset[str]()
     lacked: dict[int, frozenset[str]] = {}
     for number in order:
-        touched = [
-            (same.get(each >> 1, each >> 1), each & 1) for each in dependencies.accesses(number)
-        ]
+        touched = [(each >> 1, each & 1) for each in accessed(number)]
         found = nothing
         for resource, writes in touched:
             if resource in lacked and not (writes and resource in listed):

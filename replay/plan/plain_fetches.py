@@ -7,7 +7,7 @@ answered without errors, with batches of magic 2 or none. All others are left to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -67,6 +67,7 @@ PLAIN_FETCH = -2
 """The shape of plain Fetch exchanges."""
 
 REQUESTED, ANSWERED_EMPTY, ANSWERED_WITH_RECORDS = range(3)
+_KINDS, _PLACE_BYTES = 3, 4
 
 
 class Place(NamedTuple):
@@ -112,6 +113,7 @@ class FetchReader:
     def __init__(self) -> None:
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
+        self._logs: dict[int, int] = {}
 
     def read(self, table: Exchanges) -> dict[int, PlainFetch]:
         """Return the plain Fetch exchanges of a window, by their rows."""
@@ -139,19 +141,21 @@ class FetchReader:
         order = np.argsort(message, kind="stable")
         ends = np.searchsorted(message[order], np.arange(len(rows)), "right").tolist()
         places, offsets = places[order].astype(np.int32), offsets[order]
-        session, epoch = request.values(_SESSION), request.values(_EPOCH)
-        given_session, has_session = response.values(_SESSION), request.has(_EPOCH)
+        has_offset = offsets >= 0
+        reads = list(zip(places[has_offset].tolist(), offsets[has_offset].tolist(), strict=True))
+        reads_until = np.concatenate(([0], np.cumsum(has_offset))).tolist()
+        encoded, rows_of, are_plain = places.tobytes(), rows.tolist(), is_plain.tolist()
+        sessions = request.values(_SESSION).tolist(), request.values(_EPOCH).tolist()
+        given_session, has_session = response.values(_SESSION).tolist(), request.has(_EPOCH)
         found: dict[int, PlainFetch] = {}
         begin = 0
         for at, end in enumerate(ends):
-            if is_plain[at]:
-                of = slice(begin, end)
-                reads = zip(places[of].tolist(), offsets[of].tolist(), strict=True)
-                found[int(rows[at])] = PlainFetch(
-                    (int(session[at]), int(epoch[at])) if has_session[at] else None,
-                    int(given_session[at]),
-                    places[of].tobytes(),
-                    [each for each in reads if each[1] >= 0],
+            if are_plain[at]:
+                found[rows_of[at]] = PlainFetch(
+                    (sessions[0][at], sessions[1][at]) if has_session[at] else None,
+                    given_session[at],
+                    encoded[begin * _PLACE_BYTES : end * _PLACE_BYTES],
+                    reads[reads_until[begin] : reads_until[end]],
                 )
             begin = end
         return found
@@ -169,13 +173,26 @@ class FetchReader:
                 sets.reads.add(("topic", topic))
         return sets
 
-    def reads(self, fetch: PlainFetch) -> Iterable[tuple[Log, int]]:
-        """Return the logs of a Fetch, and the last offset that must be in each."""
-        last: dict[Log, int] = {}
-        for number, offset in fetch.reads:
-            log = self.places[number][1:]
-            last[log] = max(offset, last.get(log, offset))
+    def reads(self, fetch: PlainFetch, number: Callable[[Log], int]) -> Iterable[tuple[int, int]]:
+        """
+        Return the logs of a Fetch, and the last offset that must be in each.
+
+        Args:
+            fetch: The Fetch.
+            number: Returns the number of a log; asked again after `begin_anew`.
+        """
+        last: dict[int, int] = {}
+        for place, offset in fetch.reads:
+            log = self._logs.get(place)
+            if log is None:
+                log = self._logs[place] = number(self.places[place][1:])
+            if offset > last.get(log, -1):
+                last[log] = offset
         return last.items()
+
+    def begin_anew(self) -> None:
+        """Forget which logs partitions have: a topic was deleted, and may be created again."""
+        self._logs.clear()
 
     def _partitions(self, messages: _Messages, last: int) -> _Partitions:
         """Return the partitions of messages; `last` is the category of their last field."""
@@ -194,16 +211,18 @@ class FetchReader:
 
     def _number(self, partitions: _Partitions, kind: Ints) -> Ints:
         """Return the number of each place."""
-        columns = np.stack((kind, partitions.topic, partitions.partition))
-        distinct, at = np.unique(columns, axis=1, return_inverse=True)
+        topics_and_kinds = partitions.topic * _KINDS + kind
+        distinct, at = np.unique(topics_and_kinds << 32 | partitions.partition, return_inverse=True)
         numbers = []
-        for of, topic, partition in distinct.T.tolist():
-            place = Place(of, partitions.topics[topic], partition)
+        for each in distinct.tolist():
+            topic, of = divmod(each >> 32, _KINDS)
+            place = Place(of, partitions.topics[topic], each & 0xFFFF_FFFF)
             number = self._numbers.setdefault(place, len(self.places))
             if number == len(self.places):
                 self.places.append(place)
             numbers.append(number)
-        return np.array(numbers, np.int64)[at.ravel()]
+        found: Ints = np.array(numbers, np.int64)[at]
+        return found
 
 
 class _Partitions(NamedTuple):

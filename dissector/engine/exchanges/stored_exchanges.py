@@ -61,6 +61,7 @@ class ExchangeSpill:
         self._view: mmap.mmap | bytes | None = None
         self._read_bytes = 0
         self.columns = {name: array(code) for name, code in _COLUMNS.items()}
+        self._appends = [each.append for each in self.columns.values()]
         self._client_ids: list[str | None] = []
         self._client_numbers: dict[str | None, int] = {}
 
@@ -92,8 +93,8 @@ class ExchangeSpill:
             NONE if captured.request_packet is None else captured.request_packet,
             shape,
         )
-        for column, value in zip(self.columns.values(), row, strict=True):
-            column.append(value)
+        for append, value in zip(self._appends, row, strict=True):
+            append(value)
         self._size += self._file.write(captured.request + (response or b""))
         self._is_flushed, self._view = False, None
         return len(self) - 1
@@ -161,6 +162,7 @@ class ExchangeSpill:
         for name, column in self.columns.items():
             rows = np.frombuffer(column, column.typecode)[order]
             self.columns[name] = array(column.typecode, rows.tobytes())
+        self._appends = [each.append for each in self.columns.values()]
 
     def connection(self, number: int) -> int:
         """Return the connection of an exchange."""
