@@ -21,7 +21,7 @@ from browse.listing.row_list import RowList
 from browse.rows.freed_memory import release_memory
 from dissector.cli.sorting import SortKey
 
-_QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search", "add_keys")
+_QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search", "add_keys", "comment")
 """
 Actions with prompts. Their keys block the next key, so that text typed ahead goes into the prompt.
 """
@@ -52,6 +52,14 @@ class BrowseApp(ExpertKeys):
         Binding("N", "next_found(-1)", "Found before", show=False),
         Binding("y", "copy", "Copy"),
         Binding("e", "export", "Export"),
+        Binding(
+            "number_sign",
+            "comment",
+            "Comment on the packet",
+            priority=True,
+            show=False,
+            key_display="#",
+        ),
         Binding("t", "times", "Form of times", show=False),
         Binding("exclamation_mark", "expert", "What stands out", key_display="!"),
         Binding("S", "stats", "Statistics", show=False),

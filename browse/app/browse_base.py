@@ -254,6 +254,11 @@ class BrowseBase(PaletteApp):
             )
             run_in_thread(self._window_search.search)
 
+    def show_details_again(self) -> None:
+        """Show the details of the chosen row anew, after a change of what they have."""
+        self.details_number = -1
+        self._show_wanted()
+
     def _row_node(self) -> TreeNode | None:
         """Return the node of the chosen row, if it is a connection or an event."""
         from browse.detail.row_nodes import connection_node, event_node

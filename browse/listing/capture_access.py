@@ -26,6 +26,8 @@ class CaptureAccess:
         show_secrets: Show secrets instead of masks.
         is_live: Whether the capture may grow.
         values: How keys and values are decoded.
+        comments: All comments of packets that the user commented, by number from 0; each source
+            reads them in place of those in the files.
     """
 
     title: str
@@ -35,6 +37,7 @@ class CaptureAccess:
     show_secrets: bool = False
     is_live: bool = False
     values: ValueSettings = field(default_factory=ValueSettings)
+    comments: dict[int, list[str]] = field(default_factory=dict)
 
 
 class Pass:

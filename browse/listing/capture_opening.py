@@ -77,6 +77,7 @@ class CaptureOpening:
         follows: Whether the last file grows.
         show_secrets: Show secrets instead of masks.
         title: Name of the captured interface; None for files.
+        comments: See `CaptureAccess`.
     """
 
     names: list[str]
@@ -86,6 +87,7 @@ class CaptureOpening:
     follows: bool = False
     show_secrets: bool = False
     title: str = ""
+    comments: dict[int, list[str]] = field(default_factory=dict)
 
     def access(self) -> CaptureAccess:
         """
@@ -118,12 +120,13 @@ class CaptureOpening:
             show_secrets=self.show_secrets,
             is_live=is_live,
             values=self.options.get("values") or ValueSettings(),
+            comments=self.comments,
         )
 
     def _source(self, text: str | None, records: bool, **more: Any) -> Source:
         more |= {"first_window_bytes": FIRST_WINDOW_BYTES}
         more.setdefault("stop", StopSignal())
-        more["packet_facts"] = frozenset(("comments",))
+        more |= {"packet_facts": frozenset(("comments",)), "comments": self.comments}
         capture = Capture(self.names, Options(**self.options, **more))
         chosen = Selection.of(capture, text, records=records)
         return Source(

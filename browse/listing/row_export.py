@@ -6,10 +6,9 @@ from pathlib import Path
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.rows.shown_rows import ShownRows
-from dissector.cli.declared.file_options import ExportOptions
-from dissector.cli.export import export
 from dissector.cli.output import write_rows
-from dissector.values.value_settings import ValueSettings
+from dissector.errors import UsageError
+from dissector.query.packet_export import export_capture
 
 
 class RowExport(Pass):
@@ -52,21 +51,7 @@ class PacketExport(Pass):
         self.run(self._write)
 
     def _write(self) -> None:
-        options = self.source.capture.options
-        values = options.values or ValueSettings()
-        given = ExportOptions(
-            captures=self.source.capture.paths,
-            filter_text=self._text or None,
-            output=str(self._path),
-            ports=tuple(options.ports),
-            max_frame_bytes=options.max_frame_bytes,
-            keylogs=tuple(options.keylogs),
-            decode_as=tuple(options.decode_as),
-            jobs=options.jobs,
-            values=values.sources,
-            value_formats=values.formats,
-            values_user=values.user,
-            no_values=values.is_off,
-            masks=values.masks,
-        )
-        export(given)
+        capture = self.source.capture
+        if capture.options.values is not None and capture.options.values.masks:
+            raise UsageError("--mask: an export has packets as they are")
+        export_capture(capture, self._text or None, self._path, connections=False)

@@ -26,7 +26,7 @@ TASKS: Mapping[str, str] = {
     "Find and filter": "filter search next_found choose_time follow escape",
     "List": "mode choose_mode sort times columns hide_column shift_column",
     "Look closer": "expert conversation stats groups add_keys",
-    "Take along": "copy export",
+    "Take along": "copy comment export",
 }
 """Tasks, and the names of their actions; all other actions are about the screen."""
 

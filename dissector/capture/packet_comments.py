@@ -6,21 +6,25 @@ Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html (option
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import SEVERAL, Bytes, Int64s, Packets
-from dissector.capture.formats.pcapng import ENHANCED, OBSOLETE
+from dissector.capture.formats.block_comments import (
+    COMMENT,
+    END_OF_OPTIONS,
+    MAX_OPTIONS,
+    options_of,
+)
+from dissector.capture.formats.pcapng import ENHANCED, OBSOLETE, PACKET_HEAD_BYTES
 
 MAX_COMMENTS, MAX_COMMENT_BYTES = 100, 1 << 16
 """Of one packet, that many comments are read, and bytes of them in all."""
 
-_MAX_OPTIONS = 1000
-_END_OF_OPTIONS, _COMMENT = 0, 1
-_HEAD_BYTES, _HEAD_WORDS = 28, 7
+_HEAD_WORDS = 7
 _KIND, _LENGTH, _CAPTURED = 0, 1, 5
 """Words of the head of a packet's block."""
 
@@ -40,15 +44,15 @@ def packet_comments(packets: Packets) -> Iterator[tuple[int, list[str]]]:
 
 def _of_span(packets: Packets, begin: int, end: int) -> Iterator[tuple[int, list[str]]]:
     """Yield the comments of the packets between two places of the window."""
-    rows = np.arange(*np.searchsorted(packets.start, (begin + _HEAD_BYTES, end)))
+    rows = np.arange(*np.searchsorted(packets.start, (begin + PACKET_HEAD_BYTES, end)))
     if not len(rows):
         return
     start, captured = packets.start[rows], packets.captured[rows]
-    heads = _bytes_at(packets.data, start - _HEAD_BYTES, _HEAD_BYTES)
+    heads = _bytes_at(packets.data, start - PACKET_HEAD_BYTES, PACKET_HEAD_BYTES)
     for order in "<>":
         words = heads.view(f"{order}u4").reshape(-1, _HEAD_WORDS).astype(np.int64)
         first = start + captured + -captured % 4
-        stop = start - _HEAD_BYTES + words[:, _LENGTH] + -words[:, _LENGTH] % 4 - 4
+        stop = start - PACKET_HEAD_BYTES + words[:, _LENGTH] + -words[:, _LENGTH] % 4 - 4
         # A simple packet's block has a shorter head, whose words here do not fit.
         is_block = np.isin(words[:, _KIND], (ENHANCED, OBSOLETE))
         is_block &= (words[:, _CAPTURED] == captured) & (stop - first >= 4) & (stop <= end)
@@ -63,15 +67,15 @@ def _of_span(packets: Packets, begin: int, end: int) -> Iterator[tuple[int, list
 def _have_comments(data: Bytes, first: Int64s, stop: Int64s, order: str) -> NDArray[np.bool_]:
     """Return whether options of blocks have a comment; most have flags and the like only."""
     found, at, active = np.zeros(len(first), np.bool_), first.copy(), np.arange(len(first))
-    for _ in range(_MAX_OPTIONS):
+    for _ in range(MAX_OPTIONS):
         active = active[at[active] + 4 <= stop[active]]
         if not len(active):
             break
         words = _bytes_at(data, at[active], 4).view(f"{order}u2").astype(np.int64)
         codes, lengths = words[:, 0], words[:, 1]
-        found[active] = codes == _COMMENT
+        found[active] = codes == COMMENT
         at[active] += 4 + lengths + -lengths % 4
-        active = active[(codes != _COMMENT) & (codes != _END_OF_OPTIONS)]
+        active = active[(codes != COMMENT) & (codes != END_OF_OPTIONS)]
     return found
 
 
@@ -83,17 +87,11 @@ def _bytes_at(data: Bytes, at: Int64s, count: int) -> Bytes:
 
 def _comments(options: bytes, order: str) -> Iterator[str]:
     """Yield the comments among options; a byte that is not UTF-8 is kept as a lone surrogate."""
-    at, room, count = 0, MAX_COMMENT_BYTES, 0
-    for _ in range(_MAX_OPTIONS):
-        if at + 4 > len(options):
+    room = MAX_COMMENT_BYTES
+    found = (value for code, value in options_of(order, options) if code == COMMENT)
+    for value in islice(found, MAX_COMMENTS):
+        if not room:
             return
-        code, length = struct.unpack_from(f"{order}HH", options, at)
-        at += 4
-        if code == _END_OF_OPTIONS or at + length > len(options):
-            return
-        if code == _COMMENT and room and count < MAX_COMMENTS:
-            text = options[at : at + min(length, room)]
-            room -= len(text)
-            count += 1
-            yield text.decode("utf-8", "surrogateescape")
-        at += length + -length % 4
+        text = value[:room]
+        room -= len(text)
+        yield text.decode("utf-8", "surrogateescape")

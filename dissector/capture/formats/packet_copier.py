@@ -1,8 +1,9 @@
 """
 Writes selected packets of captures to one pcapng file, with a section for each capture.
 
-Blocks of pcapng are copied unchanged, with times, interfaces, comments and secrets. From the first
-packet on where captures overlap in time, there is one section for all, with packets in time order.
+Blocks of pcapng are copied unchanged, with times, interfaces, comments and secrets, unless packets
+are given other comments. From the first packet on where captures overlap in time, there is one
+section for all, with packets in time order.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 """
@@ -10,7 +11,7 @@ Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -18,12 +19,13 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import SEVERAL, Bytes, Packets
 from dissector.capture.formats import pcapng
+from dissector.capture.formats.block_comments import block_of, with_comments
 from dissector.capture.formats.capture_reader import read_file_head
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.formats.packet_copy_kernel import (
     ENHANCED_EXTRA_BYTES,
-    ENHANCED_HEAD_BYTES,
     CopyState,
+    Keep,
     PacketTable,
     copy_blocks,
     write_packets,
@@ -36,6 +38,7 @@ from dissector.kernel.named_rows import dtype_of, row_of
 _STATISTICS, _CUSTOM_NOT_COPIED = 5, 0x40000BAD
 _LEFT_OUT = (_STATISTICS, _CUSTOM_NOT_COPIED)
 """Blocks that do not apply to a part of the packets, or must not be copied."""
+_PACKETS = (pcapng.ENHANCED, pcapng.SIMPLE, pcapng.OBSOLETE)
 
 _ANY_LENGTH = b"\xff" * 8
 _TIME_RESOLUTION_NS = struct.pack("<HHB3xI", 9, 1, 9, 0)
@@ -50,35 +53,61 @@ class PacketCopier:
         copied: Number of copied packets.
     """
 
-    def __init__(self, paths: Sequence[str], file: BinaryIO, inputs: Inputs | None = None) -> None:
-        """Start to write into a file; `paths` are the captures in order, some of them `inputs`."""
+    def __init__(
+        self,
+        paths: Sequence[str],
+        file: BinaryIO,
+        inputs: Inputs | None = None,
+        comments: Mapping[int, Sequence[str]] | None = None,
+    ) -> None:
+        """
+        Start to write into a file.
+
+        Args:
+            paths: The captures in order.
+            file: Receives the packets.
+            inputs: Streams to read in place of files of some names.
+            comments: All comments of some packets, by number, in place of those in the captures.
+        """
         self.copied = 0
         self._paths = paths
         self._file = file
         self._inputs = inputs
+        self._comments = comments or {}
         self._started: list[int] = []
         self._is_merged = False
         self._own: _OwnSection | None = None
         self._order = "<"
+        self._first = 0  # number of the first packet that is being copied
         self._interfaces: list[Interface] = []
 
     def write(self, packets: Packets, keep: NDArray[np.bool_]) -> None:
         """Write the chosen packets of a window, and the blocks that describe them."""
         self.copied += int(keep.sum())
+        kept = self._kept(packets, keep)
         if packets.path_index == SEVERAL and not self._is_merged:
             self._is_merged, self._own = True, _OwnSection(self._file)
         if self._is_merged:
             self._own_section().write_secrets(packets.tls_secrets)
-            self._own_section().write(packets, keep, slice(None))
+            self._own_section().write(packets, kept, slice(0, len(packets)), self._comments)
             return
         if packets.path_index not in self._started:
             self._start_file(packets.path_index)
         for begin, end, is_pcapng in packets.spans:
             rows = slice(*np.searchsorted(packets.start, (begin, end)).tolist())
             if is_pcapng:
-                self._copy_blocks(packets.data[:end], _table(packets, keep, rows), begin)
-            elif keep[rows].any():
-                self._own_section().write(packets, keep, rows)
+                self._first = packets.first + rows.start
+                self._copy_blocks(packets.data[:end], _table(packets, kept, rows), begin)
+            elif kept[rows].any():
+                self._own_section().write(packets, kept, rows, self._comments)
+
+    def _kept(self, packets: Packets, keep: NDArray[np.bool_]) -> Bytes:
+        """Return what is done with each packet of a window."""
+        kept = keep.astype(np.uint8)
+        rows = np.fromiter(self._comments, np.int64) - packets.first
+        rows = rows[(rows >= 0) & (rows < len(packets))]
+        kept[rows[keep[rows]]] = Keep.WITH_COMMENTS
+        return kept
 
     def finish(self) -> None:
         """Write the sections of captures without packets."""
@@ -115,7 +144,7 @@ class PacketCopier:
             state.at += length
 
     def _copy_other_block(self, data: memoryview, table: PacketTable, state: CopyState) -> int:
-        """Copy a block other than an enhanced packet; return its length, 0 at the end."""
+        """Copy a block that the kernel does not; return its length, 0 at the end."""
         at, packet = state.at, state.packet
         if at + pcapng.BLOCK_MIN_BYTES > len(data):
             return 0
@@ -131,12 +160,13 @@ class PacketCopier:
         if kind == pcapng.SECTION and end - at >= 28:
             # Its length would no longer be correct.
             self._file.write(b"".join((data[at : at + 16], _ANY_LENGTH, data[at + 24 : end])))
-        elif kind in (pcapng.SIMPLE, pcapng.OBSOLETE):
-            head_bytes = 12 if kind == pcapng.SIMPLE else ENHANCED_HEAD_BYTES
+        elif kind in _PACKETS:
+            head_bytes = 12 if kind == pcapng.SIMPLE else pcapng.PACKET_HEAD_BYTES
             if packet < len(table.start) and table.start[packet] == at + head_bytes:
                 if table.keep[packet]:
-                    is_timed = kind == pcapng.OBSOLETE
-                    self._file.write(data[at:end] if is_timed else self._timed(data, table, packet))
+                    is_timed = kind != pcapng.SIMPLE
+                    block = data[at:end] if is_timed else self._timed(data, table, packet)
+                    self._file.write(self._commented(block, table, packet))
                 state.packet += 1
         elif kind not in _LEFT_OUT:
             if kind == pcapng.INTERFACE and length >= pcapng.BLOCK_MIN_BYTES + 8:
@@ -145,13 +175,22 @@ class PacketCopier:
             self._file.write(data[at:end])
         return int(end - at)
 
+    def _commented(
+        self, block: bytes | memoryview, table: PacketTable, packet: int
+    ) -> bytes | memoryview:
+        """Return the block of a packet with its new comments, if it has such."""
+        if table.keep[packet] != Keep.WITH_COMMENTS:
+            return block
+        comments = self._comments[self._first + packet]
+        return with_comments(self._order, bytes(block), int(table.captured[packet]), comments)
+
     def _timed(self, data: memoryview, table: PacketTable, packet: int) -> bytes:
         """Return a simple packet, which has the time of the previous packet, with its own time."""
         start, captured = int(table.start[packet]), int(table.captured[packet])
         ticks = self._interfaces[0].ticks(int(table.time_ns[packet]))
         head = (0, ticks >> 32, ticks & 0xFFFFFFFF, captured, int(table.original[packet]))
         body = struct.pack(f"{self._order}5I", *head) + bytes(data[start : start + captured])
-        return _block(self._order, pcapng.ENHANCED, body)
+        return block_of(self._order, pcapng.ENHANCED, body)
 
 
 class _OwnSection:
@@ -160,41 +199,47 @@ class _OwnSection:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._links: dict[int, int] = {}
-        file.write(_block("<", pcapng.SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+        file.write(block_of("<", pcapng.SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
 
     def interface(self, link: int, snap_bytes: int = 0) -> int:
         """Describe an interface of a link type, unless there is one; return its number."""
         if link not in self._links:
             self._links[link] = len(self._links)
             body = struct.pack("<HHI", link, 0, snap_bytes) + _TIME_RESOLUTION_NS
-            self._file.write(_block("<", pcapng.INTERFACE, body))
+            self._file.write(block_of("<", pcapng.INTERFACE, body))
         return self._links[link]
 
     def write_secrets(self, logs: Sequence[bytes]) -> None:
         """Write TLS key logs."""
         for secrets in logs:
             head = struct.pack("<II", pcapng.TLS_KEY_LOG, len(secrets))
-            self._file.write(_block("<", pcapng.SECRETS, head + secrets))
+            self._file.write(block_of("<", pcapng.SECRETS, head + secrets))
 
-    def write(self, packets: Packets, keep: NDArray[np.bool_], rows: slice) -> None:
+    def write(
+        self, packets: Packets, keep: Bytes, rows: slice, comments: Mapping[int, Sequence[str]]
+    ) -> None:
         """Write the chosen ones of some packets of a window as blocks of their own."""
-        chosen, links = keep[rows], packets.link[rows]
+        begin = rows.start
+        for row in (begin + np.flatnonzero(keep[rows] == Keep.WITH_COMMENTS)).tolist():
+            self._file.write(self._blocks(packets, keep, slice(begin, row)))
+            block = bytes(self._blocks(packets, keep, slice(row, row + 1)))
+            captured, texts = int(packets.captured[row]), comments[packets.first + row]
+            self._file.write(with_comments("<", block, captured, texts))
+            begin = row + 1
+        self._file.write(self._blocks(packets, keep, slice(begin, rows.stop)))
+
+    def _blocks(self, packets: Packets, keep: Bytes, rows: slice) -> memoryview:
+        """Return the blocks of the chosen ones of some packets, without comments."""
+        chosen, links = keep[rows] != Keep.NO, packets.link[rows]
         numbers = np.zeros(len(chosen), np.int64)
         for link in np.unique(links[chosen]).tolist():
             numbers[links == link] = self.interface(link)
         table = _table(packets, keep, rows)
         room = int(packets.captured[rows][chosen].sum())
         out = np.empty(room + ENHANCED_EXTRA_BYTES * int(chosen.sum()), np.uint8)
-        self._file.write(out[: write_packets(packets.data, table, numbers, out)].data)
+        return out[: write_packets(packets.data, table, numbers, out)].data
 
 
-def _table(packets: Packets, keep: NDArray[np.bool_], rows: slice) -> PacketTable:
+def _table(packets: Packets, keep: Bytes, rows: slice) -> PacketTable:
     columns = (packets.time_ns, packets.start, packets.captured, packets.original, keep)
     return PacketTable._make(np.ascontiguousarray(each[rows]) for each in columns)
-
-
-def _block(order: str, kind: int, body: bytes) -> bytes:
-    """Return a block with its padding."""
-    length = pcapng.BLOCK_MIN_BYTES + len(body) + -len(body) % 4
-    size = struct.pack(f"{order}I", length)
-    return struct.pack(f"{order}I", kind) + size + body + bytes(-len(body) % 4) + size

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dissector.capture.formats.packet_rows import MAX_RECORD_BYTES
-from dissector.capture.formats.pcapng import BLOCK_MIN_BYTES, ENHANCED
+from dissector.capture.formats.pcapng import BLOCK_MIN_BYTES, ENHANCED, PACKET_HEAD_BYTES
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
 from dissector.kernel.named_rows import NamedRow
 
-ENHANCED_HEAD_BYTES = 28
-"""Bytes of an enhanced packet block before the packet."""
-
-ENHANCED_EXTRA_BYTES = ENHANCED_HEAD_BYTES + 3 + 4
+ENHANCED_EXTRA_BYTES = PACKET_HEAD_BYTES + 3 + 4
 """Maximum overhead of such a block without options."""
 
 
@@ -34,8 +31,14 @@ class CopyState(NamedRow):
     filled: int
 
 
+class Keep:
+    """What is done with a packet."""
+
+    NO, COPY, WITH_COMMENTS = 0, 1, 2
+
+
 class PacketTable(NamedTuple):
-    """The columns of `Packets`, and whether each is copied."""
+    """The columns of `Packets`, and what is done with each, a `Keep`."""
 
     time_ns: I64
     start: I64
@@ -62,7 +65,7 @@ def write_packets(data: U8, packets: PacketTable, interface: I64, out: U8) -> in
             continue
         captured = packets.captured[i]
         padded = (captured + 3) // 4 * 4
-        length = ENHANCED_HEAD_BYTES + padded + 4
+        length = PACKET_HEAD_BYTES + padded + 4
         put_u32(out, at, ENHANCED)
         put_u32(out, at + 4, length)
         put_u32(out, at + 8, interface[i])
@@ -70,9 +73,9 @@ def write_packets(data: U8, packets: PacketTable, interface: I64, out: U8) -> in
         put_u32(out, at + 16, packets.time_ns[i])
         put_u32(out, at + 20, captured)
         put_u32(out, at + 24, packets.original[i])
-        copy_bytes(out, at + ENHANCED_HEAD_BYTES, data, packets.start[i], captured)
+        copy_bytes(out, at + PACKET_HEAD_BYTES, data, packets.start[i], captured)
         for j in range(captured, padded):
-            out[at + ENHANCED_HEAD_BYTES + j] = 0
+            out[at + PACKET_HEAD_BYTES + j] = 0
         put_u32(out, at + length - 4, length)
         at += length
     return at
@@ -80,7 +83,7 @@ def write_packets(data: U8, packets: PacketTable, interface: I64, out: U8) -> in
 
 @Kernel
 def copy_blocks(data: U8, big: int, packets: PacketTable, out: U8, state: CopyState) -> None:
-    """Copy the enhanced packet blocks of chosen packets, up to a block of another type."""
+    """Copy the enhanced packet blocks of chosen packets, up to another block or new comments."""
     at, packet, filled = state.at, state.packet, state.filled
     while at + BLOCK_MIN_BYTES <= len(data):
         length = u32_of(data, at + 4, big)
@@ -89,7 +92,9 @@ def copy_blocks(data: U8, big: int, packets: PacketTable, out: U8, state: CopySt
             break
         if u32_of(data, at, big) != ENHANCED:
             break
-        if packet < len(packets.start) and packets.start[packet] == at + ENHANCED_HEAD_BYTES:
+        if packet < len(packets.start) and packets.start[packet] == at + PACKET_HEAD_BYTES:
+            if packets.keep[packet] == Keep.WITH_COMMENTS:
+                break
             if packets.keep[packet]:
                 copy_bytes(out, filled, data, at, end - at)
                 filled += end - at

@@ -36,6 +36,8 @@ SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 SECRETS, TLS_KEY_LOG = 10, 0x544C534B
 BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 BLOCK_MIN_BYTES = 12
+PACKET_HEAD_BYTES = 28
+"""Bytes of a packet's block before the packet, if it has a time of its own."""
 _MAX_KNOWN_BLOCK = 11
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000

@@ -7,7 +7,8 @@ The length of a packet is kept until no message can end in it any more; comments
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -48,9 +49,14 @@ def _extent(window: tuple[int, Ints]) -> tuple[int, int]:
 
 
 class PacketComments:
-    """The comments of packets by number."""
+    """
+    The comments of packets by number.
 
-    def __init__(self) -> None:
+    Those that the user gave replace those in the capture; an empty list removes them.
+    """
+
+    def __init__(self, given: Mapping[int, list[str]]) -> None:
+        self._given = given
         self._found: dict[int, list[str]] = {}
         self._characters = 0
 
@@ -65,11 +71,12 @@ class PacketComments:
 
     def of(self, packet: int) -> list[str]:
         """Return the comments of a packet."""
-        return self._found.get(packet, [])
+        found = self._given.get(packet)
+        return self._found.get(packet, []) if found is None else found
 
     def distinct(self, packets: Ints) -> tuple[Ints, list[list[str]]]:
         """Return the index of each packet's comments in a list, and this."""
-        commented = np.flatnonzero(np.isin(packets, list(self._found)))
+        commented = np.flatnonzero(np.isin(packets, [*self._found, *self._given]))
         indexes = np.zeros(len(packets), np.int64)
         indexes[commented] = np.arange(len(commented)) + 1
         return indexes, [[], *map(self.of, packets[commented].tolist())]
@@ -84,10 +91,12 @@ class PacketFacts:
         comments: Their comments, likewise.
     """
 
-    def __init__(self, wanted: Collection[str]) -> None:
-        """Start; `wanted` may have `lengths` and `comments`."""
+    def __init__(
+        self, wanted: Collection[str], comments: Mapping[int, list[str]] = MappingProxyType({})
+    ) -> None:
+        """Start; `wanted` may have `lengths` and `comments`; `comments`: given by the user."""
         self.lengths = PacketLengths() if "lengths" in wanted else None
-        self.comments = PacketComments() if "comments" in wanted else None
+        self.comments = PacketComments(comments) if "comments" in wanted else None
 
     def add(self, packets: Packets) -> None:
         """Add a window."""

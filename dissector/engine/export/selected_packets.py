@@ -35,7 +35,7 @@ class SelectedPackets(FileSource):
         flows: FlowFilter,
         options: Options,
     ) -> None:
-        facts = PacketFacts(options.packet_facts)
+        facts = PacketFacts(options.packet_facts, options.comments)
         super().__init__(paths, stop=options.stop, decode_as=options.decode_as, facts=facts)
         self._options = options
         self._flows = flows
@@ -71,7 +71,7 @@ def write_packets(
         options: How the captures are read.
         fragments: Whether to write all packets without a whole segment, too.
     """
-    copier = PacketCopier(paths, file, options.inputs)
+    copier = PacketCopier(paths, file, options.inputs, options.comments)
     layers, total = Layers(decode_as=options.decode_as), 0
     for window in _windows(paths, options, every_block=True):
         segments = layers.segments(window)

@@ -7,7 +7,7 @@ correlator -> `Exchanges`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -83,6 +83,7 @@ class Options:
             default those in use at the creation of the options.
         keylogs: Names of TLS key logs.
         packet_facts: What is kept of packets for filters and details: `lengths`, `comments`.
+        comments: All comments of some packets, by number from 0, in place of those in the files.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Whether connections that the capture holds twice count twice.
         values: How keys and values of records are decoded; None: by schemas of the capture.
@@ -99,6 +100,7 @@ class Options:
     schemas: Schemas | None = field(default_factory=current)
     keylogs: tuple[str, ...] = ()
     packet_facts: frozenset[str] = frozenset()
+    comments: Mapping[int, list[str]] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=dict)
     first_window_bytes: int | None = None
     decode_as: tuple[str, ...] = ()
@@ -166,7 +168,7 @@ class Reading:
             options.stdin,
             options.stop,
             options.inputs,
-            facts=PacketFacts(options.packet_facts),
+            facts=PacketFacts(options.packet_facts, options.comments),
             first_window_bytes=options.first_window_bytes,
             decode_as=options.decode_as,
             timezone=options.timezone,

@@ -87,6 +87,7 @@ EFFECTS: dict[str, tuple[Effect, tuple[str, ...]]] = {
     "N": (lambda each: each.app.status.notice != "", ()),
     "y": (opens(CopyChooser), ("escape",)),
     "e": (opens(ExportDialog), ("escape",)),
+    "number_sign": (opens(PromptScreen), ("escape",)),
     "t": (lambda each: each.app.times.style == "d", ()),
     "exclamation_mark": (opens(ExpertPanel), ("escape",)),
     "S": (opens(TablePanel), ("escape",)),

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from browse.app.copy_forms import copy_forms
+from browse.app.prompt_screen import PromptScreen
 from browse.detail import DetailPanes
 from browse.panels.copy_chooser import CopyChooser
 from dissector.public import open_capture
-from tests.browse.screens import DEMO, play, screen
+from tests.browse.screens import DEMO, Screen, play, screen
 
 
 def test_copies_of_a_row() -> None:
@@ -112,5 +113,64 @@ def test_a_field_becomes_a_column_or_a_filter() -> None:
             assert each.app.bar.text == "api == Fetch"
             each.app.add_field_column("request.nonsense")
             assert "no API has a field" in each.app.status.notice
+
+    play(scene)
+
+
+@pytest.mark.long
+def test_comments_of_packets(tmp_path: Path) -> None:
+    """Added, edited and removed; filters know them, and an export of packets has them."""
+    out = tmp_path / "out.pcapng"
+
+    async def comment(each: Screen, packet: int, text: str) -> None:
+        each.app.go_to_packet(packet)
+        await each.settle()
+        await each.press("number_sign")
+        await each.until(lambda: isinstance(each.app.screen, PromptScreen))
+        await each.until(lambda: each.app.focused is not None)
+        await each.press("ctrl+u")
+        await each.type(text)
+        await each.press("enter")
+        await each.until(lambda: len(each.app.screen_stack) == 1)
+
+    async def scene() -> None:
+        async with screen(details=DetailPanes(), size=(120, 40)) as each:
+            await comment(each, 121, "late")
+            assert "packet comment: late" in each.text
+            await comment(each, 121, "why so late?")
+            assert "packet comment: why so late?" in each.text
+            await comment(each, 64, "gone")
+            await comment(each, 64, "")
+            await comment(each, 69, "slow")
+            await each.press("q")
+            assert each.app.is_running
+            assert "q again" in each.app.status.notice
+            await each.filter("frame.comment")
+            assert len(each.app.session.shown) == 2
+            await each.filter('frame.comment contains "late"')
+            assert len(each.app.session.shown) == 1
+            each.app.export_to("pcapng", out)
+            await each.settle()
+        async with screen(out, details=DetailPanes(), size=(120, 40)) as each:
+            packet = each.app.session.shown.parts.row(0)["request_packet"]
+            assert "packet comment: why so late?" in each.text
+            await comment(each, packet, "")
+            assert "packet comment" not in each.text
+            await each.filter("frame.comment")
+            assert len(each.app.session.shown) == 0
+
+    play(scene)
+    with open_capture(out, filter='frame.comment == "why so late?"') as again:
+        assert [each.api for each in again] == ["JoinGroup"]
+
+
+def test_a_filter_on_info() -> None:
+    async def scene() -> None:
+        async with screen() as each:
+            await each.filter('info contains "acks=all" and api == Produce')
+            count = len(each.app.session.shown)
+            assert 0 < count < 53
+            await each.filter('api == Produce and not (info contains "acks=all")')
+            assert count + len(each.app.session.shown) == 53
 
     play(scene)

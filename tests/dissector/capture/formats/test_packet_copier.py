@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,11 @@ COMMENT = struct.pack("<HH4s", 1, 4, b"look") + bytes(4)
 
 
 def copied(
-    folder: Path, files: Sequence[bytes], keep: Sequence[int], window_bytes: int = WINDOW_BYTES
+    folder: Path,
+    files: Sequence[bytes],
+    keep: Sequence[int],
+    window_bytes: int = WINDOW_BYTES,
+    comments: Mapping[int, Sequence[str]] | None = None,
 ) -> bytes:
     """Write the packets of these numbers, counted over all files."""
     paths = []
@@ -32,7 +36,7 @@ def copied(
         paths.append(str(path))
     out = folder / "out.pcapng"
     with out.open("wb") as file:
-        copier = PacketCopier(paths, file)
+        copier = PacketCopier(paths, file, comments=comments)
         for window in read_packets(paths, window_bytes=window_bytes, every_block=True):
             numbers = window.first + np.arange(len(window))
             copier.write(window, np.isin(numbers, list(keep)))
@@ -123,3 +127,28 @@ def test_the_copy_ends_where_reading_does(tmp_path: Path) -> None:
     whole = section() + interface() + enhanced(b"one", 7)
     out = copied(tmp_path, [whole + struct.pack("<II", 6, 3) + bytes(40)], [0])
     assert out == whole
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_comments_of_the_user_replace_those_of_the_capture(order: str, tmp_path: Path) -> None:
+    """In blocks of each kind, and in packets of pcap; other options stay."""
+    flags = struct.pack(f"{order}HHI", 2, 4, 7)
+    look = struct.pack(f"{order}HH4s", 1, 4, b"look")
+    end = bytes(4)
+
+    def packet(options: bytes, kind: int = 6) -> bytes:
+        head = struct.pack(f"{order}IIIII", 0, 0, 9, 3, 3)
+        return block(kind, head + b"abc\0" + options, order)
+
+    simple = block(3, struct.pack(f"{order}I", 3) + b"two", order)
+    new = struct.pack(f"{order}HH", 1, 5) + "né w".encode() + bytes(3)
+    head = section(order), interface(order=order)
+    old = packet(look + flags + end), packet(b""), packet(look + end, 2), simple, packet(look + end)
+    comments = {0: ["né w"], 1: ["né w"], 2: [], 3: ["né w"], 5: ["né w"]}
+    files = [b"".join((*head, *old)), pcap([(NS, b"a"), (NS, b"b")])]
+    out = copied(tmp_path, files, [0, 1, 2, 3, 4, 5, 6], comments=comments)
+    assert out.startswith(b"".join((*head, packet(new + flags + end), packet(new + end))))
+    assert packet(b"", 2) in out
+    assert out.count("né w".encode()) == 4
+    assert out.count(b"look") == 1
+    assert [each[1] for each in read(tmp_path, out)] == [b"abc"] * 3 + [b"two", b"abc", b"a", b"b"]
