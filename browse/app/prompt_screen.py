@@ -20,7 +20,9 @@ class PromptScreen(ModalScreen[str | None]):
     PromptScreen { align: left bottom; background: transparent; }
     PromptScreen Horizontal { height: 1; background: $primary; }
     PromptScreen Label { padding: 0 1; color: $text; }
-    PromptScreen Input { width: 1fr; height: 1; border: none; padding: 0; }
+    PromptScreen Input, PromptScreen Input:focus {
+        width: 1fr; height: 1; border: none; padding: 0;
+    }
     """
 
     def __init__(self, question: str, value: str = "") -> None:
