@@ -8,7 +8,7 @@ from browse.listing.capture_access import CaptureAccess, Pass
 from browse.rows.shown_rows import ShownRows
 from dissector.cli.output import write_rows
 from dissector.errors import UsageError
-from dissector.query.packet_export import export_capture
+from dissector.query.packet_export import MASKS_REFUSED, export_capture
 
 
 class RowExport(Pass):
@@ -53,5 +53,5 @@ class PacketExport(Pass):
     def _write(self) -> None:
         capture = self.source.capture
         if capture.options.values is not None and capture.options.values.masks:
-            raise UsageError("--mask: an export has packets as they are")
+            raise UsageError(MASKS_REFUSED)
         export_capture(capture, self._text or None, self._path, connections=False)

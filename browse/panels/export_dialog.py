@@ -19,7 +19,7 @@ from dissector.file_roles import READS, WRITES, NamedPath, check_outputs
 from dissector.view.text.escape import escaped
 
 FORMATS: Mapping[str, str] = {
-    "pcapng": "the packets and their comments, for Wireshark",
+    "pcapng": "the packets, for Wireshark",
     "ndjson": "a JSON object for each row",
     "csv": "a table",
 }

@@ -12,7 +12,7 @@ from dissector.cli.declared.file_options import ExportOptions
 from dissector.cli.output import is_terminal, open_atomic
 from dissector.errors import UsageError
 from dissector.protocol.context import using
-from dissector.query.packet_export import choose_packets
+from dissector.query.packet_export import MASKS_REFUSED, choose_packets
 from dissector.redaction.packet_pass import write_redacted
 from dissector.redaction.redaction import Redaction
 from dissector.view.text.escape import escaped
@@ -27,7 +27,7 @@ def export(given: ExportOptions) -> None:
         if name == "-" or (Path(name).exists() and not is_file(name)):
             raise UsageError(f"{name}: export reads a capture several times; save a pipe to a file")
     if given.masks and not given.redact:
-        raise UsageError("--mask: export writes packets as they are; --redact replaces contents")
+        raise UsageError(MASKS_REFUSED)
     kept, secret = redaction_options.kept_roles(given), redaction_options.read_key(given.key)
 
     def source(text: str | None) -> capture_source.Source:

@@ -32,6 +32,8 @@ _NUMBERED = re.compile(
 )
 """Names in a filter with other values in a part of the capture."""
 
+MASKS_REFUSED = "--mask: export writes packets as they are; --redact replaces contents"
+
 MAX_CHECKS = 4
 """Maximum number of selections: the messages, more connections, all of those, everything."""
 
