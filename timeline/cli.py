@@ -166,7 +166,8 @@ def _check_otlp(target: str, form: str, output: str | None) -> None:
     Raises:
         UsageError: They can't, or events are requested as well.
     """
-    from timeline.output.otlp import check_sender, is_url
+    from timeline.output.otlp import check_sender
+    from timeline.output.otlp_collector import is_url
 
     if form != "text" or output is not None:
         raise UsageError("--otlp writes spans in place of events: without -T and -o")
@@ -179,7 +180,8 @@ def _export_spans(source: Source, target: str, show_secrets: bool) -> None:
     from dissector.cli.output import write_lines
     from timeline.events.words import counted, mask_of
     from timeline.output.messaging_spans import messaging_spans
-    from timeline.output.otlp import is_url, json_lines, send
+    from timeline.output.otlp import json_lines, send
+    from timeline.output.otlp_collector import is_url
 
     mask = mask_of(source.capture, show_secrets)
     spans = (span for each in source.exchanges() for span in messaging_spans(each, mask))

@@ -19,9 +19,10 @@ from dissector.summary.group_events import (
     GroupEvent,
     TransactionEnded,
 )
-from dissector.summary.group_messages import GROUP_APIS, HEARTBEATS, group_events
+from dissector.summary.group_messages import GROUP_APIS, group_events
 from dissector.summary.group_states import GroupState, GroupStates
 from dissector.summary.high_watermarks import HighWatermarks, read_marks
+from dissector.summary.repeated_heartbeats import RepeatedHeartbeats
 
 if TYPE_CHECKING:
     from dissector.filter import Filter
@@ -47,9 +48,6 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 """Section -> its heading, and the columns of its rows."""
-
-_MAX_REMEMBERED, _MAX_REMEMBERED_BYTES = 10_000, 4_096
-"""Maximum number and size of remembered heartbeats."""
 
 Rows = list[dict[str, Any]]
 
@@ -84,7 +82,7 @@ class GroupsReader:
         self._chosen = chosen
         self._in_time = None if chosen is None else chosen.time_filter()
         self._count_members = count_members
-        self._heartbeats: set[tuple[bytes, bytes]] = set()
+        self._repeated = RepeatedHeartbeats()
 
     def add(self, window: Window) -> None:
         """Read a window; windows must be passed in order."""
@@ -95,7 +93,7 @@ class GroupsReader:
         reading, names = self._capture.reading, self._capture.names
         assert reading is not None
         for row in np.flatnonzero(np.isin(table.api_key, list(GROUP_APIS))).tolist():
-            if self._is_repeated_heartbeat(table, row):
+            if self._repeated.is_repeated(table, row):
                 continue
             exchange = reading.exchange(table, row, names)
             if self._chosen is None or self._chosen.matches(exchange):
@@ -131,20 +129,6 @@ class GroupsReader:
         group = self.states.groups[event.group_id]
         time_ns = max(int(table.request.time_ns[row]), int(table.response.time_ns[row]))
         self._count_members(group.group_id, len(group.members), time_ns)
-
-    def _is_repeated_heartbeat(self, table: Exchanges, row: int) -> bool:
-        """Return whether an equal heartbeat was read, with an equal response."""
-        if int(table.api_key[row]) not in HEARTBEATS:
-            return False
-        request, response = table.frame(table.request, row), table.frame(table.response, row)
-        key = request[:4] + request[8:] if request else b"", response[4:] if response else b""
-        if key in self._heartbeats:
-            return True
-        if sum(map(len, key)) <= _MAX_REMEMBERED_BYTES:
-            if len(self._heartbeats) >= _MAX_REMEMBERED:
-                self._heartbeats.clear()
-            self._heartbeats.add(key)
-        return False
 
 
 def _group_row(group: GroupState, partitions: Rows) -> dict[str, Any]:

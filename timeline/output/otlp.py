@@ -13,36 +13,22 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import unquote, urlsplit
-from urllib.request import Request, urlopen
 
-from dissector.errors import DissectorError, UsageError
+from dissector.errors import UsageError
 from dissector.installation import extra_needed
 from timeline.output.messaging_spans import Span
+from timeline.output.otlp_collector import SCOPE, Collector
 
 BATCH = 1_000
 """Spans per line or request."""
-
-TIMEOUT_S = 30
 
 TRACES = "/v1/traces"
 """Default path of a collector's URL."""
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.37.0"
-SCOPE = "kafkashark"
 
 _ERROR = 2
 """Status code of spans with an error."""
-
-
-class ExportError(DissectorError):
-    """A collector rejected spans, or was unreachable."""
-
-
-def is_url(target: str) -> bool:
-    """Return whether a target is the URL of a collector."""
-    return target.lower().startswith(("http://", "https://"))
 
 
 def json_lines(spans: Iterable[Span]) -> Iterator[str]:
@@ -71,38 +57,12 @@ def send(spans: Iterable[Span], url: str) -> int:
     Raises:
         ExportError: The collector is unreachable, or rejects spans.
     """
-    request = _prepared(url)
-    shown = urlsplit(request.full_url)._replace(query="").geturl()
+    collector = Collector(url, TRACES, "application/x-protobuf", "spans")
     count = 0
     for batch in _batches(spans):
-        request.data = _encoded(batch)
-        _post(request, shown)
+        collector.post(_encoded(batch))
         count += len(batch)
     return count
-
-
-def _prepared(url: str) -> Request:
-    """Return a request for the endpoint of a URL, with the credentials in the URL."""
-    parts = urlsplit(url)
-    user, at, place = parts.netloc.rpartition("@")
-    path = TRACES if parts.path in ("", "/") else parts.path
-    headers = {"Content-Type": "application/x-protobuf", "User-Agent": SCOPE}
-    if at:
-        headers["Authorization"] = f"Basic {b64encode(unquote(user).encode()).decode()}"
-    target = parts._replace(netloc=place, path=path).geturl()
-    return Request(target, headers=headers, method="POST")
-
-
-def _post(request: Request, shown: str) -> None:
-    request.remove_header("Content-length")  # remains from the previous batch
-    try:
-        with urlopen(request, timeout=TIMEOUT_S) as answer:
-            answer.read()
-    except HTTPError as error:
-        raise ExportError(f"{shown}: the collector refuses spans: HTTP {error.code}") from None
-    except (URLError, OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise ExportError(f"{shown}: spans can't be sent: {reason}") from None
 
 
 def _batches(spans: Iterable[Span]) -> Iterator[list[Span]]:

@@ -77,6 +77,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "record --to broker:9092 -o - | kafkashark browse -",
         "record --to broker:9092 -o a.pcapng --fault 'api == Fetch' delay:500,times:3",
     ),
+    "exporter": (
+        "exporter -i eth0 -f 'tcp port 9092'",
+        "exporter a.pcap -o a.prom",
+        "exporter - --otlp http://collector:4318",
+        "exporter --dashboard -o dashboard.json",
+    ),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

@@ -21,6 +21,7 @@ _FILE = "writes packets"
 _LIST = "a list of findings"
 _SCREEN = "the screen has keys for it"
 _WHOLE = "stands in for whole brokers"
+_FIGURES = "writes figures, no rows"
 _TWICE = "reads the capture more than once"
 
 LACKING: dict[str, dict[str, str]] = {
@@ -35,6 +36,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": "--watch reads the files that a capture writes",
     },
     "-c": {
+        "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
         "browse": _SCREEN,
@@ -45,6 +47,7 @@ LACKING: dict[str, dict[str, str]] = {
         "replay": "--limit is the number of requests",
     },
     "-t": {
+        "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
         "browse": _SCREEN,
@@ -57,6 +60,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": _SPARK,
     },
     "--columns": {
+        "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
         "browse": _SCREEN,
@@ -68,6 +72,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": _SPARK,
     },
     "--sort": {
+        "exporter": _FIGURES,
         "dissect": "packet order; pairs and records sort",
         "export": _FILE,
         "report": _PAGE,
@@ -80,6 +85,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": _SPARK,
     },
     "--color": {
+        "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
         "browse": "themes, and NO_COLOR",

@@ -22,7 +22,8 @@ OF_ONE_NAME = {
     "--list": "rules; advices",
     "--explain": "a rule; an advice",
     "--timeout": "of a replay, and of a probe",
-    "--interval": "tables of stats; the lag of groups over time",
+    "--interval": "tables of stats; the lag of groups over time; exports of figures",
+    "--otlp": "spans; figures",
     "--conform": "exchanges of a report; the traffic of serve",
     "--tls-certificate": "of a client; of the listeners of serve",
     "--tls-key": "of a client; of the listeners of serve",
@@ -31,7 +32,7 @@ OF_ONE_NAME = {
     "--format": "as -T",
     "-o": "rows; files beside the printed report; a recording, which must be named",
     "--output": "rows; a recording, which must be named",
-    "--listen": "of captured brokers; of a cluster that is recorded",
+    "--listen": "of captured brokers; of a cluster that is recorded; of figures",
 }
 """Names with a meaning of their own in some commands."""
 

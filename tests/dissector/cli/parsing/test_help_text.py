@@ -16,6 +16,7 @@ INSTALLED = (
     "advise",
     "browse",
     "conform",
+    "exporter",
     "findings",
     "pipeline",
     "record",
