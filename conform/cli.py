@@ -114,15 +114,19 @@ def _conform(given: ConformOptions) -> int:
     from conform.report.verdict_ndjson import rule_row
     from conform.report.verdict_text import rule_lines
     from conform.rule_selection import rule_by_id, sort_rules
+    from conform.rules import REGISTRY
+    from conform.script_rules import script_rules
     from dissector.cli.output import write_lines
 
     given = given.replace(form=given.chosen_form)
+    notices: list[str] = []
+    more = script_rules(given.scripts, notices.append)
     if given.explain is not None:
-        explained = rule_by_id(given.explain)
+        explained = rule_by_id(given.explain, {**REGISTRY, **{each.id: each for each in more}})
         lines = about_items(given.form, rule_lines(explained), [rule_row(explained)])
         _write(lines, given)
         return 0
-    rules = select_rules_by_name(given.select, given.ignore)
+    rules = select_rules_by_name(given.select, given.ignore, more)
     if given.list_items:
         listed = sort_rules(rules)
         lines = about_items(given.form, _list_lines(listed), map(rule_row, listed))
@@ -141,6 +145,7 @@ def _conform(given: ConformOptions) -> int:
     # A filter may test what is gleaned of exchanges.
     windows = read.each_window(gleaning=passes is not None)
     verdict = judge_windows(rules, read.capture, windows, passes)
+    verdict.problems += notices
     captures = given.captures
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
     return _write_verdict(verdict, subject, given, read.capture.reading)

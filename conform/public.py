@@ -15,6 +15,7 @@ from conform.report import verdict_document  # noqa: F401  (adds the form of ver
 from conform.report.baseline import apply_baseline, read_baseline
 from conform.rule_selection import select_rules
 from conform.rules import REGISTRY
+from conform.script_rules import script_rules
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
 from dissector.errors import UsageError
@@ -64,27 +65,38 @@ def conform(
         CaptureError: A file can't be opened, or is not a capture.
         UsageError: An unknown rule, severity or baseline, no capture, or a capture with a filter.
     """
-    rules = select_rules_by_name(select, ignore)
+    capture = _capture(captures, ports, keylogs)
+    settings = capture.options.values
+    notices: list[str] = []
+    more = script_rules(settings.scripts if settings else (), notices.append)
+    rules = select_rules_by_name(select, ignore, more)
     baseline_lines = None if baseline is None else read_baseline(Path(baseline))
     severity = _severity(fail_on)
-    capture = _capture(captures, ports, keylogs)
     with using(capture.options.schemas):
         verdict = judge_windows(rules, capture, capture.windows())
     verdict.fail_on, verdict.require_judged = severity, require_judged
+    verdict.problems += notices
     if baseline_lines is not None:
         apply_baseline(verdict, baseline_lines)
     return verdict
 
 
-def select_rules_by_name(select: str | Iterable[str], ignore: str | Iterable[str]) -> list[Rule]:
+def select_rules_by_name(
+    select: str | Iterable[str], ignore: str | Iterable[str], more: Iterable[Rule] = ()
+) -> list[Rule]:
     """
     Return the rules that are selected and not ignored, in their order, including probes.
+
+    Args:
+        select: Ids of rules or letters of families; empty: all.
+        ignore: The rules to omit.
+        more: Rules of the user.
 
     Raises:
         UsageError: The rule is unknown.
     """
     names = ([each] if isinstance(each, str) else each for each in (select, ignore))
-    return select_rules(REGISTRY.values(), *names)
+    return select_rules((*REGISTRY.values(), *more), *names)
 
 
 def judge_windows(

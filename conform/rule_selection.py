@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from conform.registry.rule import Rule
 from conform.rules import REGISTRY
@@ -26,7 +26,9 @@ def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[
     Raises:
         UsageError: The rule is unknown.
     """
-    selected, ignored_names = _parse_names(select), _parse_names(ignore)
+    rules = list(rules)
+    known = {**REGISTRY, **{rule.id: rule for rule in rules}}
+    selected, ignored_names = _parse_names(select, known), _parse_names(ignore, known)
     return [
         rule
         for rule in sort_rules(rules)
@@ -35,24 +37,24 @@ def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[
     ]
 
 
-def rule_by_id(name: str) -> Rule:
+def rule_by_id(name: str, known: Mapping[str, Rule] = REGISTRY) -> Rule:
     """
     Return the rule with an id.
 
     Raises:
         UsageError: The rule is unknown.
     """
-    rule = REGISTRY.get(name.upper())
+    rule = known.get(name.upper())
     if rule is None:
         raise UsageError(f"unknown rule {name!r}; --list prints the rules")
     return rule
 
 
-def _parse_names(texts: Iterable[str]) -> set[str]:
+def _parse_names(texts: Iterable[str], known: Mapping[str, Rule]) -> set[str]:
     names = {name.strip().upper() for text in texts for name in text.split(",")} - {""}
-    families = {rule[:1] for rule in REGISTRY}
+    families = {rule[:1] for rule in known}
     for name in sorted(names - families):
-        rule_by_id(name)
+        rule_by_id(name, known)
     return names
 
 

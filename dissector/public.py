@@ -120,6 +120,7 @@ def open_capture(
     values: Iterable[str | Path] | None = None,
     value_formats: Iterable[str] = (),
     values_user: str = "",
+    scripts: Iterable[str | Path] = (),
     jobs: int = 1,
 ) -> Capture:
     """
@@ -155,6 +156,7 @@ def open_capture(
         value_formats: Formats of topics, such as `orders=avro:order.avsc` or `orders.key=json`;
             they add these columns too.
         values_user: `NAME:PASSWORD` for the registries.
+        scripts: Files of Python with hooks that decode keys and values, or are rules of `conform`.
         jobs: Stages of reading that may run in parallel.
 
     Raises:
@@ -172,6 +174,8 @@ def open_capture(
         raise UsageError(f"decode_as takes several rules: decode_as=[{decode_as!r}]")
     if isinstance(values, str | os.PathLike):
         raise UsageError(f"values takes several names: values=[{str(values)!r}]")
+    if isinstance(scripts, str | os.PathLike):
+        raise UsageError(f"scripts takes several names: scripts=[{str(scripts)!r}]")
     if isinstance(value_formats, str):
         raise UsageError(f"value_formats takes several: value_formats=[{value_formats!r}]")
     rules = tuple(decode_as)
@@ -191,7 +195,7 @@ def open_capture(
             decode_as=rules,
             keep_copies=keep_copies,
             timezone=zone,
-            values=_value_settings(values, tuple(value_formats), values_user),
+            values=_value_settings(values, tuple(value_formats), values_user, scripts),
             jobs=jobs,
             inputs=inputs,
         ),
@@ -200,13 +204,17 @@ def open_capture(
 
 
 def _value_settings(
-    values: Iterable[str | Path] | None, formats: tuple[str, ...], user: str
+    values: Iterable[str | Path] | None,
+    formats: tuple[str, ...],
+    user: str,
+    scripts: Iterable[str | Path],
 ) -> ValueSettings | None:
-    if values is None and not formats:
+    names = tuple(map(str, scripts))
+    if values is None and not formats and not names:
         return None
     from dissector.values.value_settings import ValueSettings
 
-    return ValueSettings(tuple(map(str, values or ())), formats, user=user)
+    return ValueSettings(tuple(map(str, values or ())), formats, user=user, scripts=names)
 
 
 def dissect(

@@ -118,6 +118,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "monday.pcap.gz").write_bytes(gzip.compress(demo.read_bytes()))
     copy(CAPTURES / "kafka4-java-tls13.pcap.gz", made / "tls.pcapng")
     copy(CAPTURES / "kafka4-java-tls13.keylog", made / "keys.log")
+    for name, code in re.findall(
+        r"```python\n# (\w+\.py)\n(.*?)```", TEXTS["docs/hooks.md"], re.DOTALL
+    ):
+        (made / name).write_text(code)
     (made / "schemas").mkdir()
     (made / "schemas" / "orders-value.avsc").write_text('"string"')
     (made / "redact.key").write_bytes(bytes(range(32)))

@@ -19,6 +19,7 @@ from dissector.values.carriers.carried_schema import (
 from dissector.values.carriers.envelopes import connect_payload, is_change_event, is_cloud_event
 from dissector.values.carriers.schema_headers import schemas_in_headers, sole_schema_header
 from dissector.values.carriers.schema_prefixes import PREFIX_END, schemas_in_prefix
+from dissector.values.hooked_values import HookedValues
 from dissector.values.json_values import compact_json, json_or_text
 from dissector.values.located_value import LocatedValue
 from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema, Origin
@@ -113,12 +114,14 @@ class ValueReader:
         formats: Formats that the user gave for topics.
         read_more: Adds schemas to the store; called once, when one is unknown.
         registries: Are asked for a schema that is still unknown.
+        hooks: Functions of the user, which come first.
     """
 
     store: SchemaStore
     formats: TopicFormats
     read_more: Callable[[], None] | None = None
     registries: Sequence[Registry] = ()
+    hooks: HookedValues | None = None
     _plans: dict[_Place, _Plan] = field(default_factory=dict, repr=False)
 
     def read(
@@ -142,6 +145,10 @@ class ValueReader:
         """
         if data is None:
             return NOTHING
+        if self.hooks:
+            hooked = self.hooks.read(topic, data, headers, is_key)
+            if hooked is not None:
+                return DecodedValue(*hooked)
         given = self.formats.find(topic, is_key=is_key)
         if given is not None:
             found = _by_topic(given, data)
@@ -165,7 +172,7 @@ class ValueReader:
         `READING_ERRORS`, and `ValueProblem`, where `read` may still succeed.
         """
         plan = self._plans.get((topic, is_key, data[:PREFIX_END], False))
-        return None if plan is None else plan.decoder.field_reader(path)
+        return None if plan is None or self.hooks else plan.decoder.field_reader(path)
 
     def _keep_plan(self, place: _Place, found: DecodedValue, data: bytes) -> None:
         """Keep how a value was decoded, for those in the same place that name the same schema."""

@@ -30,6 +30,7 @@ class ValueSettings:
         is_off: Whether nothing is decoded.
         user: `NAME:PASSWORD` for the registries.
         masks: Fields that outputs hide, as `value.card`.
+        scripts: Files with hooks.
     """
 
     sources: tuple[str, ...] = ()
@@ -37,11 +38,22 @@ class ValueSettings:
     is_off: bool = False
     user: str = ""
     masks: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
 
     @property
     def is_asked(self) -> bool:
-        """Whether the user named any source or format."""
-        return bool(self.sources or self.formats) and not self.is_off
+        """Whether the user named any source, format or hook."""
+        return bool(self.sources or self.formats or self._has_hooks) and not self.is_off
+
+    @property
+    def _has_hooks(self) -> bool:
+        """Whether a script decodes keys or values."""
+        from dissector.hooks.script_files import functions_of, load_script
+
+        modules = map(load_script, self.scripts)
+        return any(
+            True for each in modules for kind in ("key", "value") for _ in functions_of(each, kind)
+        )
 
     def with_variable(self) -> ValueSettings:
         """Return the settings; without sources, with those of the environment variable."""
@@ -53,8 +65,10 @@ class ValueSettings:
         Read the sources, and return a reader of values.
 
         Raises:
-            UsageError: A source can't be read or has no schema, or a format is wrong.
+            UsageError: A source can't be read or has no schema, a format is wrong, or a script
+                fails.
         """
+        from dissector.values.hooked_values import HookedValues
         from dissector.values.registry.registry_client import RegistryClient
         from dissector.values.schemas.schema_files import add_source
         from dissector.values.schemas.schema_store import SchemaStore
@@ -68,4 +82,5 @@ class ValueSettings:
                 add_source(store, source)
         if self.user and not registries:
             raise UsageError("--values-user: no --values names a registry, https://HOST[:PORT]")
-        return ValueReader(store, TopicFormats(self.formats), registries=registries)
+        hooks = HookedValues(self.scripts, store.problems.append)
+        return ValueReader(store, TopicFormats(self.formats), registries=registries, hooks=hooks)

@@ -46,7 +46,9 @@ def with_absolute_paths(settings: ValueSettings) -> ValueSettings | None:
     sources = tuple(
         each if "://" in each else str(Path(each).absolute()) for each in settings.sources
     )
-    return replace(settings, sources=sources, formats=tuple(map(_absolute, settings.formats)))
+    scripts = tuple(str(Path(each).absolute()) for each in settings.scripts)
+    formats = tuple(map(_absolute, settings.formats))
+    return replace(settings, sources=sources, formats=formats, scripts=scripts)
 
 
 def _absolute(text: str) -> str:

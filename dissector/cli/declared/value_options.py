@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dissector.cli.parsing.declarations import Options, option
 from dissector.errors import UsageError
-from dissector.file_roles import Reads
+from dissector.file_roles import READS, Reads
 from dissector.protocol.embedded.secrecy.hidden_records import hide_records
 from dissector.values.source_options import (
     PASSWORD_VARIABLE,
@@ -81,12 +81,27 @@ class ValueSourceOptions(Options):
         "--no-values", default=False, help="Decode no keys and values, whatever the variable says."
     )
 
+    scripts: tuple[str, ...] = option(
+        "--script",
+        default=(),
+        metavar="FILE.py",
+        help="Python with hooks of yours: functions named value or key decode records, those named "
+        "rule are rules of conform. May be given more than once.",
+        role=READS,
+    )
+
     @property
     def value_settings(self) -> ValueSettings:
         """The options, and the environment variable."""
         from dissector.values.value_settings import ValueSettings
 
-        given = ValueSettings(self.values, self.value_formats, self.no_values, self.values_user)
+        given = ValueSettings(
+            self.values,
+            self.value_formats,
+            self.no_values,
+            self.values_user,
+            scripts=self.scripts,
+        )
         return given.with_variable()
 
 
