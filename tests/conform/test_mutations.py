@@ -47,6 +47,7 @@ def test_damage_adds_no_findings(path: Path, mutations: list, seed: int) -> None
     assert findings_of(judged(file_of(head, packets))) <= _whole(path)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(CAPTURES), seed=st.integers(0, 2**32))
 def test_arbitrary_bytes_raise_no_error(path: Path, seed: int) -> None:

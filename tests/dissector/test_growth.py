@@ -17,6 +17,8 @@ from dissector.kernel import Kernel
 from dissector.view.text.detail_tree import detail_tree
 from tests.dissector.hostile import KINDS
 
+pytestmark = pytest.mark.long
+
 FLOOR_S, FLOOR_BYTES = 0.1, 4 << 20
 """What does not grow with the capture."""
 
@@ -69,7 +71,6 @@ def peak(path: Path) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.thinned(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_is_linear_in_the_size_of_the_capture(kind: str, tmp_path: Path) -> None:
     make: Callable[[int], Any]
@@ -96,7 +97,6 @@ def test_responses_are_paired_without_a_search(kind: str, tmp_path: Path) -> Non
     assert seconds(large, pair) < most or seconds(large, pair) < most
 
 
-@pytest.mark.thinned(2)
 @pytest.mark.parametrize("kind", ["tags", "topics"])
 def test_fields_are_masked_without_a_search(kind: str, tmp_path: Path) -> None:
     # Unknown tagged fields are secret, each of them.

@@ -12,12 +12,11 @@ import stat
 import threading
 import time
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
 BEFORE = pytest.StashKey[dict[int, int]]()
-HANDLES = Path("/dev/fd")
+HANDLES = "/dev/fd"
 
 EXEMPT = ("broker", "spark", "keeps_sockets")
 """Marks of tests with libraries that keep connections for later."""
@@ -30,13 +29,13 @@ CLOSING = threading.Event()
 def open_sockets() -> dict[int, int]:
     """Return the sockets of this process: inode -> file handle."""
     found = {}
-    for handle in HANDLES.iterdir():
+    for handle in map(int, os.listdir(HANDLES)):  # noqa: PTH208  (Path takes twice the time)
         try:
-            status = os.fstat(int(handle.name))
+            status = os.fstat(handle)
         except OSError:  # the handle of the listing itself
             continue
         if stat.S_ISSOCK(status.st_mode):
-            found[status.st_ino] = int(handle.name)
+            found[status.st_ino] = handle
     return found
 
 

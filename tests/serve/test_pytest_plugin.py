@@ -9,6 +9,8 @@ import textwrap
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.other_members import BY_EPOCHS
 
@@ -47,6 +49,7 @@ TESTS = """
 """
 
 
+@pytest.mark.long
 def test_tests_get_cassettes_and_misses_fail_them(tmp_path: Path) -> None:
     (tmp_path / "orders.pcap").write_bytes(CAPTURE.read_bytes())
     (tmp_path / "epochs.pcap").write_bytes(EPOCHS.read_bytes())

@@ -177,6 +177,7 @@ def test_parts_of_repeated_replaced_and_unknown_fields(
     assert paths == places
 
 
+@pytest.mark.long
 def test_messages_with_hostile_pieces_are_shown_without_places() -> None:
     schema = ProtoSchema(PARTS)
     for data in (b"\x08\x05" * (MAX_PARTS + 1), b"\x0b" + b"\x08\x05" * 600_000 + b"\x0c"):

@@ -10,6 +10,8 @@ import pytest
 
 from pipeline.jobs.worker import FREEZE_THRESHOLD, freeze_garbage
 
+pytestmark = pytest.mark.long
+
 
 class ReferenceCycle:
     """Refers to itself."""
@@ -31,7 +33,6 @@ def after_a_task() -> None:
     gc.collect()
 
 
-@pytest.mark.long
 def test_loaded_modules_are_frozen_for_the_garbage_collector(process: None) -> None:
     loaded = []
     for _ in range(2):
@@ -42,7 +43,6 @@ def test_loaded_modules_are_frozen_for_the_garbage_collector(process: None) -> N
     assert gc.get_freeze_count() > len(loaded)
 
 
-@pytest.mark.long
 def test_garbage_of_later_tasks_is_collected(process: None) -> None:
     after_a_task()
     freeze_garbage()

@@ -68,7 +68,7 @@ def test_states_continue_across_ranges_and_files(capture: str) -> None:
     assert rows_of(list(find_events(ranges, ONLY))) == expected
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 5])
 def test_forgetting_connections_keeps_the_numbers_of_others(seed: int, tmp_path: Path) -> None:
     path = write(tmp_path / "a.pcap", short_connections(seed))
