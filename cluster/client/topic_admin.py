@@ -200,9 +200,18 @@ async def fetch_partition(
     partition: int,
     offset: int,
     isolation_level: int = READ_UNCOMMITTED,
+    leader_epoch: int = -1,
 ) -> Container:
     """
     Return the partition in the response to a Fetch from an offset on; it may have an error.
+
+    Args:
+        cluster: The target.
+        topic: The topic.
+        partition: The partition.
+        offset: The fetch offset.
+        isolation_level: Whether records of open transactions are returned.
+        leader_epoch: Refused by a leader with another epoch; -1 by none (KIP-320).
 
     Raises:
         ReplayError: There is no leader, no response, or an error of the whole response.
@@ -210,9 +219,18 @@ async def fetch_partition(
     leader = cluster.leader(topic, partition)
     if leader is None:
         raise ReplayError(cluster.addresses, _NO_LEADER)
-    response = await cluster.request(
-        leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset, isolation_level)
-    )
+    asked = {
+        "partition": partition,
+        "current_leader_epoch": leader_epoch,
+        "fetch_offset": offset,
+        "last_fetched_epoch": -1,
+        "log_start_offset": -1,
+        "partition_max_bytes": _FETCH_BYTES,
+        "replica_directory_id": NO_ID,
+        "high_watermark": (1 << 63) - 1,
+    }
+    body = _fetch_body(cluster, topic, asked, isolation_level)
+    response = await cluster.request(leader.node, "Fetch", body)
     partition_response = next(
         (each for topic in response.responses for each in topic.partitions), None
     )
@@ -224,18 +242,8 @@ async def fetch_partition(
 
 
 def _fetch_body(
-    cluster: Cluster, topic: str, partition: int, offset: int, isolation_level: int
+    cluster: Cluster, topic: str, asked: dict[str, Any], isolation_level: int
 ) -> dict[str, Any]:
-    partition_request = {
-        "partition": partition,
-        "current_leader_epoch": -1,
-        "fetch_offset": offset,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
-        "partition_max_bytes": _FETCH_BYTES,
-        "replica_directory_id": NO_ID,
-        "high_watermark": (1 << 63) - 1,
-    }
     topic_id = cluster.topic_id(topic) or NO_ID
     return {
         "cluster_id": None,
@@ -247,7 +255,7 @@ def _fetch_body(
         "isolation_level": isolation_level,
         "session_id": 0,
         "session_epoch": -1,
-        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [partition_request]}],
+        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [asked]}],
         "forgotten_topics_data": [],
         "rack_id": "",
     }

@@ -18,6 +18,7 @@ from replay.compare.other_parts import is_shared_log
 from replay.final.commit_check import CommitCheck
 from replay.final.findings import Findings
 from replay.final.log_check import LogCheck
+from replay.final.removal_check import check_removals
 from replay.final.setting_check import check_settings
 from replay.final.share_check import check_shares
 from replay.final.topic_check import check_topics
@@ -55,6 +56,7 @@ async def _check(written: Written, ids: IdMap, cluster: Cluster, findings: Findi
     }
     await check_topics(written.topics.counts, ids, cluster, findings)
     await check_settings(written.created.topics, ids, cluster, findings)
+    await check_removals(written.removals, ids, cluster, findings)
     await check_shares(written.shares, ids, cluster, findings)
     topics = {place.topic for place in commits} | {topic for topic, _ in logs}
     if not topics:

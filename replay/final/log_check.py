@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from construct import Container
+
 from cluster.client.cluster import Cluster
 from cluster.client.topic_admin import EARLIEST, end_offsets, fetch_partition
 from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code
+from replay.final.asking import ask_until
 from replay.final.findings import Findings
 from replay.final.log_bounds import LogBounds, Reported
 from replay.mapping.id_map import IdMap
@@ -22,6 +25,7 @@ _Log = tuple[str, int]
 """Topic of the target, and partition."""
 
 _OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
+_UNKNOWN_EPOCH = error_code("UNKNOWN_LEADER_EPOCH")
 
 
 class _Place(NamedTuple):
@@ -59,6 +63,7 @@ class LogCheck:
         for live, log in led.items():
             at_end = self._place(live, starts[live], ends[live])
             self._check_ends(at_end, log)
+            await self._check_with_leader(live, at_end, log)
             if self._ids.offsets.log(at_end.topic, at_end.partition).appended:
                 await self._check_answers(live, at_end)
 
@@ -83,6 +88,26 @@ class LogCheck:
         if log.epoch is not None and 0 <= epoch < log.epoch.value:
             replayed = f"leader epoch {log.epoch.value}, although {epoch} is the newest one"
             self._add(place, log.epoch, f"at most {epoch}", replayed)
+
+    async def _check_with_leader(self, live: _Log, place: _Place, log: LogBounds) -> None:
+        """Ask the leader whether it knows the leader epoch of Metadata, as clients do (KIP-320)."""
+        epoch = self._epoch(live)
+        if log.epoch is None or epoch < 0 or place.end < 0:
+            return
+
+        async def ask() -> Container:
+            return await fetch_partition(self._cluster, *live, place.end, leader_epoch=epoch)
+
+        def is_settled(answer: Container) -> bool:  # a leader may be the last one to know
+            return bool(answer.error_code != _UNKNOWN_EPOCH)
+
+        try:
+            answer = await ask_until(self._cluster, ask, is_settled)
+        except ReplayError:
+            return
+        if not is_settled(answer):
+            replayed = f"leader epoch {epoch}, which the leader does not know"
+            self._add(place, log.epoch, "the epoch of the leader", replayed)
 
     def _check_ends(self, place: _Place, log: LogBounds) -> None:
         if log.contradiction is not None:

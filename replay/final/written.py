@@ -8,6 +8,7 @@ from cluster.client.broker_metadata import Topology
 from replay.final.commits import Commits
 from replay.final.endings import Endings
 from replay.final.log_bounds import BoundsOfLogs, Exchange
+from replay.final.removal_check import Removals
 from replay.final.setting_check import CreatedTopics
 from replay.final.share_check import ShareProgress
 from replay.final.topic_check import TopicChanges
@@ -27,6 +28,7 @@ class Written:
         topics: The topics that the pass created, extended or deleted.
         created: Replicas and settings of those that it created.
         shares: What share groups were given and acknowledged.
+        removals: Members that left, groups and topics that were deleted.
     """
 
     def __init__(self, target: Topology) -> None:
@@ -36,6 +38,7 @@ class Written:
         self.topics = TopicChanges()
         self.created = CreatedTopics()
         self.shares = ShareProgress()
+        self.removals = Removals()
         self._target = target
 
     def record_request(self, api: str, version: int, body: Container, step: int) -> None:
@@ -52,6 +55,7 @@ class Written:
         self.topics.record_request(api, body)
         self.created.record_request(api, body)
         self.shares.record_request(api, body, step)
+        self.removals.record_request(api, body, step)
 
     def record_response(self, api: str, exchange: Exchange) -> None:
         """Record a response."""
@@ -60,4 +64,5 @@ class Written:
         for changes in (self.topics, self.created):
             changes.record_response(api, exchange.step, exchange.request, exchange.response)
         self.shares.record_response(api, exchange.request, exchange.response)
+        self.removals.record_response(api, exchange.request, exchange.response)
         self.bounds.record(api, exchange)

@@ -11,7 +11,7 @@ from replay import Plan, Report, replay
 from tests.corpus import fast_and_long
 from tests.replay.support.fault_proxy import Fault, proxied
 from tests.replay.support.lies import LIES
-from tests.replay.support.unread import IN_TRANSACTION, LOG, unread
+from tests.replay.support.unread import IN_TRANSACTION, LOG, PARTITIONS, unread
 
 TIMEOUT_S = 2.0
 FAST = (
@@ -27,7 +27,7 @@ MOCK_HAS_NO_EPOCH = "ListOffsets.topics[*].partitions[*].leader_epoch"
 def played(folder: Path, fault: Fault, *, final_check: bool = True) -> Report:
     with (
         Plan.of(unread(folder)) as plan,
-        EmbeddedBroker(1, {LOG: 1, IN_TRANSACTION: 1}) as embedded,
+        EmbeddedBroker(1, {LOG: PARTITIONS, IN_TRANSACTION: 1}) as embedded,
         proxied(embedded.addresses, fault) as address,
     ):
         options = {"noise": [MOCK_HAS_NO_EPOCH], "final_check": final_check}

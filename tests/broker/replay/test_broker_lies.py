@@ -1,4 +1,4 @@
-"""With a real broker: each lie about what nothing reads again is found, an honest one passes."""
+"""With a real broker: each lie is found, an honest one passes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import pytest
 
 from replay import Plan, Report, replay
 from tests.broker.conftest import StartCluster
+from tests.broker.replay.cases import AT_ONCE
+from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape
+from tests.corpus import FOLDER
 from tests.replay.support.fault_proxy import Fault, proxied
-from tests.replay.support.lies import LIES, OF_KAFKA
+from tests.replay.support.lies import LIES, OF_KAFKA, RECORDED
 from tests.replay.support.unread import unread
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -22,24 +25,37 @@ _prefixes = (f"lies-{at}-" for at in count())
 _ALL = {**LIES, **OF_KAFKA}
 
 
-def played(folder: Path, kafka: StartCluster, fault: Fault) -> Report:
-    with (
-        Plan.of(unread(folder)) as plan,
-        proxied(kafka(Shape("4.x")).bootstrap().split(","), fault) as address,
-    ):
+def played(capture: str | Path, kafka: StartCluster, fault: Fault) -> Report:
+    bootstrap = kafka(Shape("4.x", properties=AT_ONCE)).bootstrap()
+    with Plan.of(capture) as plan, proxied(bootstrap.split(","), fault) as address:
         return replay(
-            plan, address, timeout_s=TIMEOUT_S, prefix=next(_prefixes), create_topics=True
+            plan,
+            address,
+            timeout_s=TIMEOUT_S,
+            prefix=next(_prefixes),
+            create_topics=True,
+            noise=OF_THE_RELEASE,
         )
 
 
 @pytest.mark.parametrize("lie", _ALL.values(), ids=_ALL)
 def test_each_lie_is_found(kafka: StartCluster, tmp_path: Path, lie: Callable[[], Fault]) -> None:
-    report = played(tmp_path, kafka, lie())
+    report = played(unread(tmp_path), kafka, lie())
     assert not report.ended
     assert not report.passed, str(report)
 
 
-def test_an_honest_broker_passes(kafka: StartCluster, tmp_path: Path) -> None:
-    report = played(tmp_path, kafka, Fault())
+@pytest.mark.parametrize(("name", "lie"), RECORDED.values(), ids=RECORDED)
+def test_each_lie_to_recorded_clients_is_found(
+    kafka: StartCluster, name: str, lie: Callable[[], Fault]
+) -> None:
+    report = played(FOLDER / f"{name}.pcap", kafka, lie())
+    assert not report.passed, str(report)
+
+
+@pytest.mark.parametrize("name", ["", *sorted({name for name, _ in RECORDED.values()})])
+def test_an_honest_broker_passes(kafka: StartCluster, tmp_path: Path, name: str) -> None:
+    capture = FOLDER / f"{name}.pcap" if name else unread(tmp_path)
+    report = played(capture, kafka, Fault())
     assert report.passed, str(report)
     assert not report.unbalanced_rows()

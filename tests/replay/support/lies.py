@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from construct import Container
 
+from cluster.client.broker_connection import CLIENT_ID
 from cluster.fields.batch_rewriter import batch_headers
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, build_records, parse_records
-from dissector.protocol.records.layout import MAGIC_AT
+from dissector.protocol.records.layout import MAGIC_AT, TRANSACTIONAL
 from tests.replay.support.fault_proxy import Fault
 from tests.replay.support.unread import LOG
 
 EARLIEST, LATEST = -2, -1
 CRC_AT = MAGIC_AT + 1
+LEFT, NO_USER_DATA = -1, 4
+"""The member epoch of a member that leaves; the size of the null behind a classic assignment."""
 
 
 @dataclass
@@ -70,6 +74,18 @@ class ChangedResponse(Fault):
 
     def change_response(self, request: Message, body: Container) -> None:
         if request.api == self.api:
+            self.change(body)
+
+
+@dataclass
+class ToOthers(Fault):
+    """Changes responses to others than the replay itself, which would not begin."""
+
+    api: str
+    change: Callable[[Container], None]
+
+    def change_response(self, request: Message, body: Container) -> None:
+        if request.api == self.api and request.client_id != CLIENT_ID:
             self.change(body)
 
 
@@ -198,6 +214,15 @@ def _committed(api: str, name: str, number: int) -> Callable[[], Fault]:
     return lambda: ChangedRequest(api, _commits(_added(name, number)))
 
 
+def _without_the_last(each: Container) -> None:
+    for topic in each.topics:
+        topic.partitions = topic.partitions[:-1]
+
+
+def _elsewhere(each: Container) -> None:
+    each.node_id += 76
+
+
 LIES: dict[str, Callable[[], Fault]] = {
     "a commit is dropped": lambda: Dropped("OffsetCommit"),
     "a commit is one less": _committed("OffsetCommit", "committed_offset", -1),
@@ -222,6 +247,11 @@ LIES: dict[str, Callable[[], Fault]] = {
     "no replica is in sync": _described(isr_nodes=[]),
     "there are no replicas": _described(replica_nodes=[], isr_nodes=[]),
     "the leader is no replica": _described(replica_nodes=[77], isr_nodes=[77]),
+    "a partition is missing": lambda: ToOthers("Metadata", _without_the_last),
+    "a coordinator has another node id": lambda: ChangedResponse("FindCoordinator", _elsewhere),
+    "a leader epoch ends later": lambda: ChangedPartitions(
+        "OffsetForLeaderEpoch", _added("end_offset", 2)
+    ),
     "topics are internal": lambda: ChangedResponse("Metadata", _internal),
     "producers begin in another epoch": lambda: ChangedResponse(
         "InitProducerId", _added("producer_epoch", 1)
@@ -274,7 +304,100 @@ OF_KAFKA: dict[str, Callable[[], Fault]] = {
     "producers have another sequence": _producers(last_sequence=77),
     "producers have an open transaction": _producers(current_txn_start_offset=0),
     "offsets have a leader epoch of the future": _listed("leader_epoch", 3, LATEST),
+    "leaders have an epoch of the future": lambda: ChangedPartitions(
+        "Metadata", _added("leader_epoch", 4)
+    ),
 }
 """Lies about what the embedded broker lacks."""
 
-__all__ = ["LIES", "LOG", "OF_KAFKA"]
+
+@dataclass
+class StaysInGroup(Fault):
+    """Acknowledges that a member leaves its group, and keeps it."""
+
+    api: str
+
+    def copies(self, request: Message) -> int:
+        assert request.body is not None
+        is_leaving = request.body.get("member_epoch", LEFT) == LEFT
+        return 0 if request.api == self.api and is_leaving else 1
+
+    def invent_response(self, request: Message) -> dict[str, Any]:
+        assert request.body is not None
+        asked = request.body.get("members") or ()
+        members = [{**each, "error_code": 0} for each in asked]
+        found = {"member_id": request.body.get("member_id"), "member_epoch": LEFT}
+        found |= {"heartbeat_interval_ms": 0, "assignment": None, "error_message": None}
+        return {"throttle_time_ms": 0, "error_code": 0, "members": members, **found}
+
+
+@dataclass
+class KeepsTopics(Fault):
+    """Acknowledges that topics are deleted, and keeps them."""
+
+    def copies(self, request: Message) -> int:
+        return 0 if request.api == "DeleteTopics" else 1
+
+    def invent_response(self, request: Message) -> dict[str, Any]:
+        assert request.body is not None
+        names = request.body.get("topic_names") or [each.name for each in request.body.topics]
+        done = {"error_code": 0, "error_message": None, "topic_id": UUID(int=0)}
+        return {"throttle_time_ms": 0, "responses": [{"name": each, **done} for each in names]}
+
+
+def _other_partition(body: Container) -> None:
+    """Assign another partition to a member of a classic group: before the user data, if any."""
+    if body.assignment:
+        at = len(body.assignment) - NO_USER_DATA - 1
+        number = bytes([body.assignment[at] ^ 1])
+        body.assignment = body.assignment[:at] + number + body.assignment[at + 1 :]
+
+
+def _without_a_partition(body: Container) -> None:
+    for topic in body.assignment.topic_partitions if body.assignment else ():
+        topic.partitions = topic.partitions[:-1]
+
+
+def _without_aborted(each: Container) -> None:
+    each.aborted_transactions = []
+
+
+def _with_aborted_records(each: Container) -> None:
+    """Give readers of committed records others of a producer, as if they were committed."""
+    batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
+    for batch in batches:
+        if not batch.control:
+            batch.attributes &= ~TRANSACTIONAL
+    each.records = build_records(batches, fix_crc=True)
+    each.aborted_transactions = []
+
+
+RECORDED: dict[str, tuple[str, Callable[[], Fault]]] = {
+    "a member gets another partition": (
+        "kafka4-librdkafka-group",
+        lambda: ChangedResponse("SyncGroup", _other_partition),
+    ),
+    "a member stays in a classic group": (
+        "kafka4-librdkafka-group",
+        lambda: StaysInGroup("LeaveGroup"),
+    ),
+    "a member gets a partition less": (
+        "kafka4-librdkafka-group-848",
+        lambda: ChangedResponse("ConsumerGroupHeartbeat", _without_a_partition),
+    ),
+    "a member stays in a group": (
+        "kafka4-librdkafka-group-848",
+        lambda: StaysInGroup("ConsumerGroupHeartbeat"),
+    ),
+    "an aborted transaction is not listed": (
+        "kafka4-librdkafka-transactions",
+        lambda: ChangedPartitions("Fetch", _without_aborted),
+    ),
+    "aborted records are of no transaction": (
+        "kafka4-librdkafka-transactions",
+        lambda: ChangedPartitions("Fetch", _with_aborted_records),
+    ),
+}
+"""Lies by description, each with a recorded capture in which they matter."""
+
+__all__ = ["LIES", "LOG", "OF_KAFKA", "RECORDED"]

@@ -19,6 +19,9 @@ LOG, IN_TRANSACTION, GROUP, IN_TRANSACTION_GROUP, TRANSACTIONAL_ID = (
     "t-g",
     "t",
 )
+PARTITIONS = 2
+"""Of the log; only the first one is written to."""
+
 BATCHES, RECORDS = 6, 5
 END = BATCHES * RECORDS
 COMMITTED, COMMITTED_IN_TRANSACTION = 7, 3
@@ -34,6 +37,8 @@ _VERSIONS = {
     "TxnOffsetCommit": 2,
     "EndTxn": 1,
     "OffsetCommit": 6,
+    "OffsetForLeaderEpoch": 2,
+    "FindCoordinator": 2,
 }
 
 
@@ -144,14 +149,14 @@ def _write_in_transaction(client: _Client) -> None:
 
 def _read(client: _Client) -> None:
     nodes = {"leader_id": 1, "leader_epoch": 0, "replica_nodes": [1], "isr_nodes": [1]}
-    partition = {"partition_index": 0, **nodes}
+    partitions = [{"partition_index": at, **nodes} for at in range(PARTITIONS)]
     client.ask(
         "Metadata",
         {"topics": [{"name": LOG}], "allow_auto_topic_creation": False},
         {
             "brokers": [{"node_id": 1, "host": "broker", "port": 9092}],
             "controller_id": 1,
-            "topics": [{"name": LOG, "partitions": [partition]}],
+            "topics": [{"name": LOG, "partitions": partitions}],
         },
     )
     for when, offset in ((-2, 0), (-1, END)):
@@ -162,6 +167,13 @@ def _read(client: _Client) -> None:
             {"replica_id": -1, "topics": [{"name": LOG, "partitions": [asked]}]},
             {"topics": [{"name": LOG, "partitions": [found]}]},
         )
+    asked = {"partition": 0, "current_leader_epoch": -1, "leader_epoch": 0}
+    ended = {"partition": 0, "leader_epoch": 0, "end_offset": END}
+    client.ask(
+        "OffsetForLeaderEpoch",
+        {"topics": [{"topic": LOG, "partitions": [asked]}]},
+        {"topics": [{"topic": LOG, "partitions": [ended]}]},
+    )
     for start in (0, END):
         batches = [_batch(LOG, n, _WRITER, n * RECORDS) for n in range(BATCHES) if not start]
         _fetch(client, start, b"".join(batches))
@@ -199,6 +211,11 @@ def _fetch(client: _Client, start: int, records: bytes) -> None:
 
 
 def _commit(client: _Client) -> None:
+    client.ask(
+        "FindCoordinator",
+        {"key": GROUP, "key_type": 0},
+        {"node_id": 1, "host": "broker", "port": 9092},
+    )
     sent = {
         "partition_index": 0,
         "committed_offset": COMMITTED,
