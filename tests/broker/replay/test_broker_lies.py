@@ -15,8 +15,8 @@ from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape
 from tests.corpus import FOLDER
 from tests.replay.support.fault_proxy import Fault, proxied
-from tests.replay.support.lies import LIES, OF_KAFKA, RECORDED
-from tests.replay.support.unread import unread
+from tests.replay.support.lies import LIES, OF_KAFKA, RECORDED, REMOVED
+from tests.replay.support.unread import removed, unread
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
@@ -27,7 +27,8 @@ _ALL = {**LIES, **OF_KAFKA}
 
 def played(capture: str | Path, kafka: StartCluster, fault: Fault) -> Report:
     bootstrap = kafka(Shape("4.x", properties=AT_ONCE)).bootstrap()
-    with Plan.of(capture) as plan, proxied(bootstrap.split(","), fault) as address:
+    allow = ("DeleteGroups", "DeleteTopics")
+    with Plan.of(capture, allow=allow) as plan, proxied(bootstrap.split(","), fault) as address:
         return replay(
             plan,
             address,
@@ -45,6 +46,16 @@ def test_each_lie_is_found(kafka: StartCluster, tmp_path: Path, lie: Callable[[]
     assert not report.passed, str(report)
 
 
+@pytest.mark.parametrize("lie", REMOVED.values(), ids=REMOVED)
+def test_what_is_not_removed_is_found(
+    kafka: StartCluster, tmp_path: Path, lie: Callable[[], Fault]
+) -> None:
+    report = played(removed(tmp_path), kafka, lie())
+    (row,) = report.differences()
+    assert row["captured"] == "removed", row
+    assert row["replayed"].startswith("is there at the end"), row
+
+
 @pytest.mark.parametrize(("name", "lie"), RECORDED.values(), ids=RECORDED)
 def test_each_lie_to_recorded_clients_is_found(
     kafka: StartCluster, name: str, lie: Callable[[], Fault]
@@ -53,9 +64,12 @@ def test_each_lie_to_recorded_clients_is_found(
     assert not report.passed, str(report)
 
 
-@pytest.mark.parametrize("name", ["", *sorted({name for name, _ in RECORDED.values()})])
+MADE = {"unread": unread, "removed": removed}
+
+
+@pytest.mark.parametrize("name", [*MADE, *sorted({name for name, _ in RECORDED.values()})])
 def test_an_honest_broker_passes(kafka: StartCluster, tmp_path: Path, name: str) -> None:
-    capture = FOLDER / f"{name}.pcap" if name else unread(tmp_path)
+    capture = MADE[name](tmp_path) if name in MADE else FOLDER / f"{name}.pcap"
     report = played(capture, kafka, Fault())
     assert report.passed, str(report)
     assert not report.unbalanced_rows()

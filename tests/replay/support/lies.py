@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from construct import Container
 
@@ -332,17 +331,18 @@ class StaysInGroup(Fault):
 
 
 @dataclass
-class KeepsTopics(Fault):
-    """Acknowledges that topics are deleted, and keeps them."""
+class Unheeded(Fault):
+    """Answers requests of one API as if they were carried out."""
+
+    api: str
+    answer: Callable[[Container], dict[str, Any]]
 
     def copies(self, request: Message) -> int:
-        return 0 if request.api == "DeleteTopics" else 1
+        return 0 if request.api == self.api else 1
 
     def invent_response(self, request: Message) -> dict[str, Any]:
         assert request.body is not None
-        names = request.body.get("topic_names") or [each.name for each in request.body.topics]
-        done = {"error_code": 0, "error_message": None, "topic_id": UUID(int=0)}
-        return {"throttle_time_ms": 0, "responses": [{"name": each, **done} for each in names]}
+        return {"throttle_time_ms": 0, **self.answer(request.body)}
 
 
 def _other_partition(body: Container) -> None:
@@ -400,4 +400,18 @@ RECORDED: dict[str, tuple[str, Callable[[], Fault]]] = {
 }
 """Lies by description, each with a recorded capture in which they matter."""
 
-__all__ = ["LIES", "LOG", "OF_KAFKA", "RECORDED"]
+REMOVED: dict[str, Callable[[], Fault]] = {
+    "a topic is not deleted": lambda: Unheeded(
+        "DeleteTopics",
+        lambda body: {"responses": [{"name": each, "error_code": 0} for each in body.topic_names]},
+    ),
+    "a group is not deleted": lambda: Unheeded(
+        "DeleteGroups",
+        lambda body: {
+            "results": [{"group_id": each, "error_code": 0} for each in body.groups_names]
+        },
+    ),
+}
+"""Lies about what a capture removes: `removed` is such a capture."""
+
+__all__ = ["LIES", "LOG", "OF_KAFKA", "RECORDED", "REMOVED"]

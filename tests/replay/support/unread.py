@@ -39,6 +39,9 @@ _VERSIONS = {
     "OffsetCommit": 6,
     "OffsetForLeaderEpoch": 2,
     "FindCoordinator": 2,
+    "CreateTopics": 4,
+    "DeleteTopics": 4,
+    "DeleteGroups": 1,
 }
 
 
@@ -67,6 +70,26 @@ def unread(folder: Path) -> str:
     _write_in_transaction(_Client(wire))
     _read(_Client(wire))
     _commit(_Client(wire))
+    return saved(folder, wire)
+
+
+def removed(folder: Path) -> str:
+    """Write a topic that is created, read by a group without members, and deleted with it."""
+    wire = Wire()
+    client = _Client(wire)
+    name, at = "dropped", {"num_partitions": 1, "replication_factor": 1}
+    client.ask(
+        "CreateTopics",
+        {"topics": [{"name": name, **at}], "timeout_ms": 5000},
+        {"topics": [{"name": name, "error_message": None}]},
+    )
+    _commit(client, name)
+    client.ask("DeleteGroups", {"groups_names": [GROUP]}, {"results": [{"group_id": GROUP}]})
+    client.ask(
+        "DeleteTopics",
+        {"topic_names": [name], "timeout_ms": 5000},
+        {"responses": [{"name": name}]},
+    )
     return saved(folder, wire)
 
 
@@ -210,7 +233,7 @@ def _fetch(client: _Client, start: int, records: bytes) -> None:
     )
 
 
-def _commit(client: _Client) -> None:
+def _commit(client: _Client, topic: str = LOG) -> None:
     client.ask(
         "FindCoordinator",
         {"key": GROUP, "key_type": 0},
@@ -227,7 +250,7 @@ def _commit(client: _Client) -> None:
         {
             "group_id": GROUP,
             "generation_id_or_member_epoch": -1,
-            "topics": [{"name": LOG, "partitions": [sent]}],
+            "topics": [{"name": topic, "partitions": [sent]}],
         },
-        {"topics": [{"name": LOG, "partitions": [{"partition_index": 0}]}]},
+        {"topics": [{"name": topic, "partitions": [{"partition_index": 0}]}]},
     )
