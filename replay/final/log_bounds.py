@@ -14,7 +14,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from struct import Struct
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -119,11 +118,11 @@ class LogBounds:
         if len(self._ends) > _MAX_MARKS:
             del self._times_ns[: _MAX_MARKS // 2], self._ends[: _MAX_MARKS // 2]
 
-    def add(self, name: str, reported: Reported) -> None:
-        """Keep the value if it is the highest of its kind."""
+    def add(self, name: str, value: int, *place: Any) -> None:
+        """Keep a value if it is the highest of its kind; `place` is the rest of `Reported`."""
         highest = getattr(self, name)
-        if reported.value >= 0 and (highest is None or reported.value > highest.value):
-            setattr(self, name, reported)
+        if value >= 0 and (highest is None or value > highest.value):
+            setattr(self, name, Reported(value, *place))
 
     def contradict(self, reported: Reported) -> None:
         """Keep a value that contradicts an earlier response, or its own request."""
@@ -159,32 +158,39 @@ class BoundsOfLogs:
         return log
 
     def _fetch(self, exchange: Exchange) -> None:
-        wanted = dict(_wanted(exchange.request))
+        of = _FETCHED, exchange.step
         for topic in exchange.response.responses:
-            key = topic.get("topic") or topic.get("topic_id")
             for each, log in self._partitions(topic, _FETCHED):
-                field = partial(Reported, arrays=_FETCHED, step=exchange.step)
                 high, start = each.high_watermark, each.get("log_start_offset", -1)
-                log.add("end", field(high, "high_watermark"))
-                log.add("end", field(each.get("last_stable_offset", -1), "last_stable_offset"))
-                log.add("start", field(start, "log_start_offset"))
+                log.add("end", high, "high_watermark", *of)
+                log.add("end", each.get("last_stable_offset", -1), "last_stable_offset", *of)
+                log.add("start", start, "log_start_offset", *of)
                 end, epoch = _end_and_epoch(each.records or b"")
-                log.add("epoch", field(epoch, "records.leader_epoch"))
-                offset = wanted.get((key, each.partition_index), -1)
-                diverging = each.get("diverging_epoch") or {}
-                if 0 <= offset < start and diverging.get("end_offset", -1) < 0:
-                    log.contradict(field(start, "log_start_offset", bound=offset))
+                log.add("epoch", epoch, "records.leader_epoch", *of)
+                if start > 0:
+                    self._start(exchange, topic, each, log)
                 if log.is_led_by(exchange.node):
                     known = log.known_end(exchange.sent_ns)
                     if 0 <= high < known:
-                        log.contradict(field(high, "high_watermark", bound=known))
+                        log.contradict(Reported(high, "high_watermark", *of, known))
                     log.mark(exchange.received_ns, max(end, high))
+
+    def _start(
+        self, exchange: Exchange, topic: Container, given: Container, log: LogBounds
+    ) -> None:
+        """Record a log start that contradicts the offset that the request asked for."""
+        wanted = dict(_wanted(exchange.request))
+        key = topic.get("topic") or topic.get("topic_id")
+        offset, start = wanted.get((key, given.partition_index), -1), given.log_start_offset
+        diverging = given.get("diverging_epoch") or {}
+        if 0 <= offset < start and diverging.get("end_offset", -1) < 0:
+            log.contradict(Reported(start, "log_start_offset", _FETCHED, exchange.step, offset))
 
     def _produce(self, exchange: Exchange) -> None:
         for topic in exchange.response.responses:
             for each, log in self._partitions(topic, _APPENDED):
                 start = each.get("log_start_offset", -1)
-                log.add("start", Reported(start, "log_start_offset", _APPENDED, exchange.step))
+                log.add("start", start, "log_start_offset", _APPENDED, exchange.step)
 
     def _list_offsets(self, exchange: Exchange) -> None:
         is_end = exchange.request.get("isolation_level", 0) == _READ_UNCOMMITTED
@@ -195,24 +201,23 @@ class BoundsOfLogs:
         }
         for topic in exchange.response.topics:
             for each, log in self._partitions(topic, _LISTED):
-                field = partial(Reported, arrays=_LISTED, step=exchange.step)
-                offset = each.get("offset", -1)
+                of, offset = (_LISTED, exchange.step), each.get("offset", -1)
                 when = times.get((topic.name, each.partition_index))
-                log.add("epoch", field(each.get("leader_epoch", -1), "leader_epoch"))
-                log.add("end", field(offset, "offset"))
+                log.add("epoch", each.get("leader_epoch", -1), "leader_epoch", *of)
+                log.add("end", offset, "offset", *of)
                 if when == EARLIEST:
-                    log.add("start", field(offset, "offset"))
+                    log.add("start", offset, "offset", *of)
                 if when == LATEST and is_end and log.is_led_by(exchange.node):
                     known = log.known_end(exchange.sent_ns)
                     if 0 <= offset < known:
-                        log.contradict(field(offset, "offset", bound=known))
+                        log.contradict(Reported(offset, "offset", *of, known))
                     log.mark(exchange.received_ns, offset)
 
     def _epochs(self, exchange: Exchange) -> None:
         for topic in exchange.response.topics:
             for each, log in self._partitions(topic, _LISTED):
                 epoch = each.get("leader_epoch", -1)
-                log.add("epoch", Reported(epoch, "leader_epoch", _LISTED, exchange.step))
+                log.add("epoch", epoch, "leader_epoch", _LISTED, exchange.step)
 
     def _partitions(
         self, topic: Container, arrays: tuple[str, str]

@@ -30,6 +30,7 @@ from replay.sessions.missing_producers import MissingProducers
 from replay.sessions.open_transactions import OpenTransactions
 from replay.templates.batched_report import BatchedReporter
 from replay.templates.step_arrays import StepArrays
+from replay.templates.template import RequestTemplate
 
 MAX_IN_FLIGHT = 1024
 """Maximum number of requests in flight on a connection."""
@@ -104,6 +105,7 @@ class PassContext:
         share_sessions: Live share sessions.
         acquisitions: Records that members of share groups hold.
         groups: Group sessions.
+        templates: Shape -> the template of its requests, for all connections.
         heartbeats: Sends heartbeats for group members.
         missing_resources: Resources that the target lacks permanently.
         uncaptured_members: Group members without a captured join.
@@ -145,6 +147,7 @@ class PassContext:
         )
         self.transactions = OpenTransactions()
         self.batched_reporter = BatchedReporter(outcomes.record_batch, pass_number)
+        self.templates: dict[int, RequestTemplate] = {}
         self.missing_producers = MissingProducers(cluster, ids, self.transactions)
         self.written = Written(cluster)
         self._loop = asyncio.get_running_loop()

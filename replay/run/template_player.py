@@ -126,7 +126,7 @@ class TemplatePlayer:
         self._hand_over = hand_over
         self._numbers = numbers
         self._steps: Int32s = np.array(numbers, np.int32)
-        self._templates: dict[int, RequestTemplate] = {}
+        self._templates = context.templates
         self._next = 0
         self._is_playing = False
         self._ended: asyncio.Future[None] | None = None

@@ -244,7 +244,9 @@ class FetchSessions:
             return
         asked, before = session.wanted(limits), {} if use.is_new else session.live
         changed = {
-            key: each for key, each in asked.items() if key in listed or before.get(key) != each
+            key: each
+            for key, each in asked.items()
+            if key in listed or key not in before or not dict.__eq__(before[key], each)
         }
         body.topics = topics_of(session.elements, changed)
         if "forgotten_topics_data" in body:

@@ -142,10 +142,13 @@ def _paired(
 
 def _match_partition(before: Container, after: Container, ids: IdMap) -> list[Run] | None:
     """Return the records of a partition; None if the two do not match."""
-    if any(before[name] != after.get(name) for name in before if name not in _MATCHED):
-        return None
-    if any((before.get(name, -1) < 0) != (after.get(name, -1) < 0) for name in _BOUNDS):
-        return None
+    for name, value in before.items():
+        other = after.get(name)
+        if name in _BOUNDS:
+            if other is None or (value < 0) != (other < 0):
+                return None
+        elif name not in _MATCHED and value is not other and not _are_equal(value, other):
+            return None
     records, others = before.records or b"", after.records or b""
     if len(records) != len(others):
         return None
@@ -153,6 +156,11 @@ def _match_partition(before: Container, after: Container, ids: IdMap) -> list[Ru
     if runs and any(0 <= after.get(name, -1) < runs[0].live for name in _BOUNDS[:2]):
         return None  # readable up to an offset before these records
     return runs
+
+
+def _are_equal(value: Any, other: Any) -> bool:
+    """Compare values of a field; structs as dicts, many times as fast as by their own method."""
+    return bool(dict.__eq__(value, other) if isinstance(value, dict) else value == other)
 
 
 def _match_batches(captured: bytes, live: bytes, ids: IdMap) -> list[Run] | None:
