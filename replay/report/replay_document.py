@@ -8,6 +8,8 @@ from typing import Any
 
 from dissector.view.document.content import (
     Block,
+    Card,
+    Cards,
     Document,
     Facts,
     Finding,
@@ -30,6 +32,7 @@ from replay.report.report_words import (
     unbalanced_rows,
     value_text,
     verdict_line,
+    verdict_parts,
 )
 from replay.report.results import Results
 
@@ -75,7 +78,7 @@ def replay_page(report: Results, max_differences: int = MAX_DIFFERENCES) -> Docu
     differences = _all_differences(report, max_differences)
     plots = latency_plots(report.apis)
     sections = [
-        Section("summary", "Summary", _summary(report)),
+        Section("summary", "Summary", [_figures(report), *_summary(report)]),
         Section("responses", "Responses", _responses(report, ("p50", "p95", "p99", "max"))),
         Section("requests", "Requests", _requests(report)),
         *([Section("differences", "Differences", differences)] if report.difference_count else ()),
@@ -84,7 +87,8 @@ def replay_page(report: Results, max_differences: int = MAX_DIFFERENCES) -> Docu
         Section("rewritten", "Rewritten", _rewritten(report, is_page=True)),
     ]
     mood: Mood = "good" if report.passed else "bad"
-    return Document(_title(report), verdict_line(report), sections, mood)
+    headline, *others = verdict_parts(report)
+    return Document(_title(report), headline, sections, mood, subtitle="; ".join(others))
 
 
 def _title(report: Results) -> str:
@@ -94,6 +98,20 @@ def _title(report: Results) -> str:
 def _summary(report: Results) -> Iterator[Block]:
     yield Facts([(row["what"], row["value"]) for row in about_rows(report)])
     yield Facts(list(_totals(report)))
+
+
+def _figures(report: Results) -> Cards:
+    """Return what a reader of the page should see first."""
+    summary, failing, unsent = report.summary(), report.failing, report.captured - report.replayed
+    return Cards(
+        [
+            Card(f"{report.replayed:,}", f"of {report.captured:,} requests sent"),
+            Card(f"{failing:,}", "responses differ", "bad" if failing else "good"),
+            Card(f"{summary['unsupported']:,}", "requests that the target cannot do"),
+            Card(f"{unsent:,}", "requests left out or never reached"),
+            Card(f"{summary['elapsed_s']:,} s", "time of the replay"),
+        ]
+    )
 
 
 def _totals(report: Results) -> Iterator[tuple[str, str]]:
@@ -200,10 +218,16 @@ def _latencies(report: Results, percentiles: Sequence[str]) -> list[Row]:
                 for percentile in percentiles
                 for side in ("captured", "replayed")
             },
+            "p99 ratio": _ratio(row["replayed_p99_ms"], row["captured_p99_ms"]),
         }
         for row in report.api_rows()
         if row["replayed_max_ms"] is not None
     ]
+
+
+def _ratio(replayed: float | None, captured: float | None) -> float | None:
+    """Return how many times as long the replayed responses took; None without captured ones."""
+    return round(replayed / captured, 2) if replayed is not None and captured else None
 
 
 def _copies(report: Results) -> list[Row]:

@@ -19,8 +19,13 @@ _MAX_CLIENTS = 4
 
 def verdict_line(report: Results) -> str:
     """Return the verdict as one line: the number of differing responses and of unsent requests."""
-    parts = [*_speed(report), _verdict(report), *_unsent(report)]
-    return escaped(f"{report.target}: {'; '.join(parts)}")
+    return "; ".join(verdict_parts(report))
+
+
+def verdict_parts(report: Results) -> list[str]:
+    """Return the parts of that line; the first one alone is a headline."""
+    first, *others = (*_speed(report), *_verdict(report), *_unsent(report))
+    return [escaped(each) for each in (f"{report.target}: {first}", *others)]
 
 
 def _speed(report: Results) -> Iterator[str]:
@@ -42,11 +47,13 @@ def _speed(report: Results) -> Iterator[str]:
         yield f"{limits} was not measured: {report.trials[-1]['why']}"
 
 
-def _verdict(report: Results) -> str:
+def _verdict(report: Results) -> Iterator[str]:
     if report.ended:
-        return f"ended early: {report.ended}"
+        yield f"ended early: {report.ended}"
+        return
     if report.missing_parts:
-        return f"no report of part {', '.join(report.missing_parts)}"
+        yield f"no report of part {', '.join(report.missing_parts)}"
+        return
     summary_row = report.summary()
     if report.failing:
         differ = f"differ{'s' * (report.failing == 1)} from the capture"
@@ -58,20 +65,20 @@ def _verdict(report: Results) -> str:
         found = f"answers as captured, but for accepted differences in {count}"
     else:
         found = "answers as captured"
+    yield found
     if summary_row["incomplete"]:
         has_parts = report.about.row()["parts"]
         why = "depend on other parts" if has_parts else "as the capture lacks packets"
-        found += f"; {summary_row['incomplete']:,} more {why}"
+        yield f"{summary_row['incomplete']:,} more {why}"
     if summary_row["unsupported"]:
         apis = ", ".join(report.unsupported.failing_apis)
-        found += f"; the target cannot do {summary_row['unsupported']:,} requests ({apis})"
+        yield f"the target cannot do {summary_row['unsupported']:,} requests ({apis})"
     if summary_row["not_balanced"]:
         logs = f"{summary_row['not_balanced']:,} log{'s' * (summary_row['not_balanced'] != 1)}"
-        found += f"; {logs} could not be balanced"
+        yield f"{logs} could not be balanced"
     exceeded = summary_row["limits_exceeded"]
     if exceeded:
-        found += f"; {exceeded:,} latenc{'y is' if exceeded == 1 else 'ies are'} above the limit"
-    return found
+        yield f"{exceeded:,} latenc{'y is' if exceeded == 1 else 'ies are'} above the limit"
 
 
 def _unsent(report: Results) -> Iterator[str]:

@@ -34,6 +34,9 @@ from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
 
 _ASSETS = Path(__file__).parent / "assets"
+_LONG_WORD = re.compile(r"\S{25,}")
+_UNIT = r"(?:&#?\w+;|[^&])"
+_WORD_PART = re.compile(rf"{_UNIT}{{12,24}}?(?<=[_:.,/-])|{_UNIT}{{24}}")
 _POLICY = "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'"
 
 
@@ -237,9 +240,14 @@ def _cell_html(value: Any) -> str:
         case int():
             return f"{value:,}"
         case str():
-            return html_text(value)
+            return _LONG_WORD.sub(_breakable, html_text(value))
         case _:
             return f"<code>{html_text(json_text(value))}</code>"
+
+
+def _breakable(word: re.Match[str]) -> str:
+    """Return a long word with places where a line of a printed page may end."""
+    return _WORD_PART.sub(r"\g<0><wbr>", word[0])
 
 
 def _is_number(value: Any) -> bool:

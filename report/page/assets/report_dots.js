@@ -177,6 +177,6 @@
   holder.addEventListener("keydown", reportZoom.pressed);
   holder.addEventListener("dblclick", () => reportZoom.whole());
   reportZoom.listeners.push(draw);
-  addEventListener("resize", draw);
+  for (const each of ["resize", "beforeprint", "afterprint"]) addEventListener(each, draw);
   draw();
 })();

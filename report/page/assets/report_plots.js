@@ -87,14 +87,14 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
     return {plot, figure, caption, chart: null, title: ""};
   });
 
-  function draw(width) {
+  function draw() {
     for (const each of figures) {
       const lines = linesOf(each.plot), compares = dimension.value !== "all" && value.value === "";
       if (each.chart) each.chart.destroy();
       each.title = compares && each.plot.comparedTitle || each.plot.title;
       each.peaks = lines;
       each.figure.setAttribute("aria-label", each.title);
-      each.chart = new uPlot(options(each.plot, lines, width || each.figure.clientWidth - 16),
+      each.chart = new uPlot(options(each.plot, lines, each.figure.clientWidth - 16),
         [xs, ...lines.map(([, values]) => values)], each.figure);
       for (const label of each.figure.querySelectorAll(".u-series:not(:first-child) th")) {
         label.tabIndex = 0;
@@ -212,6 +212,6 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
     for (const each of figures) each.chart.setSize({width: each.figure.clientWidth - 16, height: 200});
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  addEventListener("beforeprint", () => { document.documentElement.classList.add("printing"); draw(640); });
+  addEventListener("beforeprint", () => { document.documentElement.classList.add("printing"); draw(); });
   addEventListener("afterprint", () => { document.documentElement.classList.remove("printing"); draw(); });
 })();

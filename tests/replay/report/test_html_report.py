@@ -10,7 +10,7 @@ from replay.report.report import Report, html_lines
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import full, made, outcomes, produced
 
-_EMPTY = {"meta", "path", "polyline", "input"}
+_EMPTY = {"meta", "path", "polyline", "input", "wbr"}
 
 
 class _Page(HTMLParser):

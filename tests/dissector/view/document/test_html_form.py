@@ -20,7 +20,7 @@ from dissector.view.document.html_form import html_lines
 
 EVIL = "</script><img src=x onerror='a'>\x1b\u202e\"&"
 
-_EMPTY = {"meta", "input", "path"}
+_EMPTY = {"meta", "input", "path", "wbr"}
 
 
 class _Page(HTMLParser):
