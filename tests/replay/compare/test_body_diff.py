@@ -135,6 +135,15 @@ def _batch(*texts: str, base_offset: int = 0) -> bytes:
     return new_batch(records, base_offset=base_offset).to_bytes()
 
 
+def test_transactions_beside_other_records_are_not_compared() -> None:
+    """Which ones are listed depends on the records of the response."""
+    captured = fetched(_batch("a", "b"), aborted_transactions=[])
+    for texts, verdict in (("ab", Verdict.DIFFERS), ("abc", Verdict.EQUIVALENT)):
+        listed = [{"producer_id": 1, "first_offset": 0}]
+        live = fetched(_batch(*texts), aborted_transactions=listed)
+        assert found("Fetch", 7, captured, live)[0] is verdict
+
+
 def test_common_records_are_compared() -> None:
     captured, more = fetched(_batch("a", "b")), fetched(_batch("a", "b", "c"))
     assert found("Fetch", 11, captured, more) == (Verdict.EQUIVALENT, [])
@@ -164,9 +173,10 @@ def test_records_returned_twice_are_differences() -> None:
     log.learn_appended(1, 2, 1, step=1)  # another record has taken the place between
     captured = fetched(_batch("a") + _batch("b", base_offset=1))
     live = (_batch(text, base_offset=at) for at, text in enumerate("aab"))
-    verdict, ((where, *_),) = found("Fetch", 11, captured, fetched(b"".join(live)), ids)
+    verdict, ((where, _, why),) = found("Fetch", 11, captured, fetched(b"".join(live)), ids)
     assert verdict is Verdict.DIFFERS
     assert where == "responses[orders].partitions[0].records[1]"
+    assert why.endswith("although they were appended at 2")
     again = fetched(_batch("a") + _batch("a"))
     assert found("Fetch", 11, fetched(_batch("a")), again)[0] is Verdict.DIFFERS
 

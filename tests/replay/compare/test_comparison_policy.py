@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from dissector.protocol.records import Record, new_batch
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Verdict
@@ -99,6 +100,16 @@ def test_replicas_may_be_in_other_directories() -> None:
 def _within(*partitions: dict[str, Any], session_id: int = 7) -> dict[str, Any]:
     topics = [{"topic": "orders", "partitions": list(partitions)}] if partitions else []
     return {"session_id": session_id, "responses": topics}
+
+
+def test_records_of_partitions_that_a_session_leaves_out_are_awaited() -> None:
+    ids, records = IdMap(), new_batch([Record(value=b"a")]).to_bytes()
+    other, full = {"partition_index": 1}, {"partition_index": 0, "records": records}
+    assert found("Fetch", 11, _within(full, other), _within(other), ids)[0] is Verdict.EQUIVALENT
+    (account,) = ids.readers.with_missing()
+    assert (account.log, list(account.missing)) == (("orders", 0), [(0, 1)])
+    assert found("Fetch", 11, _within(other), _within(full, other), ids)[0] is Verdict.EQUIVALENT
+    assert not list(ids.readers.with_missing())
 
 
 def test_fetch_session_responses_may_omit_unchanged_partitions() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ class Log:
     """The log of the only partition of the only broker."""
 
     offsets: range = range(0)
+    lost: Collection[int] = ()
     error: int = 0
     end_error: int = 0
     most: int = 1000
@@ -46,7 +47,8 @@ class Log:
         self.fetches += 1
         assert message.body is not None
         start = message.body.topics[0].partitions[0].fetch_offset
-        given = [each for each in self.offsets if each >= start][: self.most]
+        there = [each for each in self.offsets if each >= start and each not in self.lost]
+        given = there[: self.most]
         found: Mapping[str, Any] = {
             "partition_index": 0,
             "error_code": self.error,
@@ -110,6 +112,12 @@ def test_records_missing_at_a_reader_and_in_the_log_are_findings() -> None:
     ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
     found = balanced(ids, Log(range(6)))
     assert (7, "not returned, and not in the target's log") in findings_of(found)
+
+
+def test_only_records_missing_in_the_middle_of_a_log_are_findings() -> None:
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+    (found,) = balanced(ids, Log(range(10), lost=(6, 7))).findings
+    assert found.difference.captured == "2 missing records, the first at offset 6"
 
 
 def test_records_appended_after_a_poll_are_not_missing() -> None:

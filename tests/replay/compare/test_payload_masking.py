@@ -63,6 +63,11 @@ def test_reports_show_payloads_on_request() -> None:
         ),
         ("r[t].records[5].value", (None, {"hex": "00ff"}), (None, "2 bytes, hidden")),
         ("r[t].records[5].headers", ([["h", "ab"]], []), ([["h", "2 bytes, hidden"]], [])),
+        (
+            "r[t].records[5].headers",
+            ([["h", "ab"]], [["h", "ac"]]),
+            ([["h", "2 bytes, hidden"]], '[["h", "2 bytes, hidden"]], with other bytes'),
+        ),
         ("r[t].records[5].timestamp", (1, 2), (1, 2)),
         ("r[t].records[5].new_field", (1, 2), ("hidden", "hidden, with other bytes")),
         ("r[t].records", ("1 record", "no records"), ("1 record", "no records")),

@@ -73,6 +73,16 @@ def test_unset_timestamps_are_compared(times: tuple[int, int], codec: str) -> No
     assert differences(*sides) == [("r[0].timestamp_ms", *times)]
 
 
+def test_timestamps_of_other_records_are_compared() -> None:
+    sides = [
+        data(replace(batch(text), base_timestamp=time, max_timestamp=time))
+        for text, time in (("a", 5), ("b", 6))
+    ]
+    assert differences(*sides) == [("r[0].value", "a", "b"), ("r[0].timestamp_ms", 5, 6)]
+    untimed = build_records(new_message_set([LegacyRecord(value=b"a")], magic=0))
+    assert differences(sides[0], untimed) == differences(untimed, sides[0]) == []
+
+
 def test_secrets_of_settings_are_masked() -> None:
     def record(password: str, worker: str) -> bytes:
         value = f'{{"properties":{{"db.password":"{password}","worker":"{worker}"}}}}'
@@ -121,6 +131,7 @@ def written(producer: tuple[int, int] | None, *, transactional: bool = False) ->
             [("r[0].transactional", False, True)],
         ),
         (written((8, 0)), written((71, 0)), []),  # nothing is known of either
+        (written((0, 1)), written((0, 5)), []),  # the first producer of both clusters
     ],
 )
 def test_batches_that_the_replay_wrote_are_of_the_same_producer(
@@ -128,6 +139,7 @@ def test_batches_that_the_replay_wrote_are_of_the_same_producer(
 ) -> None:
     producers, ids = ProducerMap(), IdMap()
     producers.learn(PRODUCER, (70, 0))
+    producers.learn((0, 1), (0, 5))
     log = ids.offsets.log("orders", 0)
     log.learn_appended(0, 0, 1, step=0)
     assert differences(captured, live, log=log, producers=producers) == expected
