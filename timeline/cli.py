@@ -13,7 +13,7 @@ from dissector.cli.presentation.completion import complete_words
 from dissector.column_catalogue import EVENTS
 from dissector.errors import UsageError
 from dissector.file_roles import WRITES
-from timeline.events.event import COLUMNS, KINDS, Event
+from timeline.events.event import COLUMNS, KINDS, RECORD, Event, kinds_of
 
 if TYPE_CHECKING:
     from dissector.cli.capture_source import Source
@@ -31,8 +31,17 @@ class TimelineOptions(RowOptions):
         "--kind",
         default=(),
         metavar="KIND",
-        complete=complete_words(lambda: KINDS),
-        help=f"Only events of these kinds: {', '.join(KINDS)}. Repeatable, or with commas.",
+        complete=complete_words(lambda: (*KINDS, RECORD)),
+        help=f"Only events of these kinds: {', '.join(KINDS)}; with --records also {RECORD}. "
+        "Repeatable, or with commas.",
+    )
+    records: str | None = option(
+        "--records",
+        default=None,
+        metavar="FILTER",
+        help="Follow the records that pass a filter, such as 'key.id == 7': when they were "
+        "produced, fetched, replicated, and committed by groups. Without --kind only these "
+        "events, of the kind record.",
     )
     otlp: str | None = option(
         "--otlp",
@@ -49,7 +58,10 @@ def timeline(given: TimelineOptions) -> None:
 
     Events of groups, producers, transactions, consumers, connections and the cluster. -Y selects
     events with evidence in a matching exchange. Events are marked as uncertain if lost packets
-    could show another cause. --columns prints a table.
+    could show another cause. --columns prints a table. --records follows an order, or a user, by
+    the key or a field of records.
+
+    Follow a key: kafkashark timeline captures/demo.pcap --records 'key == "customer-0"'
 
     Live: kafkashark timeline -i eth0 -f 'tcp port 9092'
     """
@@ -83,7 +95,7 @@ def _timeline(given: TimelineOptions) -> None:
     from timeline.timeline import Timeline
 
     form, output, otlp, show_secrets = given.form, given.output, given.otlp, given.show_secrets
-    kinds, columns = _kinds(given.kinds), chosen_columns(given)
+    kinds, columns = _kinds(given.kinds, given.records), chosen_columns(given)
     check_columns(columns, EVENTS, "timeline")
     if columns and form == "text":
         form = "table"
@@ -95,6 +107,8 @@ def _timeline(given: TimelineOptions) -> None:
     check_parquet(form, output)
     if otlp is not None:
         _check_otlp(otlp, form, output)
+        if given.records is not None:
+            raise UsageError("--otlp writes spans in place of events: without --records")
     if form == "perfetto" and is_terminal(output):
         raise UsageError("-T perfetto requires an output file: -o FILE")
     source = capture_source.source(given, given.selected)
@@ -103,7 +117,14 @@ def _timeline(given: TimelineOptions) -> None:
         _export_spans(source, otlp, show_secrets)
         return
     passes = None if source.filter is None else source.passes
-    found = Timeline(source.capture, kinds, passes, show_secrets=show_secrets, live=source.is_live)
+    found = Timeline(
+        source.capture,
+        kinds,
+        passes,
+        show_secrets=show_secrets,
+        live=source.is_live,
+        records=given.records,
+    )
     windows = source.each_window(gleaning=True)
     if form == "perfetto":
         with open_atomic(output) as file:
@@ -199,14 +220,17 @@ def _flat_row(event: Event) -> dict[str, Any]:
     return {**row, "evidence": json_text(row["evidence"])}
 
 
-def _kinds(given: Iterable[str]) -> tuple[str, ...]:
+def _kinds(given: Iterable[str], records: str | None) -> tuple[str, ...]:
     """
     Return the selected kinds of events in order.
 
     Raises:
-        UsageError: The kind does not exist.
+        UsageError: The kind does not exist, or requires --records.
     """
     named = {word for each in given for word in each.split(",")}
-    for word in sorted(named - set(KINDS)):
-        raise UsageError(f"--kind takes {', '.join(KINDS)}, not {word!r}")
-    return tuple(kind for kind in KINDS if kind in named or not named)
+    known = (*KINDS, RECORD)
+    for word in sorted(named - set(known)):
+        raise UsageError(f"--kind takes {', '.join(known)}, not {word!r}")
+    if RECORD in named and records is None:
+        raise UsageError("--kind record follows chosen records: --records FILTER")
+    return kinds_of((kind for kind in known if kind in named), records)

@@ -15,6 +15,7 @@ from timeline.trackers.connection_tracker import Connections
 from timeline.trackers.consumer_tracker import Consumers
 from timeline.trackers.logged_waits import LoggedWaits
 from timeline.trackers.producer_tracker import Producers
+from timeline.trackers.record_tracker import FollowedWays
 from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_tracker import Transactions
 
@@ -25,6 +26,7 @@ _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
     "consumer": (Consumers,),
     "connection": (Connections, Access, ClosedConnections, LoggedWaits),
     "cluster": (ClusterChanges,),
+    "record": (FollowedWays,),
 }
 
 

@@ -31,6 +31,7 @@ from timeline.events.event import KINDS, Event, event_without_secrets
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
+from timeline.events.followed_records import FollowedRecords
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.produce_counts import produce_counts
 from timeline.events.repeats import Repeats
@@ -62,6 +63,7 @@ class Timeline:
         *,
         show_secrets: bool = False,
         live: bool = False,
+        records: str | None = None,
     ) -> None:
         """
         Start a timeline.
@@ -72,11 +74,18 @@ class Timeline:
             passes: Display filter; events without a passing exchange are dropped.
             show_secrets: Show texts with credentials, such as reasons with URLs, instead of masks.
             live: Yield events soon, though some may be out of order.
+            records: A filter of records; those that pass have events of the kind `record`.
+
+        Raises:
+            FilterError: The filter of records does not parse.
         """
         self._capture = capture
         self._passes = passes or _passes_all
         self._mask = mask_of(capture, show_secrets)
         self._kinds = tuple(kinds)
+        self._records: FollowedRecords | None = None
+        if records is not None:
+            self._records = FollowedRecords(capture, records, show_secrets=show_secrets)
         self._trackers = trackers_of(self._kinds)
         self._losses = TrafficLosses()
         self._repeats = Repeats(LIVE_NS, LIVE_NS) if live else Repeats()
@@ -172,6 +181,10 @@ class Timeline:
         for _, close in closes:
             self._observe_close(close)
         self._observe_records(table, summaries, observed_at)
+        if self._records is not None:
+            records = self._records.of(window)
+            for tracker in self._trackers:
+                self._add(tracker.observe_records(records, observed_at))
 
     def _ending(self, position: int, client_side: int) -> tuple[str, str, int]:
         return self._closes.ending(self._numbering.of(position), client_side)

@@ -298,7 +298,7 @@ class Capture(UnfilteredCapture):
         Yield what happened, in the order of time: the events of `timeline`, filtered or not.
 
         Args:
-            options: `kinds`, as of `kafkashark timeline --kind`.
+            options: `kinds` and `records`, as of `kafkashark timeline --kind` and `--records`.
         """
         events: Iterator[Event] = _answer("timeline")(self, **options)
         return events

@@ -79,6 +79,9 @@ def test_a_display_filter_selects_by_the_evidence(capsys: pytest.CaptureFixture[
     ("words", "message"),
     [
         (("--kind", "groups"), "--kind takes group, producer"),
+        (("--kind", "record"), "--records FILTER"),
+        (("--records", "keys == 1"), "unknown name 'keys'"),
+        (("--records", "key == 1", "--otlp", "a.jsonl"), "without --records"),
         (("-T", "html"), "-T takes text, table, ndjson, csv, parquet, mermaid"),
         (("-Y", "api =="), "filter"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import FOLDER
-from timeline.events.event import KINDS
+from timeline.events.event import KINDS, RECORD
 from timeline.public import timeline
 
 PAGE = (Path(__file__).parents[2] / "docs" / "timeline.md").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ def documented(kind: str) -> set[str]:
 
 
 def test_each_kind_has_a_section() -> None:
-    assert set(KINDS) <= SECTIONS.keys()
+    assert {*KINDS, RECORD} <= SECTIONS.keys()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from dissector.column_catalogue import EVENTS, names
 KINDS = ("group", "producer", "transaction", "consumer", "connection", "cluster")
 """Kinds of events."""
 
+RECORD = "record"
+"""The kind of events of chosen records."""
+
 MAX_EVIDENCE = 32
 """Maximum number of exchanges in the evidence; the first and the last ones are retained."""
 
@@ -73,6 +76,13 @@ class Needs(NamedTuple):
     end_ns: int
 
 
+def kinds_of(given: Iterable[str] | None, records: str | None) -> tuple[str, ...]:
+    """Return the kinds of events to find, of all or, with a filter of records, of these."""
+    if given is not None and (kinds := tuple(given)):
+        return kinds
+    return KINDS if records is None else (RECORD,)
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """
@@ -81,8 +91,8 @@ class Event:
     Attributes:
         time_ns: Begin.
         end_ns: End; equal to `time_ns` for an instant.
-        kind: One of `KINDS`.
-        subject: Group, producer, transactional id, client, connection or cluster.
+        kind: One of `KINDS`, or `RECORD`.
+        subject: Group, producer, transactional id, client, connection, cluster, or key of a record.
         event: Name of the event.
         cause: Cause in a few words; empty if none applies, `unknown` if the capture does not show
             it.

@@ -138,3 +138,10 @@ def reliable_body(message: Message | None) -> Any:
     ):
         return None
     return message.body
+
+
+def is_follower(request: Any) -> bool:
+    """Return whether a Fetch request is that of a broker, which replicates."""
+    replica = request.get("replica_state")
+    replica_id = request.get("replica_id", -1) if replica is None else replica.replica_id
+    return replica_id is not None and replica_id >= 0

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
 from timeline.events.fetch_counts import FetchCounts
-from timeline.events.observed_exchange import Mark, ObservedExchange
+from timeline.events.observed_exchange import Mark, ObservedExchange, is_follower
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.fetch_hours import FetchHours
@@ -70,14 +70,14 @@ class Consumers(Tracker):
         yield from self._outages.expire(observed.time_ns)
         if observed.api_key == METADATA:
             self._outages.refresh(observed)
-        elif observed.request is not None and not _is_follower(observed.request):
+        elif observed.request is not None and not is_follower(observed.request):
             yield from self._throttling.observe(observed)
             yield from self._fetch(observed)
 
     def observe_fetches(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Process the counts of Fetch on a connection in a window."""
         request = observed_at(counts.first_row).request
-        if request is not None and not _is_follower(request):
+        if request is not None and not is_follower(request):
             yield from self._hours.add(counts, observed_at)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
@@ -187,12 +187,6 @@ class Consumers(Tracker):
         return self.instant(
             refused.mark, place.client, "offset out of range", text, cause=OUT_OF_RANGE
         )
-
-
-def _is_follower(request: Any) -> bool:
-    replica = request.get("replica_state")
-    replica_id = request.get("replica_id", -1) if replica is None else replica.replica_id
-    return replica_id is not None and replica_id >= 0
 
 
 def _offsets(observed: ObservedExchange) -> dict[tuple[str, int], int]:

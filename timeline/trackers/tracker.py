@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from timeline.events.closes import Close
 from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event, Evidence, Needs, in_packet_order
 from timeline.events.fetch_counts import FetchCounts
+from timeline.events.followed_records import FollowedRecord
 from timeline.events.observed_exchange import Mark, ObservedExchange
 from timeline.events.produce_counts import ProduceCounts
 
@@ -107,6 +108,12 @@ class Tracker:
         self, table: Exchanges, name: Callable[[str | UUID], str], observed_at: ObservedAt
     ) -> Iterator[Event]:
         """Process the offsets and high watermarks of a window, if `follows_lags`."""
+        yield from ()
+
+    def observe_records(
+        self, records: Sequence[FollowedRecord], observed_at: ObservedAt
+    ) -> Iterator[Event]:
+        """Process the chosen records of a window, if any are chosen."""
         yield from ()
 
     def observe_close(self, close: Close) -> Iterator[Event]:

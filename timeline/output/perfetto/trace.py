@@ -37,6 +37,7 @@ _TITLES = {
     "consumer": "consumers",
     "connection": "connections",
     "cluster": "cluster",
+    "record": "records",
 }
 """Track of each kind of event."""
 
