@@ -121,6 +121,7 @@ def open_capture(
     value_formats: Iterable[str] = (),
     values_user: str = "",
     scripts: Iterable[str | Path] = (),
+    masks: Iterable[str] = (),
     jobs: int = 1,
 ) -> Capture:
     """
@@ -157,13 +158,16 @@ def open_capture(
             they add these columns too.
         values_user: `NAME:PASSWORD` for the registries.
         scripts: Files of Python with hooks that decode keys and values, or are rules of `conform`.
+        masks: What tables hide, as `--mask` does: `value.card`, `key`, `header.NAME`, and the bytes
+            of all keys and values. `records` then has the columns of decoded ones. Objects
+            (`Exchange`, `Message`) still have the bytes of messages.
         jobs: Stages of reading that may run in parallel.
 
     Raises:
         FilterError: The filter does not parse.
         UsageError: An input is not a capture, `ports` or `keylogs` is not a collection, a
             rule of `decode_as` or the zone is invalid, or `schemas` holds no definitions. A source
-            in `values` without schemas raises it when records are read.
+            in `values` without schemas raises it when records are read. A mask is not a path.
     """
     names, inputs = named_inputs(captures)
     if isinstance(ports, str | int):
@@ -178,6 +182,8 @@ def open_capture(
         raise UsageError(f"scripts takes several names: scripts=[{str(scripts)!r}]")
     if isinstance(value_formats, str):
         raise UsageError(f"value_formats takes several: value_formats=[{value_formats!r}]")
+    if isinstance(masks, str):
+        raise UsageError(f"masks takes several: masks=[{masks!r}]")
     rules = tuple(decode_as)
     tunnel_ports(rules)
     zone = used_timezone() if timezone is None else timezone
@@ -195,7 +201,13 @@ def open_capture(
             decode_as=rules,
             keep_copies=keep_copies,
             timezone=zone,
-            values=_value_settings(values, tuple(value_formats), values_user, scripts),
+            values=_value_settings(
+                values,
+                values_user,
+                formats=tuple(value_formats),
+                scripts=tuple(map(str, scripts)),
+                masks=tuple(masks),
+            ),
             jobs=jobs,
             inputs=inputs,
         ),
@@ -204,17 +216,15 @@ def open_capture(
 
 
 def _value_settings(
-    values: Iterable[str | Path] | None,
-    formats: tuple[str, ...],
-    user: str,
-    scripts: Iterable[str | Path],
+    values: Iterable[str | Path] | None, user: str, **more: tuple[str, ...]
 ) -> ValueSettings | None:
-    names = tuple(map(str, scripts))
-    if values is None and not formats and not names:
+    if values is None and not any(more.values()):
         return None
+    from dissector.values.value_masks import ValueMasks
     from dissector.values.value_settings import ValueSettings
 
-    return ValueSettings(tuple(map(str, values or ())), formats, user=user, scripts=names)
+    ValueMasks(more["masks"])
+    return ValueSettings(tuple(map(str, values or ())), user=user, **more)
 
 
 def dissect(

@@ -11,7 +11,7 @@ from dissector.cli.declared.reading_options import (
     FrameOptions,
     SecretOptions,
 )
-from dissector.cli.declared.value_options import ValueSourceOptions
+from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.parsing.declarations import option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
@@ -39,7 +39,7 @@ MAX_REPORTED = 10
 """Captures named on stderr, if they could not be read; the table `problems` has all."""
 
 
-class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueSourceOptions):
+class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueOptions):
     """The options of `pipeline`."""
 
     captures: tuple[str, ...] = option(

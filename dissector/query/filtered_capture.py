@@ -14,6 +14,7 @@ from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import polars_tables
 from dissector.engine.tables.column_types import Columns
 from dissector.query.capture_text import capture_html, capture_text
+from dissector.query.hidden_rows import iterate_hidden
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
 from dissector.query.selection import Selection, check_filter, joined_filters
 
@@ -152,13 +153,13 @@ class Capture(UnfilteredCapture):
             parts = values.parts(parts)
         if columns is not None:
             schema = {name: kind for name, kind in schema.items() if name in columns}
-        return polars_tables.part_frames(parts, schema)
+        return polars_tables.part_frames(iterate_hidden(self.options.values, parts), schema)
 
     def fields(self, *, show_secrets: bool = False) -> polars.DataFrame:
         """
         Return every field of every message as a row, as `dissect -T parquet` does.
 
-        A capture of 1 MB has some 100,000 rows; `field_batches` yields them in parts.
+        A capture of 1 MB has some 100,000 rows; `field_batches` has them in parts.
 
         Args:
             show_secrets: Whether passwords, tokens and the like are shown, not masked as `***`.
@@ -167,17 +168,17 @@ class Capture(UnfilteredCapture):
 
         from dissector.engine.fields.field_frame import field_schema
 
-        empty = polars.DataFrame(schema=field_schema())
-        return polars.concat([empty, *self.field_batches(show_secrets=show_secrets)])
+        frames = self.field_batches(show_secrets=show_secrets)
+        return polars.concat([polars.DataFrame(schema=field_schema()), *frames])
 
     def field_batches(self, *, show_secrets: bool = False) -> Iterator[polars.DataFrame]:
         """Yield the rows of `fields` in tables of some hundred thousand rows each."""
         from dissector.engine.fields.field_reader import FieldReader
 
         reader, chosen = FieldReader(self, show_secrets), self._selection
-        for window in self.windows(gleaning=self.filter_text is not None):
-            yield from reader.frames(chosen.exchange_table(window))
-            del window  # frees its memory before the next window is read
+        tables = map(chosen.exchange_table, self.windows(gleaning=self.filter_text is not None))
+        frames = (each for table in tables for each in reader.frames(table))
+        return iterate_hidden(self.options.values, frames, show_secrets=show_secrets)
 
     def scan(self, table: TableName = "exchanges") -> polars.LazyFrame:
         """
@@ -276,8 +277,7 @@ class Capture(UnfilteredCapture):
         """
         Write the packets of the exchanges that pass to a pcapng file, as `export -Y` does.
 
-        They give the same exchanges when they are read again. Contents stay as they are, secrets
-        too.
+        They give the same exchanges when read again. Contents and secrets stay as they are.
 
         Args:
             path: The file; an older one is replaced when the new one is complete.
@@ -287,7 +287,7 @@ class Capture(UnfilteredCapture):
             Numbers of exchanges, connections and packets; see `ExportCounts`.
 
         Raises:
-            UsageError: An input can be read once only, or is the file to write.
+            UsageError: An input can be read once only, or is the file to write; there are masks.
         """
         from dissector.query.packet_export import export_capture
 

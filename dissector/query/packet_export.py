@@ -115,8 +115,11 @@ def export_capture(
         connections: Whether to write whole connections.
 
     Raises:
-        UsageError: An input can be read once only, or is the output; the file can't be written.
+        UsageError: An input can be read once only, or is the output; the file can't be written;
+            the capture has masks.
     """
+    if capture.options.values is not None and capture.options.values.masks:
+        raise UsageError("masks: export writes packets as they are")
     options, name = replace(capture.options, keep_copies=True, live=False), str(output)
     for path in capture.paths:
         if not is_rereadable(path, options.inputs):

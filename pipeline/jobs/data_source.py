@@ -62,6 +62,7 @@ OPTIONS = (
     "showsecrets",
     "values",
     "valueformats",
+    "masks",
 )
 
 
@@ -73,8 +74,8 @@ class KafkaCapture(DataSource):
     in the table of that name; `ports`, `showSecrets`, as in the commands; `rangeMb`, the size of a
     task's range; `keylogs`, TLS key logs that each worker can read, and `schemas`, JARs or folders
     of message definitions on the driver, both separated by commas; `values` and `valueFormats`, as
-    of `--values` and `--value-format`, separated by commas; `decodeAs`, rules as of `--decode-as`,
-    separated by semicolons.
+    of `--values` and `--value-format`, separated by commas; `masks`, as of `--mask`, separated by
+    commas; `decodeAs`, rules as of `--decode-as`, separated by semicolons.
     """
 
     @classmethod
@@ -106,8 +107,11 @@ class KafkaCapture(DataSource):
             values=found_values(
                 _split_list(spark_options.get("values")),
                 _split_list(spark_options.get("valueFormats")),
+                _split_list(spark_options.get("masks")),
             ),
         )
+        if options.show_secrets and options.values is not None and options.values.masks:
+            raise UsageError("masks and showSecrets exclude each other")
         range_mb = spark_options.get("rangeMb")
         range_bytes = (
             int(_parse_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES

@@ -47,7 +47,7 @@ class RowFinisher:
         facts: The facts of all parts: names of topics by their ids, and the addresses of brokers.
         show_secrets: Leave credentials in Kafka's own topics unmasked.
         numbers: The connections' numbers, if they differ from the index.
-        values: How keys and values of records are decoded; None: they are not.
+        values: How keys and values of records are decoded, and what is hidden; None: they are not.
     """
 
     first_packets: Int64s | None
@@ -122,18 +122,20 @@ class RowFinisher:
             return _replaced(batch, self._topics)
         if name == EVENTS:
             return _with_names_in_text(batch, self._topics)
-        return self._finish_records(batch)
+        return self._finish_records(batch, is_finished=True)
 
     def _with_topics(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Replace marked ids by names, or by the ids themselves."""
         ids = {each: each[len(ID_MARK) :] for each in _marked(batch)}
         return _replaced(batch, {each: self._topics.get(to, to) for each, to in ids.items()})
 
-    def _finish_records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _finish_records(
+        self, batch: pa.RecordBatch, *, is_finished: bool = False
+    ) -> pa.RecordBatch:
         """Fill in the names of topics, mask the secrets of Kafka's own, and decode values."""
         batch = self._with_topic(batch)
         batch = batch if self.show_secrets else _masked(batch)
-        return with_decoded(batch, self.values)
+        return with_decoded(batch, self.values, is_finished=is_finished)
 
     def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Fill in the names of topics known by id only."""

@@ -32,6 +32,7 @@ from dissector.engine.tables.polars_tables import (
 )
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
+from dissector.query.hidden_rows import iterate_hidden
 from dissector.tls.key_log import KeyLog
 from dissector.values.value_settings import ValueSettings
 from dissector.view.tables.secret_cells import SecretCells
@@ -68,7 +69,7 @@ class TableOptions:
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
         decode_as: As in `Options`.
-        values: How keys and values of records are decoded; None: they are not.
+        values: How keys and values of records are decoded, and what is hidden; None: they are not.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -157,7 +158,8 @@ class TableBuilder:
 
         Facts about brokers precede the rows that depend on them.
         """
-        return iterate_under(self._options.schemas, self._of(window))
+        rows = iterate_hidden(self._options.values, self._of(window))
+        return iterate_under(self._options.schemas, rows)
 
     def _of(self, window: Window) -> Iterator[Batch]:
         correlator = self.reading.correlator

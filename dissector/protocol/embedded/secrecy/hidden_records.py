@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+Item = TypeVar("Item")
 
 ALL_HEADERS = ""
 """In place of a name: all headers."""
@@ -23,6 +25,21 @@ _hidden: ContextVar[_Hidden] = ContextVar("hidden", default=_Hidden())  # noqa: 
 def hide_records(is_wanted: bool, headers: Iterable[str] = ()) -> None:
     """Hide the bytes of records and the values of some headers, or none, until the context ends."""
     _hidden.set(_Hidden(is_wanted, frozenset(headers)))
+
+
+def iterate_hiding(headers: Iterable[str], items: Iterable[Item]) -> Iterator[Item]:
+    """Yield the items of an iterable, each produced while records and these headers are hidden."""
+    hidden, iterator = _Hidden(True, frozenset(headers)), iter(items)
+    while True:
+        token = _hidden.set(hidden)
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
+        finally:
+            _hidden.reset(token)
+        yield item
+        del item
 
 
 def records_are_hidden() -> bool:

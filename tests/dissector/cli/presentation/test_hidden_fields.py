@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dissector.errors import UsageError
 from dissector.protocol.embedded.secrecy.hidden_records import hide_records
+from dissector.public import open_capture
 from dissector.values.value_masks import without_field
 from tests.dissector.cli.conftest import Run
 from tests.dissector.values.value_captures import GUID, write_values
@@ -37,6 +39,7 @@ def test_fields_are_hidden_also_in_items() -> None:
     assert without_field(value, []) == "***"
 
 
+REPORTS = ("ndjson", "sarif", "junit")
 OUTPUTS = (
     ("records",),
     ("records", "-T", "ndjson"),
@@ -57,12 +60,13 @@ OUTPUTS = (
     ("report", "-o", "{}/a.html"),
     ("timeline",),
     ("timeline", "-T", "ndjson"),
+    ("timeline", "--records", "value.name == Ann"),
+    ("timeline", "--records", "api == Produce", "-T", "mermaid"),
     ("timeline", "-T", "perfetto", "-o", "{}/a.json"),
     ("findings",),
     ("findings", "-o", "{}/b.html"),
-    ("conform", "-T", "ndjson"),
     ("conform", "-o", "{}/c.html"),
-    ("advise", "-T", "ndjson"),
+    *((name, "-T", form) for name in ("conform", "findings", "advise") for form in REPORTS),
     ("stats", "--by", "value_schema,topic"),
     ("upgrade", "--to", "4.0"),
 )
@@ -81,6 +85,25 @@ def test_no_output_has_a_hidden_field(
         for spelled in SPELLINGS + GUIDS:
             assert spelled not in output
     assert done.out or files
+
+
+def test_no_table_in_python_has_a_hidden_field(capture: Path) -> None:
+    masks = ("value.name", "key", "header.__value_schema_id")
+    shown = open_capture(capture, masks=masks, filter="value.id == 5 or key.id == 1")
+    tables = [shown.records(), shown.fields(), shown.exchanges(), shown.scan("records").collect()]
+    cells = repr([table.rows() for table in tables]).encode()
+    for spelled in SPELLINGS + GUIDS:
+        assert spelled not in cells
+    decoded = tables[0]["value_decoded"].drop_nulls()
+    assert '"name": "***"' in decoded[0]
+    assert '"id": 5' in decoded[0]
+    assert open_capture(capture).records()["value"].bin.contains(b"Ann").any()  # as before
+    with pytest.raises(UsageError, match="exclude each other"):
+        shown.fields(show_secrets=True)
+    with pytest.raises(UsageError, match="writes packets as they are"):
+        shown.export(capture.with_suffix(".out"))
+    with pytest.raises(UsageError, match=r"write value\.FIELD"):
+        open_capture(capture, masks=["card"])
 
 
 def test_what_is_left(good: Run, run: Run, capture: Path) -> None:
