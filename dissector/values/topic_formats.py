@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from dissector.errors import UsageError
 from dissector.values.binary_values import cbor_value, msgpack_value
-from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace
+from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace, NamedMessage
 from dissector.values.carriers.schema_prefixes import schemas_in_prefix
 from dissector.values.json_values import json_value
 from dissector.values.schemas.known_schema import (
@@ -116,11 +116,12 @@ def _by_schema(schema: KnownSchema, message: str, text: str) -> Read:
         except ValueProblem as problem:
             for carried in schemas_in_prefix(data) if data else ():
                 _, content, at, before, _ = carried
+                of_prefix = NamedMessage(message, before) if message else before
                 try:
-                    value = decoder.value(content, at, before, name=message)
+                    value = decoder.value(content, at, of_prefix)
                 except ValueProblem:
                     continue
-                return value, (decoder, content, at, before)
+                return value, (decoder, content, at, of_prefix)
             raise problem from None
 
     return read

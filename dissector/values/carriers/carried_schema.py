@@ -19,7 +19,20 @@ class MessagePlace(Enum):
     REF = "Apicurio's message with the name before it"
 
 
-MessageChoice: TypeAlias = MessagePlace | bytes | str
+class NamedMessage(NamedTuple):
+    """
+    The name of a Protobuf message, whatever the bytes before the value say.
+
+    Attributes:
+        name: The name.
+        place: What these bytes are, if there are any.
+    """
+
+    name: str
+    place: MessageChoice = MessagePlace.FIRST
+
+
+MessageChoice: TypeAlias = MessagePlace | bytes | str | NamedMessage
 """A place, or Confluent's indexes, or a name."""
 
 

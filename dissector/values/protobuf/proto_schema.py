@@ -111,14 +111,11 @@ class ProtoSchema:
         Raises:
             ValueProblem: There is none.
         """
-        count, at = _zigzag(data, at)
-        if count == 0:
+        indexes, at = read_indexes(data, at)
+        if not indexes:
             return self.first, at
-        if not 0 < count <= MAX_SCHEMA_DEPTH:
-            raise ValueProblem(f"{count:,} message indexes")
         messages, message = self.file.messages, None
-        for _ in range(count):
-            index, at = _zigzag(data, at)
+        for index in indexes:
             if not 0 <= index < len(messages):
                 raise ValueProblem(f"message index {index:,} of {len(messages):,}")
             message = messages[index]
@@ -128,23 +125,18 @@ class ProtoSchema:
 
     def at_sorted_index(self, data: bytes, at: int) -> tuple[ProtoMessage, int]:
         """Return the message that a number names among all by name, as AWS Glue does."""
-        try:
-            index, at = read_varint(data, at)
-        except IndexError:
-            raise ValueProblem("no message index") from None
+        index, at = read_index(data, at)
         if index >= len(self._sorted):
             raise ValueProblem(f"message index {index:,} of {len(self._sorted):,}")
         return self._sorted[index], at
 
     def at_ref(self, data: bytes, at: int) -> tuple[ProtoMessage, int]:
         """Return the message that Apicurio's `Ref` before the value names; else the first."""
+        name, end = read_ref(data, at)
         try:
-            begin, end = read_span(data, at, len(data))
-            if data[begin] == _REF_NAME:
-                begin, stop = read_span(data, begin + 1, end)
-                if stop == end:
-                    return self.named(data[begin:stop].decode()), end
-        except (IndexError, UnicodeDecodeError, ValueProblem):
+            if name:
+                return self.named(name), end
+        except SchemaProblem:
             pass
         return self.first, at
 
@@ -181,6 +173,49 @@ _BASE_64 = re.compile(
 
 _REF_NAME = 0x0A
 """The key of the only field of Apicurio's `Ref`."""
+
+
+def read_indexes(data: bytes, at: int) -> tuple[list[int], int]:
+    """
+    Return Confluent's indexes of a message, none for the first, and the position behind them.
+
+    Raises:
+        ValueProblem: They end too early, or are too many.
+    """
+    count, at = _zigzag(data, at)
+    if not 0 <= count <= MAX_SCHEMA_DEPTH:
+        raise ValueProblem(f"{count:,} message indexes")
+    indexes = []
+    for _ in range(count):
+        index, at = _zigzag(data, at)
+        indexes.append(index)
+    return indexes, at
+
+
+def read_index(data: bytes, at: int) -> tuple[int, int]:
+    """
+    Return AWS Glue's number of a message, and the position behind it.
+
+    Raises:
+        ValueProblem: There is none.
+    """
+    try:
+        return read_varint(data, at)
+    except IndexError:
+        raise ValueProblem("no message index") from None
+
+
+def read_ref(data: bytes, at: int) -> tuple[str, int]:
+    """Return the name in Apicurio's `Ref`, and the position behind it; no name without one."""
+    try:
+        begin, end = read_span(data, at, len(data))
+        if data[begin] == _REF_NAME:
+            begin, stop = read_span(data, begin + 1, end)
+            if stop == end:
+                return data[begin:stop].decode(), end
+    except (IndexError, UnicodeDecodeError, ValueProblem):
+        pass
+    return "", at
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:

@@ -9,12 +9,17 @@ from typing import Any, Protocol, TypeAlias
 
 from dissector.values.avro.avro_schema import AvroSchema
 from dissector.values.avro.field_code import FieldReader
-from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace
+from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace, NamedMessage
 from dissector.values.json_places import json_leaves, located_json, words_of_schema
 from dissector.values.json_values import json_value
 from dissector.values.located_value import LocatedValue
 from dissector.values.protobuf.proto_declarations import ProtoMessage
-from dissector.values.protobuf.proto_schema import ProtoSchema
+from dissector.values.protobuf.proto_schema import (
+    ProtoSchema,
+    read_index,
+    read_indexes,
+    read_ref,
+)
 from dissector.values.value_leaves import Leaves
 from dissector.values.value_limits import SchemaProblem
 
@@ -30,7 +35,6 @@ class Decoder(Protocol):
         at: int,
         message: MessageChoice = MessagePlace.FIRST,
         *,
-        name: str = "",
         is_exact: bool = False,
     ) -> Any:
         """
@@ -40,7 +44,6 @@ class Decoder(Protocol):
             data: The value, to its end.
             at: Where it begins.
             message: Which message of a Protobuf schema it is.
-            name: That message, whatever stands where `message` says.
             is_exact: Whether fields that a Protobuf schema lacks are an error.
 
         Raises:
@@ -139,12 +142,9 @@ class _ProtobufDecoder(Decoder):
         at: int,
         message: MessageChoice = MessagePlace.FIRST,
         *,
-        name: str = "",
         is_exact: bool = False,
     ) -> Any:
         chosen, at = self._choose(message, data, at)
-        if name:
-            chosen = self.schema.named(name)
         return self.schema.value(chosen, data, at, is_exact=is_exact)
 
     def located(self, data: bytes, at: int, message: MessageChoice) -> LocatedValue | None:
@@ -155,6 +155,18 @@ class _ProtobufDecoder(Decoder):
         chosen, at = self._choose(message, data, at)
         return self.schema.leaves(chosen, data, at)
 
+    def _begin(self, place: MessageChoice, data: bytes, at: int) -> int:
+        """Return where a value begins, whichever messages the schema has."""
+        match place:
+            case MessagePlace.INDEXES:
+                return read_indexes(data, at)[1]
+            case MessagePlace.SORTED_INDEX:
+                return read_index(data, at)[1]
+            case MessagePlace.REF:
+                return read_ref(data, at)[1]
+            case _:
+                return at
+
     def check(self, message: MessageChoice) -> None:
         chosen, _ = self._choose(message, b"", 0)
         self.schema.check(chosen)
@@ -162,6 +174,8 @@ class _ProtobufDecoder(Decoder):
     def _choose(self, choice: MessageChoice, data: bytes, at: int) -> tuple[ProtoMessage, int]:
         """Return a message, and where its value begins."""
         match choice:
+            case NamedMessage(name, place):
+                return self.schema.named(name), self._begin(place, data, at)
             case str():
                 return self.schema.named(choice), at
             case bytes():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,15 @@ def sweeps(shape: Shape) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("shape", [SWEEP_4, SWEEP_39], ids=["Kafka 4", "Kafka 3.9"])
+@pytest.mark.parametrize(
+    ("shape", "version"),
+    [(SWEEP_4, ""), (SWEEP_4, "4.3.1"), (SWEEP_39, "")],
+    ids=["Kafka 4", "Kafka 4.3", "Kafka 3.9"],
+)
 def test_each_version_of_the_sweeps_is_logged_as_it_is_captured(
-    kafka: StartCluster, tmp_path: Path, shape: Shape
+    kafka: StartCluster, tmp_path: Path, shape: Shape, version: str
 ) -> None:
-    cluster = kafka(shape)
+    cluster = kafka(replace(shape, version=version or shape.version))
     (node,) = cluster.nodes
     ports = tuple(node.address.ports.values())
     before_login = cluster.bootstrap("SASL_PLAINTEXT")

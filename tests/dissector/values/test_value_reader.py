@@ -88,6 +88,24 @@ def test_protobuf_by_topic(tmp_path: Path) -> None:
     assert reader.read("a", b"\x08\x05")[:3] == ("protobuf", str(schema), {"a": 5})
     assert reader.read("b", b"\x0a\x01x").value == {"b": "x"}
     assert reader.read("b", bytes.fromhex("0000000001 00 0a0178")).value == {"b": "x"}
+    guid = "63836c9885e04bef840b2615e9991c8b"
+    for prefix in (
+        "0000000001 00",  # Confluent's, with the first message
+        "0000000001 0206",  # with one that the file lacks
+        f"01{guid} 00",
+        f"0300{guid} 07",  # Glue's
+        "000000000000000001 030a0158",  # Apicurio's, with the name X
+    ):
+        data = bytes.fromhex(f"{prefix}0a0178")
+        found = reader.read("b", data)
+        assert found.value == {"b": "x"}
+        located, leaves = found.located_in(data), found.leaves_in(data)
+        assert located is not None
+        assert leaves is not None
+        assert [(name, part.value, part.end) for name, part in located.members] == [
+            ("b", "x", len(data))
+        ]
+        assert [(each.start, each.end) for each in leaves] == [(len(data) - 1, len(data))]
     assert reader.read("b", b"\x0a\x05x").problem == "it ends inside a field"
     assert reader.read("a", b"\x08\x05\x10\x07").value == {"a": 5, "2": 7}
     for text, reason in (
