@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from dissector.capture.formats.inputs import PositionedReader
+from dissector.capture.writing.capture_writer import CaptureWriter
 from dissector.errors import Problem
-from dissector.kernel.arrays import NONE
 from dissector.request_log.line_problems import LineProblems
-from dissector.request_log.log_accounts import AccountBuilder
+from dissector.request_log.log_conversion import LogConversion
 from dissector.request_log.log_lines import LogLines
-from dissector.request_log.log_messages import LogMessages
-from dissector.request_log.log_packets import LogConnections, LogPackets
+from dissector.request_log.log_packets import LogConnections
 from dissector.request_log.log_times import LogTimes
 
 _MEMORY_BYTES = 32 << 20
@@ -37,27 +36,17 @@ class ConvertedLog:
 
     def __init__(self, blocks: Iterable[bytes], connections: LogConnections, zone: str) -> None:
         """Read a log; connections go on from earlier ones of the capture."""
-        problems = LineProblems()
-        lines, messages = LogLines(LogTimes(zone), problems), LogMessages(problems)
-        packets, accounts = LogPackets(connections), AccountBuilder()
-        self.exchanges = 0
+        conversion = LogConversion(connections, zone)
         self._lock = threading.Lock()
-        for entry in lines.entries(blocks):
-            for exchange in messages.exchanges(entry):
-                has_account = bool(exchange.value)
-                try:
-                    packets.add(exchange, len(accounts) if has_account else NONE)
-                except ValueError:
-                    problems.add("the connection has an address that is none", entry.line)
-                    continue
-                if has_account:
-                    accounts.add(exchange.line, exchange.value, exchange.record_bytes)
-                self.exchanges += 1
+        for entry in conversion.entries(blocks):
+            conversion.add(entry)
         self._file: Any = tempfile.SpooledTemporaryFile(_MEMORY_BYTES)  # noqa: SIM115
-        self.accounts = accounts.build(packets.write(self._file, len(accounts)))
+        writer = CaptureWriter(cast(Any, self._file))
+        writer.start_section()
+        self.accounts = conversion.write(writer)
         weakref.finalize(self, self._file.close)
-        self.problems: list[Problem] = problems.found()
-        self.lines = lines.lines
+        self.problems: list[Problem] = conversion.take_problems()
+        self.lines, self.exchanges = conversion.lines, conversion.exchanges
 
     def open(self) -> PositionedReader:
         """Return a file at the first byte."""

@@ -28,6 +28,12 @@ class LineProblems:
         elif len(lines) < _NAMED:
             lines.append(line)
 
+    def take(self) -> list[Problem]:
+        """Return a problem for each kind, and forget them."""
+        found = self.found()
+        self._lines, self._counts, self._more = {}, {}, 0
+        return found
+
     def found(self) -> list[Problem]:
         """Return a problem for each kind."""
         problems = []

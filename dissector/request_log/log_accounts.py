@@ -81,20 +81,43 @@ class LogAccounts:
         begin = 0 if row == 0 else int(self._ends[row - 1])
         return [int(each) for each in self._sizes[begin : self._ends[row]]]
 
+    def followed_by(self, later: LogAccounts, most: int) -> LogAccounts:
+        """Return these and those of later packets of the log, only the last of them."""
+        left_out = min(max(len(self.packets) + len(later.packets) - most, 0), len(self.packets))
+        joined = LogAccounts()
+        joined.packets = np.concatenate([self.packets[left_out:], later.packets])
+        joined.lines = np.concatenate([self.lines[left_out:], later.lines])
+        for name in DURATIONS:
+            joined._ns[name] = np.concatenate([self._ns[name][left_out:], later._ns[name]])
+        for name, column in later._texts.items():
+            earlier = self._texts.get(name, TextColumn(np.zeros(0, np.int64), ()))
+            codes = np.concatenate([earlier.codes[left_out:], column.codes])
+            joined._texts[name] = TextColumn(codes, column.texts)
+        begin = int(self._ends[left_out - 1]) if left_out else 0
+        joined._sizes = np.concatenate([self._sizes[begin:], later._sizes])
+        kept = len(self._sizes) - begin
+        joined._ends = np.concatenate([self._ends[left_out:] - begin, later._ends + kept])
+        return joined
+
 
 class AccountBuilder:
     """Collects accounts in the order of lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: dict[str, dict[str, int]] | None = None) -> None:
+        """Start; `known` has the numbers of texts in earlier accounts of the log."""
         self._lines = array("q")
         self._ns = {name: array("q") for name in DURATIONS}
         self._codes = {name: array("q") for name in TEXTS}
-        self._known: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
+        self._known = {name: dict[str, int]() for name in TEXTS} if known is None else known
         self._sizes = array("q")
         self._ends = array("q")
 
     def __len__(self) -> int:
         return len(self._lines)
+
+    def successor(self) -> AccountBuilder:
+        """Return a builder of later accounts, in which texts have the same numbers."""
+        return AccountBuilder(self._known)
 
     def add(self, line: int, value: Mapping[str, Any], record_bytes: Sequence[int]) -> None:
         """Add the account of an object of a log; what it lacks is null."""

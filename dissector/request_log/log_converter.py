@@ -34,6 +34,12 @@ class LogConverter:
             found[number] = ConvertedLog(files[number](), shared, timezone)
         return [found[number] for number in range(len(files))]
 
+    def follow(self, blocks: Iterator[bytes], timezone: str) -> conversions.Growing:
+        """Return the capture of a log that still grows; see `Converter`."""
+        from dissector.request_log.growing_log import GrowingLog
+
+        return GrowingLog(blocks, timezone)
+
 
 def _has_protocol_mark(begin: bytes) -> bool:
     if b"header" not in begin:

@@ -76,16 +76,13 @@ class LogConnections:
 
 
 class LogPackets:
-    """Collects the messages of one log, and writes them as pcapng."""
+    """Collects messages of one log, and writes them as packets."""
 
     def __init__(self, connections: LogConnections) -> None:
         self._connections = connections
-        self._frames: Any = tempfile.SpooledTemporaryFile(_MEMORY_BYTES)  # noqa: SIM115
+        self._frames: Any = None
         self._size = 0
-        self._columns = {
-            name: array("q")
-            for name in ("time_ns", "at", "size", "connection", "side", "is_cut", "account")
-        }
+        self._columns = _new_columns()
 
     def add(self, exchange: LoggedExchange, account: int) -> None:
         """
@@ -98,6 +95,8 @@ class LogPackets:
         Raises:
             ValueError: An address is none.
         """
+        if self._frames is None:
+            self._frames = tempfile.SpooledTemporaryFile(_MEMORY_BYTES)  # noqa: SIM115
         number = self._connections.number_of(exchange)
         delay_ns = self._connections.delay_ns(number, exchange)
         for each in exchange.messages:
@@ -112,14 +111,12 @@ class LogPackets:
             self._frames.write(each.frame)
             self._size += size
 
-    def write(self, file: Any, accounts: int) -> Ints:
-        """Write all packets; return the number of the packet, from 1, of each account."""
+    def write(self, writer: CaptureWriter, accounts: int) -> Ints:
+        """Write the messages added since; return the number of the packet of each account."""
         columns = {name: np.array(each, np.int64) for name, each in self._columns.items()}
         order = np.argsort(columns["time_ns"], kind="stable")
         rows = zip(*(each[order].tolist() for each in columns.values()), strict=True)
         packets = np.full(accounts, NONE)
-        writer = CaptureWriter(file)
-        writer.start_section()
         for time_ns, at, size, number, side, is_cut, account in rows:
             state = self._connections.state(number)
             self._frames.seek(at)
@@ -133,5 +130,12 @@ class LogPackets:
                 writer.write(time_ns, _ETHERNET, captured, len(packet))
             if account != NONE:
                 packets[account] = writer.packets
-        self._frames.close()
+        if self._frames is not None:
+            self._frames.close()
+        self._frames, self._size, self._columns = None, 0, _new_columns()
         return packets
+
+
+def _new_columns() -> dict[str, array[int]]:
+    names = ("time_ns", "at", "size", "connection", "side", "is_cut", "account")
+    return {name: array("q") for name in names}

@@ -268,6 +268,10 @@ def _windows(
         if made is not None:
             with closing(ByteSource(source.name, inputs={source.name: made})) as other:
                 yield from _windows(other, number, first, sizes, buffers)
+            if source.is_live:  # with the problems of the last lines
+                yield _packets(
+                    np.zeros(0, np.uint8), first, PacketRows(buffers), number, source.name
+                )
             return
     reader, read = _detect_format(source, carry)
     carry = carry[read:]

@@ -23,7 +23,9 @@ from dissector.errors import Problem
 Blocks: TypeAlias = Iterator[bytes]
 """The bytes of a file, block by block."""
 
-_BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 20
+"""Size of the blocks, but for the last, and for those before a pause of a pipe."""
+
 _TEXT_BYTES = 64
 _KEPT = 4
 """Sets of files whose captures are kept, to be read again."""
@@ -40,6 +42,13 @@ class Converted(Input, Protocol):
     problems: list[Problem]
 
 
+class Growing(Converted, Protocol):
+    """A file that still grows, as a capture."""
+
+    def take_problems(self) -> list[Problem]:
+        """Return what is wrong with the file since the last call."""
+
+
 class Converter(Protocol):
     """Makes captures of files of another kind."""
 
@@ -51,6 +60,9 @@ class Converter(Protocol):
 
     def convert(self, files: Sequence[Callable[[], Blocks]], timezone: str) -> Sequence[Converted]:
         """Return the captures of the files of one capture, in the same order."""
+
+    def follow(self, blocks: Blocks, timezone: str) -> Growing:
+        """Return the capture of a file that grows; blocks are empty where nothing comes."""
 
 
 _converters: list[Converter] = []
@@ -77,6 +89,7 @@ class Conversions:
         self.found: dict[str, Converted] = {}
         self._timezone = timezone
         self._unreported: list[tuple[str, Problem]] = []
+        self._growing: dict[str, Growing] = {}
 
     def inputs(self, names: Iterable[str], inputs: Inputs | None) -> Inputs | None:
         """
@@ -98,6 +111,14 @@ class Conversions:
     def of_stream(self, source: ByteSource, head: bytes) -> Converted | None:
         """Return the capture of a file that is read once only; None if it is of no such kind."""
         for converter in _converters:
+            if source.is_live:
+                begin = _live_begin(source, head, converter)
+                if converter.is_known(begin):
+                    grown = converter.follow(_joined(begin, _live_blocks(source)), self._timezone)
+                    self._growing[source.name] = grown
+                    self._add({source.name: grown})
+                    return grown
+                continue
             begin = head + next(_blocks(source), b"")
             if converter.is_known(begin):
                 blocks = partial(_joined, begin, _blocks(source))
@@ -109,6 +130,8 @@ class Conversions:
     def take_problems(self) -> list[tuple[str, Problem]]:
         """Return the problems that were not returned yet, with the names of their files."""
         problems, self._unreported = self._unreported, []
+        for name, growing in self._growing.items():
+            problems += [(name, each) for each in growing.take_problems()]
         return problems
 
     def _add(self, found: dict[str, Converted]) -> None:
@@ -174,12 +197,30 @@ def _is_text(head: bytes) -> bool:
     return bool(head) and not any(byte < 32 and byte not in b"\t\n\r\x1b" for byte in head)
 
 
-def _blocks(source: ByteSource, size: int = _BLOCK_BYTES) -> Blocks:
+def _blocks(source: ByteSource, size: int = BLOCK_BYTES) -> Blocks:
     buffer: Bytes = np.empty(size, np.uint8)
     while not source.ended:
         filled = source.fill(buffer)
         if filled:
             yield buffer[:filled].tobytes()
+
+
+def _live_begin(source: ByteSource, head: bytes, converter: Converter) -> bytes:
+    """Return the first bytes of a pipe, as many as the converter needs to know it."""
+    begin, blocks = head, _live_blocks(source)
+    while _is_text(head) and len(begin) < BLOCK_BYTES and not converter.is_known(begin):
+        block = next(blocks, None)
+        if block is None:
+            break
+        begin += block
+    return begin
+
+
+def _live_blocks(source: ByteSource) -> Blocks:
+    """Yield the bytes of a pipe as they come; an empty block where none have come for a while."""
+    buffer: Bytes = np.empty(BLOCK_BYTES, np.uint8)
+    while not source.ended:
+        yield buffer[: source.fill(buffer)].tobytes()
 
 
 def _joined(begin: bytes, more: Blocks) -> Blocks:

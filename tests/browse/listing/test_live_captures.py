@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 from pathlib import Path
@@ -40,8 +41,12 @@ def test_a_pipe_is_followed_and_its_bodies_are_read_again() -> None:
     play(scene)
 
 
-def test_a_growing_file(tmp_path: Path) -> None:
-    data, file = DEMO.read_bytes(), tmp_path / "growing.pcap"
+LOG = DEMO.with_name("kafka4-sasl-request-log.log.gz")
+
+
+@pytest.mark.parametrize("data", [DEMO.read_bytes(), gzip.decompress(LOG.read_bytes())])
+def test_a_growing_file(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "growing.pcap"
     file.write_bytes(data[:20_000])
 
     async def scene() -> None:
