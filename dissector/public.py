@@ -216,15 +216,21 @@ def open_capture(
 
 
 def _value_settings(
-    values: Iterable[str | Path] | None, user: str, **more: tuple[str, ...]
+    values: Iterable[str | Path] | None,
+    user: str,
+    *,
+    formats: tuple[str, ...],
+    scripts: tuple[str, ...],
+    masks: tuple[str, ...],
 ) -> ValueSettings | None:
-    if values is None and not any(more.values()):
+    if values is None and not (formats or scripts or masks):
         return None
     from dissector.values.value_masks import ValueMasks
     from dissector.values.value_settings import ValueSettings
 
-    ValueMasks(more["masks"])
-    return ValueSettings(tuple(map(str, values or ())), user=user, **more)
+    ValueMasks(masks)
+    names = tuple(map(str, values or ()))
+    return ValueSettings(names, formats, user=user, masks=masks, scripts=scripts)
 
 
 def dissect(
