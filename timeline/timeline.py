@@ -109,7 +109,8 @@ class Timeline:
         self._losses.update(self._capture.reading, window, self._numbering)
         self._observe(window)
         complete_ns = self._complete_ns(window)
-        yield from self._released(self._order.ready(complete_ns, self._progress.now_ns))
+        now_ns = self._progress.live_ns if self._is_live else self._progress.now_ns
+        yield from self._released(self._order.ready(complete_ns, now_ns))
 
     def finish(self) -> Iterator[Event]:
         """Yield the remaining events at the end of the capture, and reset all state."""
@@ -318,7 +319,7 @@ class Timeline:
         open_ns = [tracker.open_since_ns() for tracker in self._trackers]
         complete_ns = min([floor_ns, *(each for each in open_ns if each is not None)])
         self._order.add(
-            self._repeats.expire(self._progress.now_ns if self._is_live else complete_ns)
+            self._repeats.expire(self._progress.live_ns if self._is_live else complete_ns)
         )
         begin_ns = self._repeats.open_since_ns()
         return complete_ns if begin_ns is None else min(complete_ns, begin_ns)

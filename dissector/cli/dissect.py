@@ -243,7 +243,7 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
         "api_version": message.shown_version,
         "correlation_id": message.correlation_id,
         "client_id": message.client_id,
-        "bytes": message.size,
+        "bytes": None if exchange.is_logged else message.size,
         "status": exchange.status,
         "latency_ms": summary.latency_ms,
         "errors": list(summary.errors),
@@ -286,7 +286,6 @@ _OWN: Mapping[str, Callable[[MessageSummary], object]] = {
     "source": attrgetter("source"),
     "target": attrgetter("target"),
     "kind": attrgetter("message.kind"),
-    "bytes": attrgetter("message.size"),
 }
 """Columns that only messages have."""
 
@@ -308,6 +307,8 @@ class _MessageColumns:
         exchange, own = self.each.exchange, self.each.message.kind
         if name in FRAME_TIMES:
             return FRAME_TIMES[name](self.each.time_ns, self.begin_ns)
+        if name == "bytes":
+            return None if exchange.is_logged else self.each.message.size
         if name in _OWN:
             return _OWN[name](_summary(self.each, self.show_secrets))
         if self.is_frame and not name.startswith(own):

@@ -217,8 +217,9 @@ class CaptureReader(DataSourceReader):
         return self._partitions_of(self._paths)
 
     def _partitions_of(self, paths: Sequence[str]) -> list[CapturePartition]:
-        captures, rules = find_captures(paths), self._options.decode_as
-        plan = plan_ranges(ranges_of(captures, self._range_bytes, rules))
+        captures, options = find_captures(paths), self._options
+        ranges = ranges_of(captures, self._range_bytes, options.decode_as, options.timezone)
+        plan = plan_ranges(ranges)
         if self._table == EVENTS:
             return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
         partitions = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]

@@ -126,7 +126,9 @@ def make_tables(
     check_request(request)
     collection = find_captures(request.captures)
     clear_tables(request.out)
-    ranges = ranges_of(collection, request.range_bytes, request.options.decode_as)
+    ranges = ranges_of(
+        collection, request.range_bytes, request.options.decode_as, request.options.timezone
+    )
     out = absolute(request.out)
     work = join_path(out, WORK)
     size = sum(each.size for each in collection.files)

@@ -89,7 +89,7 @@ def dissect(
         processes: Number of parallel processes.
     """
     options = options or TableOptions()
-    ranges = ranges_of(Collection.of(paths), range_bytes, options.decode_as)
+    ranges = ranges_of(Collection.of(paths), range_bytes, options.decode_as, options.timezone)
     if processes == 1:
         return dissect_ranges(ranges, options, parts)
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:

@@ -50,6 +50,7 @@ class Range:
         clock_ns: The latest time of a segment before it, once that is known.
         folder: The driver's working folder, if the path is relative: workers have others.
         decode_as: Tunnels on other ports; as in `Options`.
+        timezone: Zone of times without one in request logs.
         is_divisible: Whether reading can begin at any record of the file.
         time_slice: What is read in its place: files that overlap in time; None for a part of one
             file.
@@ -67,6 +68,7 @@ class Range:
     clock_ns: int = 0
     folder: str = ""
     decode_as: tuple[str, ...] = ()
+    timezone: str = "UTC"
     is_divisible: bool = False
     time_slice: TimeSlice | None = None
 
@@ -170,9 +172,16 @@ class RangeScan:
 
 
 def ranges_of(
-    collection: Collection, range_bytes: int = RANGE_BYTES, decode_as: tuple[str, ...] = ()
+    collection: Collection,
+    range_bytes: int = RANGE_BYTES,
+    decode_as: tuple[str, ...] = (),
+    timezone: str = "UTC",
 ) -> list[Range]:
-    """Divide a collection into ranges of about this many bytes; `decode_as` as in `Options`."""
+    """
+    Divide a collection into ranges of about this many bytes.
+
+    `decode_as` and `timezone` are as in `Options`.
+    """
     ranges: list[Range] = []
     for file in collection.files:
         folder = working_folder(file.path)
@@ -186,6 +195,7 @@ def ranges_of(
                 proven,
                 folder=folder,
                 decode_as=decode_as,
+                timezone=timezone,
                 is_divisible=file.divisible,
             )
             if file.problem:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dissector.capture.columns import Packets
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
+from dissector.capture.formats.conversions import Conversions, Converted
 from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, Problem, ReadError
 from pipeline.split.byte_ranges import UNKNOWN, Range, RangeScan
@@ -31,6 +32,7 @@ class RangeReader:
 
     Attributes:
         scan: Result of reading the range, after all windows were yielded.
+        logs: The file by its name, if it is a request log, from the first window on.
         unread: Why none of its packets could be read, with the name of the file; empty if any was.
     """
 
@@ -46,6 +48,7 @@ class RangeReader:
             damaged=False,
             reached_end=byte_range.end is None,
         )
+        self.logs: dict[str, Converted] = {}
         self.unread = ""
 
     @property
@@ -107,10 +110,18 @@ class RangeReader:
     def _readable_windows(self, file: BinaryIO) -> Iterator[Packets]:
         """Yield all packets before the first unreadable byte."""
         readable = ReadablePrefix(file, is_last_try=not will_be_retried())
-        windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=readable)  # type: ignore[arg-type]
+        conversions = Conversions(self._range.timezone)
+        windows = read_packets(
+            ["-"],
+            window_bytes=self._window_bytes,
+            stdin=readable,  # type: ignore[arg-type]
+            conversions=conversions,
+        )
         try:
             for window in windows:
                 problems = [] if readable.failure else window.problems
+                for found in conversions.found.values():
+                    self.logs[self._range.path] = found
                 first = window.first + self._range.first_packet
                 base = window.base + max(self.scan.start - HEADER_BYTES, 0)
                 yield replace(window, first=first, base=base, problems=problems)

@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s, Packets, Segments
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
+from dissector.capture.formats.conversions import Converted
 from dissector.capture.packets.layers import Layers
+from dissector.engine.exchanges.log_columns import LogColumns
 from dissector.engine.reading.packet_files import FileNames
 from dissector.engine.reading.segment_source import FileProblems
 from dissector.engine.tables.column_types import Coded
@@ -29,6 +31,7 @@ class RangeSource(FileNames):
 
     Attributes:
         packer: Receives the segments of connections across the range's borders.
+        found_logs: The request log by its name, from the first window on.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class RangeSource(FileNames):
         """
         super().__init__(files)
         self._reader = reader_of(byte_range, window_bytes)
+        self.found_logs = self._reader.logs
+        self.logs = LogColumns(self, self.found_logs)
         self._paths = byte_range.paths
         self._layers = Layers(byte_range.clock_ns, byte_range.decode_as)
         self._crossing = KeySet(crossing)
@@ -131,6 +136,8 @@ class CollectionSource(FileNames):
         self._ranges = ranges
         self._window_bytes = window_bytes
         self._numbers = {"": 0}
+        self._found_logs: dict[str, Converted] = {}
+        self.logs = LogColumns(self, self._found_logs)
         self.packets = 0
         self.bytes = 0
         self.file_bytes = 0
@@ -147,6 +154,7 @@ class CollectionSource(FileNames):
             source = RangeSource(each, np.zeros(0, np.int64), 1, self._window_bytes, files=self)
             for segments, problems in source.windows():
                 self.packets = each.first_packet + source.packets
+                self._found_logs |= source.found_logs
                 numbers = [
                     self._numbers.setdefault(each, len(self._numbers)) for each in source.networks
                 ]

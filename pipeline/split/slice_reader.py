@@ -11,6 +11,7 @@ import numpy as np
 
 from dissector.capture.columns import Packets
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
+from dissector.capture.formats.conversions import Converted
 from dissector.capture.formats.file_merge import FileMerge, part_of_window
 from dissector.capture.formats.file_order import FileBegin
 from pipeline.split.byte_ranges import Member, Range, RangeScan, TimeSlice
@@ -23,6 +24,7 @@ class SliceReader:
 
     Attributes:
         scan: Result of reading the slice, after all windows were yielded.
+        logs: None: a request log is read alone.
     """
 
     def __init__(self, byte_range: Range, window_bytes: int = WINDOW_BYTES) -> None:
@@ -36,6 +38,7 @@ class SliceReader:
             list(of_file) for _, of_file in groupby(numbered, lambda each: each[1].byte_range.path)
         ]
         self._readers: dict[int, RangeReader] = {}
+        self.logs: dict[str, Converted] = {}
 
     @property
     def unread_files(self) -> dict[str, str]:

@@ -101,7 +101,7 @@ def _cells(
         message.shown_version,
         message.correlation_id,
         message.client_id,
-        message.size,
+        None if exchange.is_logged else message.size,
         exchange.status,
         None if is_request else exchange.latency_ms,
         [] if is_request else cells["errors"],

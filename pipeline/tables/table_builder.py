@@ -33,6 +33,7 @@ from dissector.engine.tables.polars_tables import (
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.query.hidden_rows import iterate_hidden
+from dissector.request_log.log_times import used_timezone
 from dissector.tls.key_log import KeyLog
 from dissector.values.value_settings import ValueSettings
 from dissector.view.tables.secret_cells import SecretCells
@@ -69,6 +70,7 @@ class TableOptions:
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
         decode_as: As in `Options`.
+        timezone: As in `Options`.
         values: How keys and values of records are decoded, and what is hidden; None: they are not.
     """
 
@@ -81,6 +83,7 @@ class TableOptions:
     keylogs: tuple[str, ...] = ()
     schemas: Schemas | None = field(default_factory=current)
     decode_as: tuple[str, ...] = ()
+    timezone: str = field(default_factory=used_timezone)
     values: ValueSettings | None = None
 
     @property
@@ -93,6 +96,7 @@ class TableOptions:
             schemas=self.schemas,
             keylogs=self.keylogs,
             decode_as=self.decode_as,
+            timezone=self.timezone,
             keep_copies=True,  # the copies of a connection may be in another part
         )
 

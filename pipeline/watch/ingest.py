@@ -8,7 +8,7 @@ agree in all parts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -67,6 +67,8 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
         options: Tables to make, and options of dissection.
     """
     file = inspect_file(path)
+    if file.is_log:
+        file = replace(file, problem="a request log, which pipeline reads without --watch")
     [byte_range] = ranges_of(Collection((file,)), file.size, options.decode_as)
     indexed = index_range(byte_range)
     byte_range = limited_to_scan(byte_range, indexed.scan)
