@@ -134,8 +134,12 @@ async def check_removals(
     topics: dict[Removed, Removal] = {}
     groups: dict[Removed, Removal] = {}
     for each, removal in removals.found.items():
-        own, kind = (topics, "topic") if each.kind == "topic" else (groups, "group")
-        if (kind, ids.names.unprefixed(each.name)) not in ids.foreign:
+        if each.kind == "topic":
+            own, place = topics, ("topic", ids.names.captured_topic(each.name))
+        else:
+            own, place = groups, ("group", ids.names.unprefixed(each.name))
+        # Members that an incomplete capture lacks are joined again where they are needed.
+        if place not in ids.foreign and not (each.member and ids.is_partial):
             own[each] = removal
     await _check_topics(topics, ids, cluster, findings)
     for each, removal in groups.items():

@@ -9,6 +9,7 @@ import pytest
 from construct import Container
 
 from cluster.client.cluster import Cluster
+from cluster.conversion.resource_names import NameMap
 from dissector.protocol.apis import KEYS
 from replay.final.findings import Findings
 from replay.final.removal_check import Removals, check_removals
@@ -70,8 +71,8 @@ ASK = "Metadata", body(topics=each_of("t"), allow_auto_topic_creation=True)
 Sent = tuple[str, Container]
 
 
-def said(removals: Removals) -> list[tuple[int, str]]:
-    findings, ids = Findings(), IdMap(topology({"t": 1}))
+def said(removals: Removals, ids: IdMap | None = None) -> list[tuple[int, str]]:
+    findings, ids = Findings(), ids or IdMap(topology({"t": 1}))
     asyncio.run(check_removals(removals, ids, cast(Cluster, Target()), findings))
     return [(each.step, each.difference.path) for each in findings.differences]
 
@@ -110,6 +111,22 @@ def test_what_was_removed_is_gone(removal: Sent, path: str, revivals: list[Sent]
         assert said(removals) == [(7, path)]
         removals.record_request(*revival, 8)
         assert said(removals) == []
+
+
+def test_what_other_parts_change_and_joins_that_were_not_captured_are_not_judged() -> None:
+    removals, ids = Removals(), IdMap(topology({"t": 1}), NameMap({"captured": "t"}))
+    for each in (LEAVE, DELETE, DROP):
+        removals.record_request(*each, 7)
+        removals.record_response(*each, DONE)
+    assert {path for _, path in said(removals, ids)} == {
+        "groups[g].members[m]",
+        "groups[g]",
+        "topics[captured]",
+    }
+    ids.is_partial = True
+    assert {path for _, path in said(removals, ids)} == {"groups[g]", "topics[captured]"}
+    ids.foreign = frozenset({("topic", "captured"), ("group", "g")})
+    assert not said(removals, ids)
 
 
 def test_others_of_the_group_may_stay() -> None:
