@@ -135,16 +135,30 @@ async def offsets(
 
 
 async def end_offsets(
-    cluster: Cluster, partitions: Collection[_TopicPartition], when_ms: int = LATEST
+    cluster: Cluster,
+    partitions: Collection[_TopicPartition],
+    when_ms: int = LATEST,
+    *,
+    with_epochs: bool = False,
 ) -> dict[_TopicPartition, int | str]:
-    """Return the end of each log, with `EARLIEST` its start, or why the target has none."""
+    """
+    Return the end of each log, with `EARLIEST` its start, or why the target has none.
+
+    Args:
+        cluster: The target.
+        partitions: The logs.
+        when_ms: `LATEST` or `EARLIEST`.
+        with_epochs: Whether a leader that does not have the leader epoch of the metadata is to
+            refuse (KIP-320).
+    """
     found: dict[_TopicPartition, int | str] = dict.fromkeys(partitions, _NO_LEADER)
     for node, partitions_of_leader in _by_leader(cluster, partitions).items():
         try:
             found |= dict.fromkeys(
                 partitions_of_leader, "ListOffsets: no response for the partition"
             )
-            found |= await _list_from_leader(cluster, node, partitions_of_leader, when_ms)
+            arguments = node, partitions_of_leader, when_ms, with_epochs
+            found |= await _list_from_leader(cluster, *arguments)
         except ReplayError as error:
             found |= dict.fromkeys(partitions_of_leader, f"ListOffsets: {error}")
     return found
@@ -162,13 +176,20 @@ def _by_leader(
 
 
 async def _list_from_leader(
-    cluster: Cluster, node: int, topic_partitions: Iterable[_TopicPartition], when_ms: int
+    cluster: Cluster,
+    node: int,
+    topic_partitions: Iterable[_TopicPartition],
+    when_ms: int,
+    with_epochs: bool = False,
 ) -> dict[_TopicPartition, int | str]:
     """Request offsets from one leader; return each, or its error."""
-    topics: dict[str, list[int]] = {}
+    topics: dict[str, list[dict[str, int]]] = {}
     for topic, partition in topic_partitions:
-        topics.setdefault(topic, []).append(partition)
-    response = await cluster.request(node, "ListOffsets", _offsets_body(topics, when_ms))
+        leader = cluster.leader(topic, partition) if with_epochs else None
+        epoch = -1 if leader is None else leader.epoch
+        asked = {"partition_index": partition, "current_leader_epoch": epoch, "timestamp": when_ms}
+        topics.setdefault(topic, []).append(asked)
+    response = await cluster.request(node, "ListOffsets", _offsets_body(topics))
     found: dict[_TopicPartition, int | str] = {}
     for topic in response.topics:
         for each in topic.partitions:
@@ -200,18 +221,9 @@ async def fetch_partition(
     partition: int,
     offset: int,
     isolation_level: int = READ_UNCOMMITTED,
-    leader_epoch: int = -1,
 ) -> Container:
     """
     Return the partition in the response to a Fetch from an offset on; it may have an error.
-
-    Args:
-        cluster: The target.
-        topic: The topic.
-        partition: The partition.
-        offset: The fetch offset.
-        isolation_level: Whether records of open transactions are returned.
-        leader_epoch: Refused by a leader with another epoch; -1 by none (KIP-320).
 
     Raises:
         ReplayError: There is no leader, no response, or an error of the whole response.
@@ -219,18 +231,9 @@ async def fetch_partition(
     leader = cluster.leader(topic, partition)
     if leader is None:
         raise ReplayError(cluster.addresses, _NO_LEADER)
-    asked = {
-        "partition": partition,
-        "current_leader_epoch": leader_epoch,
-        "fetch_offset": offset,
-        "last_fetched_epoch": -1,
-        "log_start_offset": -1,
-        "partition_max_bytes": _FETCH_BYTES,
-        "replica_directory_id": NO_ID,
-        "high_watermark": (1 << 63) - 1,
-    }
-    body = _fetch_body(cluster, topic, asked, isolation_level)
-    response = await cluster.request(leader.node, "Fetch", body)
+    response = await cluster.request(
+        leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset, isolation_level)
+    )
     partition_response = next(
         (each for topic in response.responses for each in topic.partitions), None
     )
@@ -242,8 +245,18 @@ async def fetch_partition(
 
 
 def _fetch_body(
-    cluster: Cluster, topic: str, asked: dict[str, Any], isolation_level: int
+    cluster: Cluster, topic: str, partition: int, offset: int, isolation_level: int
 ) -> dict[str, Any]:
+    partition_request = {
+        "partition": partition,
+        "current_leader_epoch": -1,
+        "fetch_offset": offset,
+        "last_fetched_epoch": -1,
+        "log_start_offset": -1,
+        "partition_max_bytes": _FETCH_BYTES,
+        "replica_directory_id": NO_ID,
+        "high_watermark": (1 << 63) - 1,
+    }
     topic_id = cluster.topic_id(topic) or NO_ID
     return {
         "cluster_id": None,
@@ -255,25 +268,16 @@ def _fetch_body(
         "isolation_level": isolation_level,
         "session_id": 0,
         "session_epoch": -1,
-        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [asked]}],
+        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [partition_request]}],
         "forgotten_topics_data": [],
         "rack_id": "",
     }
 
 
-def _offsets_body(topics: Mapping[str, list[int]], when_ms: int) -> dict[str, Any]:
+def _offsets_body(topics: Mapping[str, list[dict[str, int]]]) -> dict[str, Any]:
     return {
         "replica_id": -1,
         "isolation_level": 0,
-        "topics": [
-            {
-                "name": name,
-                "partitions": [
-                    {"partition_index": each, "current_leader_epoch": -1, "timestamp": when_ms}
-                    for each in partitions
-                ],
-            }
-            for name, partitions in topics.items()
-        ],
+        "topics": [{"name": name, "partitions": asked} for name, asked in topics.items()],
         "timeout_ms": 0,
     }

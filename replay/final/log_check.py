@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from construct import Container
-
 from cluster.client.cluster import Cluster
 from cluster.client.topic_admin import EARLIEST, end_offsets, fetch_partition
 from dissector.errors import ReplayError
@@ -25,7 +23,7 @@ _Log = tuple[str, int]
 """Topic of the target, and partition."""
 
 _OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
-_UNKNOWN_EPOCH = error_code("UNKNOWN_LEADER_EPOCH")
+_UNKNOWN_EPOCH = "ListOffsets: UNKNOWN_LEADER_EPOCH"
 
 
 class _Place(NamedTuple):
@@ -59,11 +57,10 @@ class LogCheck:
             self._check_epoch(self._place(place), log, self._epoch(place))
         led = {place: log for place, log in same.items() if self._is_same_leader(place, log)}
         starts = await end_offsets(self._cluster, led, EARLIEST)
-        ends = await end_offsets(self._cluster, led)
+        ends = await self._ends(led)
         for live, log in led.items():
             at_end = self._place(live, starts[live], ends[live])
             self._check_ends(at_end, log)
-            await self._check_with_leader(live, at_end, log)
             if self._ids.offsets.log(at_end.topic, at_end.partition).appended:
                 await self._check_answers(live, at_end)
 
@@ -89,25 +86,22 @@ class LogCheck:
             replayed = f"leader epoch {log.epoch.value}, although {epoch} is the newest one"
             self._add(place, log.epoch, f"at most {epoch}", replayed)
 
-    async def _check_with_leader(self, live: _Log, place: _Place, log: LogBounds) -> None:
-        """Ask the leader whether it knows the leader epoch of Metadata, as clients do (KIP-320)."""
-        epoch = self._epoch(live)
-        if log.epoch is None or epoch < 0 or place.end < 0:
-            return
+    async def _ends(self, logs: Mapping[_Log, LogBounds]) -> dict[_Log, int | str]:
+        """Ask for the ends with the leader epochs of Metadata, which leaders must know."""
 
-        async def ask() -> Container:
-            return await fetch_partition(self._cluster, *live, place.end, leader_epoch=epoch)
+        async def ask() -> dict[_Log, int | str]:
+            return await end_offsets(self._cluster, logs, with_epochs=True)
 
-        def is_settled(answer: Container) -> bool:  # a leader may be the last one to know
-            return bool(answer.error_code != _UNKNOWN_EPOCH)
+        def is_settled(ends: dict[_Log, int | str]) -> bool:  # a leader may be the last to know
+            return _UNKNOWN_EPOCH not in ends.values()
 
-        try:
-            answer = await ask_until(self._cluster, ask, is_settled)
-        except ReplayError:
-            return
-        if not is_settled(answer):
-            replayed = f"leader epoch {epoch}, which the leader does not know"
-            self._add(place, log.epoch, "the epoch of the leader", replayed)
+        ends = await ask_until(self._cluster, ask, is_settled)
+        for live, end in ends.items():
+            reported = logs[live].epoch
+            if end == _UNKNOWN_EPOCH and reported is not None:
+                replayed = f"leader epoch {self._epoch(live)}, which the leader does not know"
+                self._add(self._place(live), reported, "the epoch of the leader", replayed)
+        return ends
 
     def _check_ends(self, place: _Place, log: LogBounds) -> None:
         if log.contradiction is not None:
