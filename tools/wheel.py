@@ -35,11 +35,12 @@ WITHOUT_EXTRA = (
     (("kafkashark", "replay", "{capture}", "--to", "mock"), "kafkashark[mock]"),
     (("kafkashark", "pipeline", "{capture}", "--out", "out"), "kafkashark[spark]"),
     (("kafkashark", "browse", "{capture}"), "kafkashark[browse]"),
+    (("kafkashark", "mcp", "."), "kafkashark[mcp]"),
     (("python", "-I", "-c", "import kafkashark.scapy"), "kafkashark[scapy]"),
 )
 """Commands that require an extra, and its name."""
 
-EXTRAS = ("browse", "otlp", "scapy", "spark", "worker")
+EXTRAS = ("browse", "mcp", "otlp", "scapy", "spark", "worker")
 """Extras beside `mock`; the demo needs none of them."""
 
 PURE = "-py3-none-any.whl"

@@ -23,7 +23,7 @@ ENTRY_POINT_GROUP = "kafkashark.commands"
 _OWN_PACKAGES = frozenset(
     (
         *("advise", "browse", "conform", "findings", "pipeline", "record", "replay", "report"),
-        *("exporter", "serve", "timeline"),
+        *("assistant", "exporter", "serve", "timeline"),
     )
 )
 """Packages with commands of ours. Their names are common, so others may have them too."""

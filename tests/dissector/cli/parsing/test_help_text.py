@@ -18,6 +18,7 @@ INSTALLED = (
     "conform",
     "exporter",
     "findings",
+    "mcp",
     "pipeline",
     "record",
     "replay",
