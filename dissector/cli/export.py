@@ -9,6 +9,7 @@ from pathlib import Path
 from dissector.capture.formats.capture_reader import is_file
 from dissector.cli import capture_source, redaction_options
 from dissector.cli.declared.file_options import ExportOptions
+from dissector.cli.export_comments import analysis_comments
 from dissector.cli.output import is_terminal, open_atomic
 from dissector.errors import UsageError
 from dissector.protocol.context import using
@@ -28,6 +29,8 @@ def export(given: ExportOptions) -> None:
             raise UsageError(f"{name}: export reads a capture several times; save a pipe to a file")
     if given.masks and not given.redact:
         raise UsageError(MASKS_REFUSED)
+    if given.comments and given.redact:
+        raise UsageError("--comments: the comments have names, which --redact replaces")
     kept, secret = redaction_options.kept_roles(given), redaction_options.read_key(given.key)
 
     def source(text: str | None) -> capture_source.Source:
@@ -36,8 +39,13 @@ def export(given: ExportOptions) -> None:
         made.capture.options.keep_copies = True
         return made
 
+    comments = analysis_comments(source(None).capture, filter_text) if given.comments else None
+
     def opened(text: str | None, is_check: bool) -> capture_source.Source:
         made = source(text)
+        if comments is not None:
+            made.capture.options.comments = comments.packets
+            made.capture.options.section_comment = comments.section
         made.reports_unreadable = is_check
         return made
 

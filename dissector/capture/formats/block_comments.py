@@ -15,6 +15,7 @@ COMMENT, END_OF_OPTIONS = 1, 0
 MAX_OPTIONS = 1000
 """Of one block, that many options are read."""
 MAX_OPTION_BYTES = 0xFFFF
+SECTION_HEAD_BYTES = 24
 
 
 def options_of(order: str, data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -49,6 +50,25 @@ def with_comments(order: str, block: bytes, captured: int, comments: Sequence[st
         options += _option(order, END_OF_OPTIONS, b"")
     kind = int(struct.unpack_from(f"{order}I", block)[0])
     return block_of(order, kind, block[8:end] + options)
+
+
+def with_section_comment(order: str, block: bytes, comment: str) -> bytes:
+    """
+    Return the header of a section with one more comment.
+
+    Args:
+        order: Byte order of the section, `<` or `>`.
+        block: The block.
+        comment: The comment; one that the section has already, and an empty one, change nothing.
+    """
+    text = comment.encode("utf-8", "surrogateescape")[:MAX_OPTION_BYTES]
+    before = list(options_of(order, block[SECTION_HEAD_BYTES:-4]))
+    if not comment or (COMMENT, text) in before:
+        return block
+    options = b"".join(_option(order, *each) for each in ((COMMENT, text), *before))
+    end = _option(order, END_OF_OPTIONS, b"")
+    kind = int(struct.unpack_from(f"{order}I", block)[0])
+    return block_of(order, kind, block[8:SECTION_HEAD_BYTES] + options + end)
 
 
 def block_of(order: str, kind: int, body: bytes) -> bytes:

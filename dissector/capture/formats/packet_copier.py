@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import SEVERAL, Bytes, Packets
 from dissector.capture.formats import pcapng
-from dissector.capture.formats.block_comments import block_of, with_comments
+from dissector.capture.formats.block_comments import block_of, with_comments, with_section_comment
 from dissector.capture.formats.capture_reader import read_file_head
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.formats.packet_copy_kernel import (
@@ -59,6 +59,7 @@ class PacketCopier:
         file: BinaryIO,
         inputs: Inputs | None = None,
         comments: Mapping[int, Sequence[str]] | None = None,
+        section_comment: str = "",
     ) -> None:
         """
         Start to write into a file.
@@ -68,12 +69,14 @@ class PacketCopier:
             file: Receives the packets.
             inputs: Streams to read in place of files of some names.
             comments: All comments of some packets, by number, in place of those in the captures.
+            section_comment: A comment that sections are given, beside their own; or none.
         """
         self.copied = 0
         self._paths = paths
         self._file = file
         self._inputs = inputs
         self._comments = comments or {}
+        self._section_comment = section_comment
         self._started: list[int] = []
         self._is_merged = False
         self._own: _OwnSection | None = None
@@ -86,7 +89,7 @@ class PacketCopier:
         self.copied += int(keep.sum())
         kept = self._kept(packets, keep)
         if packets.path_index == SEVERAL and not self._is_merged:
-            self._is_merged, self._own = True, _OwnSection(self._file)
+            self._is_merged, self._own = True, _OwnSection(self._file, self._section_comment)
         if self._is_merged:
             self._own_section().write_secrets(packets.tls_secrets)
             self._own_section().write(packets, kept, slice(0, len(packets)), self._comments)
@@ -125,7 +128,7 @@ class PacketCopier:
     def _own_section(self) -> _OwnSection:
         """Return the section for packets of pcap; behind blocks of pcapng it is a new one."""
         if self._own is None:
-            self._own = _OwnSection(self._file)
+            self._own = _OwnSection(self._file, self._section_comment)
         return self._own
 
     def _copy_blocks(self, data: Bytes, table: PacketTable, begin: int) -> None:
@@ -159,7 +162,8 @@ class PacketCopier:
             return 0
         if kind == pcapng.SECTION and end - at >= 28:
             # Its length would no longer be correct.
-            self._file.write(b"".join((data[at : at + 16], _ANY_LENGTH, data[at + 24 : end])))
+            section = b"".join((data[at : at + 16], _ANY_LENGTH, data[at + 24 : end]))
+            self._file.write(with_section_comment(self._order, section, self._section_comment))
         elif kind in _PACKETS:
             head_bytes = 12 if kind == pcapng.SIMPLE else pcapng.PACKET_HEAD_BYTES
             if packet < len(table.start) and table.start[packet] == at + head_bytes:
@@ -196,10 +200,11 @@ class PacketCopier:
 class _OwnSection:
     """A section with an interface for each link type, and times in ns."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, comment: str = "") -> None:
         self._file = file
         self._links: dict[int, int] = {}
-        file.write(block_of("<", pcapng.SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+        section = block_of("<", pcapng.SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+        file.write(with_section_comment("<", section, comment))
 
     def interface(self, link: int, snap_bytes: int = 0) -> int:
         """Describe an interface of a link type, unless there is one; return its number."""

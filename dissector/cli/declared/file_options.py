@@ -23,6 +23,12 @@ class ExportOptions(PeriodOptions, OutputOptions, ReadingOptions):
     connections: bool = option(
         "--connections", default=False, help="Write whole connections instead of single exchanges."
     )
+    comments: bool = option(
+        "--comments",
+        default=False,
+        help="Add findings, advice and events as comments of their packets, which Wireshark shows, "
+        "and a summary as that of the file.",
+    )
     redact: bool = option(
         "--redact",
         default=False,

@@ -71,7 +71,7 @@ def write_packets(
         options: How the captures are read.
         fragments: Whether to write all packets without a whole segment, too.
     """
-    copier = PacketCopier(paths, file, options.inputs, options.comments)
+    copier = PacketCopier(paths, file, options.inputs, options.comments, options.section_comment)
     layers, total = Layers(decode_as=options.decode_as), 0
     for window in _windows(paths, options, every_block=True):
         segments = layers.segments(window)

@@ -67,12 +67,10 @@ class Options:
     How captures are read.
 
     Attributes:
-        ports: Only connections on these ports are read, and taken for Kafka; empty: all, recognised
-            by content.
+        ports: Only connections on these ports are Kafka; empty: it is recognised by content.
         max_frame_bytes: Larger frames are skipped as a problem.
         window_bytes: Approximate bytes of a file in memory at a time.
-        first_window_bytes: The same for the first window, for rows to show early: it is ready
-            before threads start to read on. None: as for others.
+        first_window_bytes: The same for the first window, ready before threads read on; or None.
         stdin: Read in place of standard input for `-`.
         inputs: Streams to read in place of files of some names.
         stop: Ends the captures where they are when requested.
@@ -84,6 +82,7 @@ class Options:
         keylogs: Names of TLS key logs.
         packet_facts: What is kept of packets for filters and details: `lengths`, `comments`.
         comments: All comments of some packets, by number from 0, in place of those in the files.
+        section_comment: A comment for the sections of an export.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Whether connections that the capture holds twice count twice.
         values: How keys and values of records are decoded; None: by schemas of the capture.
@@ -101,6 +100,7 @@ class Options:
     keylogs: tuple[str, ...] = ()
     packet_facts: frozenset[str] = frozenset()
     comments: Mapping[int, list[str]] = field(default_factory=dict)
+    section_comment: str = ""
     inputs: Inputs = field(default_factory=dict)
     first_window_bytes: int | None = None
     decode_as: tuple[str, ...] = ()
