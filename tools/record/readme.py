@@ -20,7 +20,8 @@ To record one again: `python -m tools.record --only NAME`.
 [COVERAGE.md](COVERAGE.md) lists the API versions in them.
 
 `*-request-log.log.gz` are request logs of brokers, which are captures too, by
-`python -m tools.record.request_logs`.
+`python -m tools.record.request_logs`; [recordings](recordings) has two of `kafkashark record`, by
+`python -m tools.record.recordings`.
 
 [values](values) has captures of serializers in Python, Java and Go with a registry, and in JSON
 files what the programs wrote, by `python -m tools.record.values`.
