@@ -80,11 +80,12 @@ def _advise(given: AdviseOptions) -> int:
     from advise.public import advice_by_id, select_advices
     from advise.registry.advice import Rank
     from advise.registry.advice_limits import limits_of
-    from advise.report.advice_formats import ADVICE_FORMATS
-    from advise.report.advice_ndjson import advice_row
+    from advise.report.advice_formats import advice_check
+    from advise.report.advice_rows import advice_row
     from advise.report.advice_text import advice_lines
     from dissector.cli.capture_source import source
     from dissector.cli.output import write_lines, write_text
+    from dissector.cli.presentation.table_options import has_color
     from dissector.cli.settings.settings_file import settings_file
     from dissector.query.passing_packets import PassingPackets
 
@@ -110,7 +111,9 @@ def _advise(given: AdviseOptions) -> int:
     report.fail_on = None if given.fail_on == "nothing" else Rank(given.fail_on)
     captures = given.captures
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    write(ADVICE_FORMATS[form](report, subject), given.output)
+    is_coloured = has_color(given, given.output)
+    lines_of_report = advice_check(report, subject).lines(form, is_coloured=is_coloured)
+    write(lines_of_report, given.output)
     if not report.exchanges:
         print("kafkashark:", escaped(f"{subject}: no requests of clients"), file=sys.stderr)
     return 0 if report.passed else EXIT_FOUND

@@ -111,7 +111,7 @@ def conform(given: ConformOptions) -> int:
 
 def _conform(given: ConformOptions) -> int:
     from conform.public import select_rules_by_name
-    from conform.report.verdict_ndjson import rule_row
+    from conform.report.verdict_rows import rule_row
     from conform.report.verdict_text import rule_lines
     from conform.rule_selection import rule_by_id, sort_rules
     from conform.rules import REGISTRY
@@ -173,8 +173,9 @@ def _write_verdict(
 ) -> int:
     """Write a verdict as the options require, then further lines; return the exit status."""
     from conform.report.baseline import apply_baseline, baseline_lines, read_baseline
-    from conform.report.report_formats import FORMATTERS
+    from conform.report.report_formats import verdict_check
     from dissector.cli.output import write_lines
+    from dissector.cli.presentation.table_options import has_color
 
     verdict.fail_on, verdict.require_judged = Severity(given.fail_on), given.require_judged
     if given.baseline is not None:
@@ -182,7 +183,9 @@ def _write_verdict(
             _print_error(f"{given.baseline}: no finding matches {line}")
     if given.write_baseline is not None:
         write_lines(baseline_lines(verdict), str(given.write_baseline))
-    _write(chain(FORMATTERS[given.form](verdict, subject), more_lines), given)
+    is_coloured = has_color(given, given.output)
+    lines = verdict_check(verdict, subject).lines(given.form, is_coloured=is_coloured)
+    _write(chain(lines, more_lines), given)
     for fault in verdict.faults.values():
         _print_error(
             f"bug in kafkashark: {fault} ({fault.where}); the other rules were still applied"

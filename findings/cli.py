@@ -14,7 +14,7 @@ from dissector.cli.declared.reading_options import (
     ReadingOptions,
     SecretOptions,
 )
-from dissector.cli.declared.row_options import ColorOptions, LimitOptions, TimeOptions
+from dissector.cli.declared.row_options import LimitOptions, TimeOptions
 from dissector.cli.parsing.declarations import Options, option
 from dissector.errors import UsageError
 
@@ -64,7 +64,6 @@ class FindingOptions(
     CheckOptions,
     ScopeOptions,
     LimitOptions,
-    ColorOptions,
     TimeOptions,
     ReadingOptions,
     CopyOptions,
@@ -165,34 +164,30 @@ def _lines(given: FindingOptions, form: str, report: FindingReport) -> Iterator[
     """Return a report in a format."""
     from dissector.cli.output import terminal_width
     from dissector.cli.presentation.table_options import given_times, has_color
-    from dissector.view.document.html_form import html_lines
-    from dissector.view.document.junit_form import junit_lines
+    from dissector.view.document.check_report import CheckReport
     from findings.output.finding_document import finding_document, finding_suite
     from findings.output.finding_lines import FindingLines
     from findings.output.finding_rows import report_rows
-    from findings.output.finding_sarif import finding_sarif
+    from findings.output.finding_scan import finding_scan
     from findings.registry.ranked_finding import Rank
 
     captures = [str(each) for each in given.captures]
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
     report.fail_on = None if given.fail_on == "nothing" else Rank(given.fail_on)
-    match form:
-        case "text":
-            times = given_times(given, lambda: report.headline.begin_ns)
-            lines = FindingLines(
-                terminal_width(given.output),
-                is_coloured=has_color(given, given.output),
-                time=None if times is None else times.text,
-            )
-            return lines.lines(report, captures, given.limit)
-        case "ndjson":
-            return report_rows(report, subject, given.limit)
-        case "html":
-            return html_lines(finding_document(report, subject))
-        case "junit":
-            return junit_lines(finding_suite(report, subject))
-        case _:
-            return finding_sarif(report, subject)
+    if form == "text":
+        times = given_times(given, lambda: report.headline.begin_ns)
+        lines = FindingLines(
+            terminal_width(given.output),
+            is_coloured=has_color(given, given.output),
+            time=None if times is None else times.text,
+        )
+        return lines.lines(report, captures, given.limit)
+    return CheckReport(
+        lambda _: finding_document(report, subject),
+        lambda: finding_suite(report, subject),
+        lambda: report_rows(report, subject, given.limit),
+        lambda: finding_scan(report, subject),
+    ).lines(form)
 
 
 def _scope(given: FindingOptions) -> Scope:

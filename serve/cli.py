@@ -162,10 +162,10 @@ def _end(report: ServeReport, traffic: str | None, files: Sequence[str], *, is_s
     has_failed = is_strict and report.miss_count > 0
     if traffic is not None and report.connections:
         from conform import conform
-        from conform.report.report_formats import text_lines
+        from conform.report.report_formats import verdict_check
 
         verdict = conform(traffic, ignore=_NOT_JUDGED)
-        for line in text_lines(verdict, "the traffic with clients"):
+        for line in verdict_check(verdict, "the traffic with clients").lines("text"):
             print(line)
         has_failed = has_failed or not verdict.passed
     sys.stdout.flush()

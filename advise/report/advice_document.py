@@ -19,7 +19,7 @@ from dissector.view.document.content import (
 from dissector.view.document.html_form import html_lines
 from dissector.view.text.notebook import page_html
 
-_MOODS: dict[Rank, Mood] = {Rank.COSTLY: "bad", Rank.RISKY: "warning", Rank.INFORMS: "note"}
+MOODS: dict[Rank, Mood] = {Rank.COSTLY: "bad", Rank.RISKY: "warning", Rank.INFORMS: "note"}
 
 
 def advice_document(report: AdviceReport, subject: str, *, is_page: bool) -> Document:
@@ -52,7 +52,7 @@ def _finding(finding: AdviceFinding) -> Finding:
             ("see", packets_text(finding)),
         ],
         f"{finding.rank} {finding.advice.id}",
-        _MOODS[finding.rank],
+        MOODS[finding.rank],
         is_open=True,
     )
 

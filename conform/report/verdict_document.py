@@ -29,7 +29,7 @@ from dissector.view.document.content import (
 from dissector.view.document.html_form import html_lines
 from dissector.view.text.notebook import page_html
 
-_MOODS: dict[Severity, Mood] = {
+MOODS: dict[Severity, Mood] = {
     Severity.ERROR: "bad",
     Severity.WARNING: "warning",
     Severity.NOTE: "note",
@@ -82,7 +82,7 @@ def _finding(cause: Cause) -> Finding:
         f"{rule.title} ({count_text(kind.count)}; {first.rank})",
         parts,
         f"{first.severity} {rule.id}",
-        _MOODS[first.severity],
+        MOODS[first.severity],
         is_open=True,
     )
 

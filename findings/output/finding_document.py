@@ -23,7 +23,7 @@ from findings.registry.finding_report import FindingReport
 from findings.registry.ranked_finding import RANKS, Rank, RankedFinding
 from findings.sources.finding_source import SOURCES
 
-_MOODS: dict[Rank, Mood] = {
+MOODS: dict[Rank, Mood] = {
     Rank.BREAKS: "bad",
     Rank.COSTS: "warning",
     Rank.DIFFERS: "warning",
@@ -45,7 +45,7 @@ def finding_document(report: FindingReport, subject: str) -> Document:
     commands = [(what, command) for command, what in next_commands(report, [subject])]
     sections.append(Section("go-on", "Go on", [Facts(commands)]))
     worst = report.findings[0].rank if report.findings else None
-    mood: Mood = _MOODS[worst] if worst else "good" if report.headline.exchanges else "unsure"
+    mood: Mood = MOODS[worst] if worst else "good" if report.headline.exchanges else "unsure"
     return Document(f"What stands out in {subject}", summary(report, subject), sections, mood)
 
 
@@ -75,7 +75,7 @@ def finding_block(finding: RankedFinding, begin_ns: int) -> Finding:
         finding.title,
         [part for part in parts if part[1]],
         str(finding.rank),
-        _MOODS[finding.rank],
+        MOODS[finding.rank],
         is_open=True,
     )
 

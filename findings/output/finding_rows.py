@@ -1,4 +1,4 @@
-"""A report of findings as lines of JSON; `section` is the type of a line."""
+"""A report of findings as rows; `section` is the type of a row."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from dissector.view.text.value_text import json_text
 from findings.registry.finding_report import FindingReport
 from findings.registry.ranked_finding import RANKS, RankedFinding
 
 
-def report_rows(report: FindingReport, subject: str, most: int | None = None) -> Iterator[str]:
+def report_rows(
+    report: FindingReport, subject: str, most: int | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield the headline, the findings, what was not judged, and sources that failed."""
     headline = asdict(report.headline)
     counts = {rank.value: report.count(rank) for rank in RANKS}
-    yield json_text({"section": "headline", "subject": subject, **headline, **counts})
+    yield {"section": "headline", "subject": subject, **headline, **counts}
     for finding in report.findings[:most]:
-        yield json_text({"section": "finding", **finding_row(finding)})
+        yield {"section": "finding", **finding_row(finding)}
     for line in report.unjudged:
-        yield json_text({"section": "not judged", "text": line})
+        yield {"section": "not judged", "text": line}
     for source, bug in report.faults.items():
-        yield json_text({"section": "fault", "source": source, "bug": bug})
+        yield {"section": "fault", "source": source, "bug": bug}
 
 
 def finding_row(finding: RankedFinding) -> dict[str, Any]:

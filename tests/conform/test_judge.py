@@ -16,11 +16,12 @@ from conform.judge import Judge
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
-from conform.report.report_formats import FORMATTERS, text_lines
+from conform.report.report_formats import verdict_check
 from conform.report.verdict_text import count_text
 from conform.rule_budgets import RuleBudget
 from conform.rules import REGISTRY
 from dissector import Capture, Options
+from dissector.cli.declared.check_options import FORMATS
 from tests import tcp_captures
 from tests.conform.scene import Scene, broken, capture_rules, findings
 
@@ -96,7 +97,7 @@ def test_rules_not_selected_are_not_called() -> None:
 def _findings(path: Path, window_bytes: int) -> list[str]:
     options = Options(window_bytes=window_bytes)
     verdict = Judge(capture_rules()).judge_capture(Capture([path], options))
-    return [*text_lines(verdict, "it"), *_tallies(verdict)]
+    return [*verdict_check(verdict, "it").lines("text"), *_tallies(verdict)]
 
 
 def _tallies(verdict: Verdict) -> list[str]:
@@ -160,11 +161,11 @@ def test_an_exception_in_a_rule_does_not_end_the_judge() -> None:
     (fault,) = verdict.faults.values()
     assert (fault.rule, fault.count) == ("F99", verdict.tallies["F99"].unjudged.total())
     assert fault.error.startswith("ZeroDivisionError in test_judge.py line ")
-    lines = list(text_lines(verdict, "it"))
+    lines = list(verdict_check(verdict, "it").lines("text"))
     assert any(line.startswith(f"  {count_text(fault.count)}: F99 failed: Zero") for line in lines)
     assert lines[-1].endswith("; 1 rule failed")
-    for write in FORMATTERS.values():
-        text = "\n".join(write(verdict, "it"))
+    for form in FORMATS:
+        text = "\n".join(verdict_check(verdict, "it").lines(form))
         assert "F99 failed" in text or '"section": "fault"' in text
         assert "secret" not in text
 
@@ -185,7 +186,7 @@ def test_a_rule_beyond_its_time_is_not_judged_any_further() -> None:
     judge = Judge([rule], RuleBudget(seconds=0, seconds_per_mib=0))
     verdict = judge.judge_capture(Capture([CAPTURES / "demo.pcap"]))
     assert len(calls) == 1
-    lines = list(text_lines(verdict, "it"))
+    lines = list(verdict_check(verdict, "it").lines("text"))
     reason = "not judged any further: the rule reached its budget of 0 s of processor time"
     assert f"  once: {reason} (F01)" in lines
     assert lines[-1].endswith("; 1 rule stopped at a budget")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conform.report.report_formats import FORMATTERS
+from conform.report.report_formats import verdict_check
+from dissector.cli.declared.check_options import FORMATS
 from tests.conform.mutations import (
     MUTATIONS,
     file_of,
@@ -53,8 +54,8 @@ def test_damage_adds_no_findings(path: Path, mutations: list, seed: int) -> None
 def test_arbitrary_bytes_raise_no_error(path: Path, seed: int) -> None:
     head, packets = packets_of(path)
     verdict = judged(file_of(head, spoil(packets, Random(seed))))
-    for write in FORMATTERS.values():
-        assert list(write(verdict, "it"))
+    for form in FORMATS:
+        assert list(verdict_check(verdict, "it").lines(form))
 
 
 @pytest.mark.parametrize("mutation", [*MUTATIONS, spoil], ids=lambda it: it.__name__)
@@ -72,8 +73,8 @@ def test_rules_accept_any_value_of_a_field(seed: int) -> None:
     random = Random(seed)
     path = random.choice(SMALL)
     verdict = judged(with_odd_fields(path, random))
-    for write in FORMATTERS.values():
-        assert list(write(verdict, "it"))
+    for form in FORMATS:
+        assert list(verdict_check(verdict, "it").lines(form))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dissector.cli.declared.reading_options import OutputOptions
+from dissector.cli.declared.row_options import ColorOptions
 from dissector.cli.parsing.declarations import Options, option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
@@ -25,7 +26,7 @@ SUFFIXES = {
 """Suffix of an output -> format."""
 
 
-class CheckOptions(OutputOptions):
+class CheckOptions(OutputOptions, ColorOptions):
     """What is looked for, and the form of the report; `looks_for` names the items."""
 
     form: str = option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dissector.view.document.content import (
     Block,
@@ -12,18 +12,25 @@ from dissector.view.document.content import (
     Facts,
     Finding,
     Findings,
+    Mood,
     Notes,
     Table,
 )
 from dissector.view.tables.row_formats import table_lines
+from dissector.view.text.colors import RED, YELLOW, colored
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
 
 NAME_WIDTH = 9
+_COLORS: Mapping[Mood, str] = {"bad": RED, "warning": YELLOW}
 
 
 def text_lines(
-    document: Document, terminal_width: int | None = None, *, ends_with_headline: bool = False
+    document: Document,
+    terminal_width: int | None = None,
+    *,
+    ends_with_headline: bool = False,
+    is_coloured: bool = False,
 ) -> Iterator[str]:
     """
     Yield the lines of a report.
@@ -32,6 +39,7 @@ def text_lines(
         document: The report.
         terminal_width: Maximum width of the lines of tables; None without a terminal.
         ends_with_headline: Whether the headline is the last line instead of the first.
+        is_coloured: Whether what findings begin with has the colour of their mood.
     """
     if not ends_with_headline:
         yield escaped(document.headline)
@@ -39,7 +47,7 @@ def text_lines(
     is_first = ends_with_headline
     for section in document.sections:
         for block in section.blocks:
-            lines = _block_lines(block, terminal_width)
+            lines = _block_lines(block, terminal_width, is_coloured=is_coloured)
             for line in lines:
                 if not is_first:
                     yield ""
@@ -52,7 +60,7 @@ def text_lines(
         yield escaped(document.headline)
 
 
-def _block_lines(block: Block, terminal_width: int | None) -> Iterator[str]:
+def _block_lines(block: Block, terminal_width: int | None, *, is_coloured: bool) -> Iterator[str]:
     match block:
         case Cards(cards):
             yield from (f"{escaped(card.figure)} {escaped(card.words)}" for card in cards)
@@ -62,7 +70,7 @@ def _block_lines(block: Block, terminal_width: int | None) -> Iterator[str]:
         case Notes():
             yield from _note_lines(block)
         case Findings():
-            yield from _finding_lines(block)
+            yield from _finding_lines(block, is_coloured=is_coloured)
         case Table():
             yield from _table_lines(block, terminal_width)
         case Drawing():
@@ -79,7 +87,7 @@ def _note_lines(notes: Notes) -> Iterator[str]:
         yield f"{indent}{escaped(line)}"
 
 
-def _finding_lines(findings: Findings) -> Iterator[str]:
+def _finding_lines(findings: Findings, *, is_coloured: bool) -> Iterator[str]:
     """Yield findings below their title, or each apart from the others."""
     title = findings.title
     indent = "  " if title else ""
@@ -90,14 +98,17 @@ def _finding_lines(findings: Findings) -> Iterator[str]:
         elif not title and not is_first:
             yield ""
         is_first = False
-        yield f"{indent}{escaped(_heading(finding))}"
+        yield f"{indent}{_heading(finding, is_coloured=is_coloured)}"
         for name, value in finding.parts:
             shown = escaped(value) if isinstance(value, str) else json_text(value)
             yield f"{indent}  {name:<{NAME_WIDTH}} {shown}"
 
 
-def _heading(finding: Finding) -> str:
-    return " ".join(filter(None, (finding.emphasis, finding.heading)))
+def _heading(finding: Finding, *, is_coloured: bool) -> str:
+    emphasis = escaped(finding.emphasis)
+    if is_coloured:
+        emphasis = colored(emphasis, 0, len(emphasis), _COLORS.get(finding.mood, ""))
+    return " ".join(filter(None, (emphasis, escaped(finding.heading))))
 
 
 def _table_lines(table: Table, terminal_width: int | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ from conform.probe.probe_registry import WRITES_NOT_ALLOWED
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.probe.probe_target import Target
 from conform.registry.rank import Rank, Severity
-from conform.report.report_formats import text_lines
+from conform.report.report_formats import verdict_check
 from dissector.cli.app import main
 from dissector.protocol.apis import NAMES
 from dissector.protocol.messages import Message
@@ -113,7 +113,7 @@ def test_what_may_kill_the_broker_comes_last() -> None:
     assert next(iter(outcome.verdict)).first.rank is Rank.BREAKS
     assert "refused the connection" in death
     assert all(outcome.verdict.tallies[each].judged for each in ("P03", "P09"))
-    text = "\n".join(text_lines(outcome.verdict, "it"))
+    text = "\n".join(verdict_check(outcome.verdict, "it").lines("text"))
     assert "  sent      00 00 00 0a 03 e7 00 00" in text
 
 
@@ -122,7 +122,7 @@ def test_rules_after_a_crash_without_a_restart_are_not_probed() -> None:
     away = {"the broker did not come back after P15": 1}
     assert outcome.verdict.tallies["P16"].unjudged == away
     assert outcome.verdict.tallies["F12"].unjudged == away
-    text = "\n".join(text_lines(outcome.verdict, "it"))
+    text = "\n".join(verdict_check(outcome.verdict, "it").lines("text"))
     assert "once: the broker did not come back after P15 (F12 P16)" in text
 
 
@@ -188,7 +188,7 @@ def test_findings_of_one_cause_are_reported_once() -> None:
     assert cause.kind.first.cause == "the broker closes the connection"
     assert cause.kind.first.rank is Rank.BREAKS
     assert (cause.count, len(cause.others)) == (3, 2)
-    lines = list(text_lines(outcome.verdict, "it"))
+    lines = list(verdict_check(outcome.verdict, "it").lines("text"))
     assert [line for line in lines if line.startswith("error")] == [
         f"error P20 {LIVE['P20'].title} (once; breaks clients)"
     ]

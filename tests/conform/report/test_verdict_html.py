@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from conform.report.report_formats import html_lines
+from conform.report.report_formats import verdict_check
 from tests.conform.verdicts import verdict, verdict_of_one_cause
 
 
@@ -24,7 +24,7 @@ class _Texts(HTMLParser):
 def test_html() -> None:
     known = verdict()
     list(known)[1].known = True
-    page = "\n".join(html_lines(known, "a.pcap"))
+    page = "\n".join(verdict_check(known, "a.pcap").lines("html"))
     parser = _Texts()
     parser.feed(page)
     text = "\n".join(parser.texts)
@@ -40,11 +40,11 @@ def test_html() -> None:
 def test_a_page_without_errors() -> None:
     good = verdict()
     good.kinds.clear()
-    assert '<h1 class="good">' in "\n".join(html_lines(good, "a.pcap"))
+    assert '<h1 class="good">' in "\n".join(verdict_check(good, "a.pcap").lines("html"))
 
 
 def test_findings_of_one_cause_are_shown_once() -> None:
-    page = "\n".join(html_lines(verdict_of_one_cause(), "it"))
+    page = "\n".join(verdict_check(verdict_of_one_cause(), "it").lines("html"))
     assert page.count('<details class="finding"') == 1
     assert "2 times more: V03 Metadata (2)" in page
     assert "(once; breaks clients)" in page

@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 
 from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
-from conform.report.report_formats import junit_lines
+from conform.report.report_formats import verdict_check
 from tests.conform.verdicts import verdict
 from tests.junit import assert_valid
 
 
 def _suite(judged: Verdict) -> ElementTree.Element:
-    xml = "\n".join(junit_lines(judged, "a.pcap"))
+    xml = "\n".join(verdict_check(judged, "a.pcap").lines("junit"))
     assert_valid(xml)
     suite = ElementTree.fromstring(xml.encode()).find("testsuite")
     assert suite is not None

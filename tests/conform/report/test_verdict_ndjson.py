@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from conform.report.verdict_ndjson import ndjson_lines
+from conform.report.report_formats import verdict_check
 from tests.conform.verdicts import verdict
 
 
 def test_ndjson() -> None:
-    rows = [json.loads(line) for line in ndjson_lines(verdict(), "a.pcap")]
+    rows = [json.loads(line) for line in verdict_check(verdict(), "a.pcap").lines("ndjson")]
     assert rows[0] == {
         "section": "summary",
         "subject": "a.pcap",

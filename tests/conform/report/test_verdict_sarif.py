@@ -10,7 +10,7 @@ from pathlib import Path
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
 from conform.registry.verdict import Verdict
-from conform.report.verdict_sarif import sarif_lines
+from conform.report.report_formats import verdict_check
 from tests.conform.mutations import judged_file
 from tests.conform.verdicts import F03, add, finding, verdict, verdict_of_one_cause
 
@@ -20,7 +20,7 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 def test_sarif() -> None:
     known = verdict()
     list(known)[1].known = True
-    log = json.loads("".join(sarif_lines(known, "a.pcap")))
+    log = json.loads("".join(verdict_check(known, "a.pcap").lines("sarif")))
     (run,) = log["runs"]
     assert log["version"] == "2.1.0"
     rules = run["tool"]["driver"]["rules"]
@@ -44,14 +44,14 @@ def test_standard_input_is_not_an_artifact() -> None:
     kind = next(iter(piped))
     first = kind.first
     kind.findings[:] = [type(first)(first.rule, first.severity, first.side, "x", capture="-")]
-    log = json.loads("".join(sarif_lines(piped, "-")))
+    log = json.loads("".join(verdict_check(piped, "-").lines("sarif")))
     (location,) = log["runs"][0]["results"][0]["locations"]
     assert "physicalLocation" not in location
     assert location["logicalLocations"] == [{"fullyQualifiedName": "-"}]
 
 
 def test_the_driver_and_its_rules_have_names() -> None:
-    log = json.loads("".join(sarif_lines(verdict(), "a.pcap")))
+    log = json.loads("".join(verdict_check(verdict(), "a.pcap").lines("sarif")))
     driver = log["runs"][0]["tool"]["driver"]
     assert driver["version"] == version("kafkashark")
     assert driver["informationUri"].startswith("https://")
@@ -63,7 +63,7 @@ def test_the_driver_and_its_rules_have_names() -> None:
 
 def test_regions_are_bytes_of_the_capture() -> None:
     path = CAPTURES / "librdkafka-acks.pcap"
-    log = json.loads("".join(sarif_lines(judged_file(path), str(path))))
+    log = json.loads("".join(verdict_check(judged_file(path), str(path)).lines("sarif")))
     data, seen = path.read_bytes(), 0
     for result in log["runs"][0]["results"]:
         for location in result["locations"]:
@@ -84,7 +84,7 @@ def test_regions_are_bytes_of_the_capture() -> None:
 def test_a_compressed_capture_has_no_regions(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap.gz"
     path.write_bytes(gzip.compress((CAPTURES / "librdkafka-acks.pcap").read_bytes()))
-    log = json.loads("".join(sarif_lines(judged_file(path), str(path))))
+    log = json.loads("".join(verdict_check(judged_file(path), str(path)).lines("sarif")))
     places = [place for result in log["runs"][0]["results"] for place in result["locations"]]
     assert places
     assert not any("region" in place["physicalLocation"] for place in places)
@@ -94,7 +94,7 @@ def test_a_live_broker_is_a_location() -> None:
     live = Verdict([F03])
     values = {"connection": None, "packet": None, "capture": "", "span": (4, 6)}
     add(live, finding(F03, Side.BROKER, "x", Severity.ERROR, **values))
-    log = json.loads("".join(sarif_lines(live, "[fd00::1]:9092")))
+    log = json.loads("".join(verdict_check(live, "[fd00::1]:9092").lines("sarif")))
     (place,) = log["runs"][0]["results"][0]["locations"]
     assert place["physicalLocation"] == {
         "artifactLocation": {"uri": "%5Bfd00%3A%3A1%5D%3A9092"},
@@ -103,7 +103,7 @@ def test_a_live_broker_is_a_location() -> None:
 
 
 def test_findings_of_one_cause_are_one_result() -> None:
-    log = json.loads("".join(sarif_lines(verdict_of_one_cause(), "it")))
+    log = json.loads("".join(verdict_check(verdict_of_one_cause(), "it").lines("sarif")))
     (result,) = log["runs"][0]["results"]
     assert result["occurrenceCount"] == 3
     assert "with the same cause, 2 times more: V03 Metadata (2)" in result["message"]["text"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
-from conform.report.report_formats import text_lines
+from conform.report.report_formats import verdict_check
 from conform.report.verdict_text import (
     location_text,
     rule_lines,
@@ -15,7 +15,7 @@ from tests.conform.verdicts import F03, finding, verdict
 
 
 def test_text() -> None:
-    assert list(text_lines(verdict(), "a.pcap")) == [
+    assert list(verdict_check(verdict(), "a.pcap").lines("text")) == [
         "error F03 Responses out of order (2 times; breaks clients)",
         f"  expected  {F03.asks}",
         "  found     request 3 came after 4",
@@ -41,7 +41,7 @@ def test_text() -> None:
 def test_baseline_findings_are_only_counted() -> None:
     known = verdict()
     next(iter(known)).known = True
-    lines = list(text_lines(known, "a.pcap"))
+    lines = list(verdict_check(known, "a.pcap").lines("text"))
     assert not any("F03" in line for line in lines)
     assert "0 errors, 1 warning, 0 notes, 2 in the baseline;" in lines[-1]
 

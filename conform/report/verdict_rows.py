@@ -1,4 +1,4 @@
-"""A verdict as lines of JSON; `section` is the type of a line."""
+"""A verdict as rows; `section` is the type of a row."""
 
 from __future__ import annotations
 
@@ -9,35 +9,32 @@ from typing import Any
 from conform.registry.rank import Rank, Severity
 from conform.registry.rule import Rule
 from conform.registry.verdict import Finding, Kind, Verdict
-from dissector.view.text.value_text import json_text
 
 _SHOWN_BYTES = 4096
 
 
-def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
+def verdict_rows(verdict: Verdict, subject: str) -> Iterator[dict[str, Any]]:
     """Yield the summary, the findings with their counts, and the rules with theirs."""
-    yield json_text(
-        {
-            "section": "summary",
-            "subject": subject,
-            **{f"{severity}s": verdict.count(severity) for severity in Severity},
-            "errors_that_break_clients": verdict.count(Severity.ERROR, Rank.BREAKS),
-            "not_grouped": verdict.uncounted,
-            "rules": len(verdict.rules),
-            "rules_judged": verdict.rules_judged,
-            "not_read": verdict.not_read,
-            "faults": len(verdict.faults),
-        }
-    )
+    yield {
+        "section": "summary",
+        "subject": subject,
+        **{f"{severity}s": verdict.count(severity) for severity in Severity},
+        "errors_that_break_clients": verdict.count(Severity.ERROR, Rank.BREAKS),
+        "not_grouped": verdict.uncounted,
+        "rules": len(verdict.rules),
+        "rules_judged": verdict.rules_judged,
+        "not_read": verdict.not_read,
+        "faults": len(verdict.faults),
+    }
     for kind in verdict:
         for finding in kind.findings:
-            yield json_text({"section": "finding", **finding_row(kind, finding)})
+            yield {"section": "finding", **finding_row(kind, finding)}
     for fault in verdict.faults.values():
-        yield json_text({"section": "fault", **asdict(fault)})
+        yield {"section": "fault", **asdict(fault)}
     for rule in verdict.rules:
         tally = verdict.tallies[rule.id]
         counts = {"judged": tally.judged, "broken": tally.broken, "unjudged": dict(tally.unjudged)}
-        yield json_text({"section": "rule", **rule_row(rule), **counts})
+        yield {"section": "rule", **rule_row(rule), **counts}
 
 
 def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:

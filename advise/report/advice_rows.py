@@ -1,4 +1,4 @@
-"""A report of advice as lines of JSON; `section` is the type of a line."""
+"""A report of advice as rows; `section` is the type of a row."""
 
 from __future__ import annotations
 
@@ -9,32 +9,29 @@ from typing import Any
 from advise.registry.advice import RANKS, Advice
 from advise.registry.advice_report import AdviceFinding, AdviceReport
 from advise.report.advice_text import library_of
-from dissector.view.text.value_text import json_text
 
 
-def advice_rows(report: AdviceReport, subject: str) -> Iterator[str]:
+def advice_rows(report: AdviceReport, subject: str) -> Iterator[dict[str, Any]]:
     """Yield the summary, the findings, and the advices with what was judged of each."""
-    yield json_text(
-        {
-            "section": "summary",
-            "subject": subject,
-            **{str(rank): report.count(rank) for rank in RANKS},
-            "clients": report.clients,
-            "exchanges": report.exchanges,
-            "begin_ns": report.begin_ns,
-            "end_ns": report.end_ns,
-            "advices": len(report.advices),
-            "advices_judged": sum(bool(count) for count in report.judged.values()),
-        }
-    )
+    yield {
+        "section": "summary",
+        "subject": subject,
+        **{str(rank): report.count(rank) for rank in RANKS},
+        "clients": report.clients,
+        "exchanges": report.exchanges,
+        "begin_ns": report.begin_ns,
+        "end_ns": report.end_ns,
+        "advices": len(report.advices),
+        "advices_judged": sum(bool(count) for count in report.judged.values()),
+    }
     for finding in report:
-        yield json_text({"section": "finding", **finding_row(finding)})
+        yield {"section": "finding", **finding_row(finding)}
     for advice in report.advices:
         counts = {
             "judged": report.judged[advice.id],
             "unjudged": report.unjudged.get(advice.id, {}),
         }
-        yield json_text({"section": "advice", **advice_row(advice), **counts})
+        yield {"section": "advice", **advice_row(advice), **counts}
 
 
 def finding_row(finding: AdviceFinding) -> dict[str, Any]:
