@@ -18,6 +18,9 @@ from dissector.errors import UsageError
 from dissector.protocol.releases.kafka_release_table import RELEASES
 from findings.cli import ScopeOptions, number_or_all
 
+_OF_FINDINGS = (".ndjson", ".xml", ".sarif")
+"""Suffixes of formats that only findings have."""
+
 
 class ReportOptions(
     ScopeOptions, PeriodOptions, OutputOptions, ReadingOptions, CopyOptions, SecretOptions
@@ -65,6 +68,9 @@ def report(given: ReportOptions) -> None:
     output = given.output
     if is_terminal(output):
         raise UsageError("report requires an output file: -o report.html")
+    suffix = Path(output or "").suffix.lower()
+    if suffix in _OF_FINDINGS:
+        raise UsageError(f"{output}: report writes *.html or *.txt; findings -o writes *{suffix}")
     wishes = Wishes(
         event_exchanges=number_or_all("--events", given.events, EVENT_EXCHANGES),
         judged_exchanges=number_or_all("--conform", given.conform, JUDGED_EXCHANGES),
@@ -78,8 +84,7 @@ def report(given: ReportOptions) -> None:
     figures = Figures(source, wishes)
     figures.gather()
     document = capture_document(figures)
-    is_text = Path(output or "").suffix.lower() == ".txt"
-    lines = text_lines(document) if is_text else html_lines(document)
+    lines = text_lines(document) if suffix == ".txt" else html_lines(document)
     with open_atomic(output) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
     for section, bug in figures.sections.bugs.items():

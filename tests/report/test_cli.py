@@ -251,3 +251,13 @@ def test_wrong_usage_is_a_one_line_error(
     assert run(DEMO, *words, "-o", output) == 2
     assert message in capsys.readouterr().err
     assert not output.exists()
+
+
+@pytest.mark.parametrize("suffix", ["ndjson", "xml", "sarif"])
+def test_formats_of_findings_are_refused(
+    tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / f"out.{suffix}"
+    assert main(["report", str(DEMO), "-o", str(out)]) == 2
+    assert f"findings -o writes *.{suffix}" in capsys.readouterr().err
+    assert not out.exists()
