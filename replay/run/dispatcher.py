@@ -276,6 +276,8 @@ class Dispatcher:
         if captured.api_key == PRODUCE and (refused := refused_partitions(response, context.ids)):
             sent.accepted_parts += filter(None, map(accepted_part, sent.outcome.parts))
             drop_accepted(message.body, refused, context.ids)
+        if why is RetryReason.ASSIGNMENT:
+            context.heartbeats.learn_epoch(sent.outcome.parts[0].request, response)
         if why is RetryReason.MISROUTED:
             await self._refresh_routing(sent)
         elif (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -267,15 +267,26 @@ class Heartbeats:
         return group, self._ids.members.captured(group, member.body["member_id"])
 
     def _learn(self, member: _Member, response: Container) -> None:
-        """Learn a new assignment, and a new epoch, which has no counterpart in the capture."""
-        group, title = self._captured(member)
-        members, before = self._ids.members, member.body["member_epoch"]
+        """Learn a new assignment and a new epoch."""
         if response.assignment is not None:
             member.pending_assignment = response.assignment
+        self.learn_epoch(member.body, response)
+        member.body["member_epoch"] = max(response.member_epoch, member.body["member_epoch"])
+
+    def learn_epoch(self, body: Mapping[str, Any], response: Container) -> None:
+        """
+        Learn a new epoch that has no counterpart in the capture: requests go on with it.
+
+        Args:
+            body: The body of a sent heartbeat that the capture lacks, or that is sent again.
+            response: The response to it.
+        """
+        group = self._ids.names.unprefixed(body["group_id"])
+        members, before = self._ids.members, body["member_epoch"]
+        title = members.captured(group, body["member_id"])
         if response.member_epoch > before:
             generation = members.captured_generation(group, title, before)
             members.learn_generation(group, title, generation, response.member_epoch)
-            member.body["member_epoch"] = response.member_epoch
 
 
 def _deliver_assignment(

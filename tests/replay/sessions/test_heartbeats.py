@@ -321,3 +321,16 @@ def test_a_leave_by_epoch_ends_the_heartbeats() -> None:
         assert not await is_member(beats, target)
 
     assert not run(play).requests
+
+
+def test_a_heartbeat_that_is_sent_again_has_the_newest_epoch() -> None:
+    """A coordinator may hand partitions out in several steps, each with an epoch of its own."""
+
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
+        name = "ConsumerGroupHeartbeat"
+        body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 1})
+        for epoch in (1, 3):
+            beats.learn_epoch(body, whole(name, 1, {"member_epoch": epoch}, "response"))
+            assert known.members.live_generation("g", "captured", 4) == epoch
+
+    run(play)
