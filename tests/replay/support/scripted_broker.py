@@ -120,6 +120,9 @@ def offers(**versions: tuple[int, int]) -> Callable[[Message], Answer]:
     return lambda _: {"error_code": 0, "api_keys": keys, "throttle_time_ms": 0}
 
 
+_LISTING_MEMBERS = ("DescribeGroups", "ConsumerGroupDescribe", "ShareGroupDescribe")
+
+
 def single_broker(ports: list[int]) -> Answers:
     """Answer as a cluster of one broker, at the first of the ports; all transactions are open."""
     return {
@@ -130,6 +133,7 @@ def single_broker(ports: list[int]) -> Answers:
         "DescribeTransactions": lambda _: {
             "transaction_states": [{"transaction_state": "Ongoing"}]
         },
+        **dict.fromkeys(_LISTING_MEMBERS, lambda _: {"groups": []}),
     }
 
 
