@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,16 +27,15 @@ from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
 from dissector.engine.tables.column_types import Coded, Columns, iter_rows
 from dissector.errors import UsageError
 from dissector.filter import Column, Name, kinds, values_of
-from dissector.protocol.embedded.masking import secret_ranges
-from dissector.view.json.body import body_json
 from dissector.view.tables.secret_cells import mask_cell, packet_comments
-from dissector.view.text.decoded_nodes import ReadValue
-from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
 from dissector.view.text.summary_line import NOTES, LineStyle, MessageSummary, message_line
 from dissector.view.text.time_style import FRAME_TIMES
 from dissector.view.text.value_text import json_text
+
+if TYPE_CHECKING:
+    from dissector.view.text.decoded_nodes import ReadValue
 
 
 @accepts_live
@@ -172,6 +171,8 @@ def _detailed_lines(
     read_value: ReadValue | None,
 ) -> Iterator[str]:
     """Yield lines with details; `shown`: whether fields, bytes and secrets are."""
+    from dissector.view.text.detail_tree import detail_tree
+
     verbose, bytes_too, show_secrets = shown
     for each in messages:
         lines = [message_line(_summary(each, show_secrets), style())]
@@ -200,6 +201,8 @@ def _masked_ranges(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, 
         return []
     if each.exchange.is_token:
         return [(0, len(each.message.frame))]
+    from dissector.protocol.embedded.masking import secret_ranges
+
     request = each.exchange.request if each.message.kind == "response" else None
     return secret_ranges(each.message, request)
 
@@ -226,6 +229,8 @@ def _summary(each: OrderedMessage, show_secrets: bool) -> MessageSummary:
 
 
 def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
+    from dissector.view.json.body import body_json
+
     exchange, message = each.exchange, each.message
     summary = _summary(each, show_secrets)
     request = exchange.request if message.kind == "response" else None
@@ -317,6 +322,8 @@ class _MessageColumns:
         return value if self.show_secrets else mask_cell(name, value, exchange.known_secrets)
 
     def body(self, kind: str) -> Any:
+        from dissector.view.json.body import body_json
+
         exchange, message = self.each.exchange, self.each.message
         if message.kind != kind:
             return None

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any
 
 from dissector.cli.declared.file_options import SchemaOptions
 from dissector.cli.output import write_lines
 from dissector.errors import UsageError, suggestion
-from dissector.protocol.api import Api, Kind
+from dissector.protocol.api import KINDS, Api
 from dissector.protocol.apis import all_apis, api, api_keys
 from dissector.protocol.schema import Field
 from dissector.view.tables.row_formats import table_lines
 from dissector.view.text.value_text import json_text
-
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def schema(given: SchemaOptions) -> None:

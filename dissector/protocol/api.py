@@ -9,6 +9,7 @@ from typing import Literal
 from dissector.protocol.schema import Schema
 
 Kind = Literal["request", "response"]
+KINDS: tuple[Kind, Kind] = ("request", "response")
 
 
 @dataclass(frozen=True, slots=True)

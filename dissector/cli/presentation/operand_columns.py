@@ -15,7 +15,6 @@ from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
 from dissector.filter import Row as FilterRow
 from dissector.filter.operands import packet_facts
-from dissector.view.json.body import body_json
 from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.value_text import bytes_text, json_text
 
@@ -66,6 +65,8 @@ class MaskedExchange:
 
     def body(self, kind: str) -> Mapping[str, Any] | None:
         """Return the decoded body of the `request` or the `response`, secrets masked."""
+        from dissector.view.json.body import body_json
+
         exchange = self._exchange
         message = exchange.request if kind == "request" else exchange.response
         request = exchange.request if kind == "response" else None

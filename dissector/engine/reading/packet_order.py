@@ -15,6 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.protocol.messages import Message
 
@@ -149,10 +150,10 @@ class PacketOrderBuffer(Generic[Window]):
         first, self._table = self._table[:, :count], self._table[:, count:]
         for begin in range(0, count, BATCH_MESSAGES):
             batch = first[:, begin : begin + BATCH_MESSAGES]
-            numbers, window = np.unique(batch[_WINDOW], return_inverse=True)
+            window, numbers = distinct(batch[_WINDOW])
             windows = [self._windows[number] for number in numbers.tolist()]
             yield OrderedBatch(windows, window, batch[_ROW], batch[_SIDE], batch[_PACKET])
-        remaining = set(np.unique(self._table[_WINDOW]).tolist())
+        remaining = set(distinct(self._table[_WINDOW])[1].tolist())
         self._windows = {
             number: each for number, each in self._windows.items() if number in remaining
         }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dissector.protocol.api import Api, Kind
+from dissector.protocol.api import KINDS, Api
 from dissector.protocol.definitions.overlay import is_renamed, overlay_schema
 from dissector.protocol.definitions.schemas import Schemas
-
-KINDS: tuple[Kind, Kind] = ("request", "response")
 
 
 def overlay_api(schemas: Schemas, key: int, declared: Api | None) -> Api | None:

@@ -26,7 +26,7 @@ from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffer
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.kernel.arrays import Buffers
 from dissector.kernel.named_rows import RowArray, dtype_of, table_of
-from dissector.protocol.api import Kind
+from dissector.protocol.api import KINDS, Kind
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.view.json import body_kernel as loop
@@ -47,8 +47,6 @@ from dissector.view.tables.text_arrays import TextArrays, TextUse
 from dissector.view.tables.text_kernel import UNSAFE
 
 Bytes: TypeAlias = NDArray[np.uint8]
-
-KINDS: tuple[Kind, Kind] = ("request", "response")
 
 OUT_BYTES = 4 << 20
 """Size of the output buffer; it grows if a single exchange needs more."""

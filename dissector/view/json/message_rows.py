@@ -30,9 +30,9 @@ from dissector.engine.tables.column_types import (
 from dissector.engine.tables.columns_of import columns_of, with_inserted
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.protocol.api import KINDS
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
-from dissector.view.json.bulk_bodies import KINDS
 
 Bools: TypeAlias = NDArray[np.bool_]
 
