@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dissector.capture.packets.decode_as import tunnel_ports
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Options
 from dissector.errors import (
@@ -27,6 +26,7 @@ from dissector.protocol.apis import all_apis, api_keys
 from dissector.protocol.apis import api as api_of_key
 from dissector.protocol.codecs.codec import Codec
 from dissector.protocol.definitions.schemas import Schemas
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture

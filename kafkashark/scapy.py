@@ -33,10 +33,10 @@ except ImportError as missing:
 
     raise ImportError(f"{extra_needed('kafkashark.scapy', 'scapy')}: {missing}") from None
 
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import EncodeError, Problem
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api, api_name
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.protocol.headers import (
     RequestHeader,
     ResponseHeader,

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol
 
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 
 MAX_UNFINISHED_BYTES = 2 * MAX_FRAME_BYTES
 """Default limit of the bytes in unfinished frames, for all connections of a server."""

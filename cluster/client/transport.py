@@ -8,7 +8,7 @@ from collections.abc import Callable
 from struct import Struct
 from weakref import WeakSet
 
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 
 _SIZE = Struct(">i")
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from dissector.capture.packets.ip_fragments import MAX_INCOMPLETE
 from dissector.capture.tcp.reassembly import MAX_BUFFERED_BYTES
-from dissector.engine.correlation.correlation_limits import MAX_DOUBTFUL_BYTES
+from dissector.engine.correlation.state_tables import MAX_DOUBTFUL_BYTES
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.segment_source import FileProblems

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.fields.field_reader import FieldReader
 from dissector.engine.reading.capture import Capture, Options, Reading, Window
@@ -32,6 +31,7 @@ from dissector.engine.tables.polars_tables import (
 )
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.query.hidden_rows import iterate_hidden
 from dissector.request_log.log_times import used_timezone
 from dissector.tls.key_log import KeyLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Protocol
 
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 
 SIZE_BYTES = 4
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.reading.capture import Options
 from dissector.filter import Filter, parse
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
 from replay.model.plan_source import Source

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from cluster.client.endpoint import parse_address
 from cluster.client.listener import MAX_UNFINISHED_BYTES, log_warning
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import UsageError
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 
 LOOPBACK = "127.0.0.1"
 

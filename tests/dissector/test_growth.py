@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dissector import open_capture
-from dissector.engine.correlation.correlation_limits import MAX_OPEN
+from dissector.engine.correlation.state_tables import MAX_OPEN
 from dissector.kernel import Kernel
 from dissector.view.text.detail_tree import detail_tree
 from tests.dissector.hostile import KINDS

@@ -12,9 +12,9 @@ from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.parsing.declarations import Command, Options, option
 from dissector.cli.presentation.completion import complete_filter
 from dissector.cli.settings.saved_filters import with_saved_filters
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.file_roles import READS, WRITES
 from dissector.protocol.definitions.sources import READS_SCHEMAS, SCHEMAS_VARIABLE, use_sources
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.view.text.escape import escaped
 
 

@@ -12,25 +12,25 @@ table, to load an API, or to decide which connections lead to brokers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dissector.capture.columns import DATA, END, NEVER, Chunks
+from dissector.capture.prefaces import Preface, read_preface
 from dissector.capture.tcp.connections import END_REASONS, Endpoint
-from dissector.engine.correlation import correlation_limits as limits
 from dissector.engine.correlation.correlator_arrays import ChunkColumns
 from dissector.engine.correlation.correlator_kernel import correlate, forget, list_rowless
 from dissector.engine.correlation.correlator_rows import ConnectionRow, Mode, Outcome
 from dissector.engine.correlation.doubtful import Brokers, Connections
-from dissector.engine.correlation.prefaces import Preface, read_preface
 from dissector.engine.correlation.state_tables import StateTables, new_connection
 from dissector.engine.tables.exchange_table import ENDING_AT, NONE, Exchanges, Ints
 from dissector.engine.tables.login_learning import learn
 from dissector.engine.tables.logins import Logins
 from dissector.kernel.named_rows import row_of
 from dissector.kernel.packed_rows import BLOCK_ROWS
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 
 REST_ROWS = BLOCK_ROWS
 """Connections that have ended or are silent are packed when there are this many."""
@@ -75,7 +75,7 @@ class Correlator:
         self,
         connections: Connections,
         ports: frozenset[int] = frozenset(),
-        max_frame_bytes: int = limits.MAX_FRAME_BYTES,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         """
         Start a capture.
@@ -239,13 +239,6 @@ class Correlator:
             for mode, count in enumerate(np.bincount(rows["mode"]).tolist()):
                 counts[_SPEAKS.get(mode, "")] += count
         return +counts
-
-    def __iter__(self) -> Iterator[ConnectionState]:
-        """Yield the state of each connection, in the order of their start."""
-        parts = [(numbers, rows["order"]) for numbers, rows in self.tables.parts()]
-        numbers, orders = (np.concatenate(each) for each in zip(*parts, strict=True))
-        states = map(self.state_of, numbers[np.argsort(orders)].tolist())
-        return (state for state in states if state is not None)
 
     def _start_connections(self, chunks: Chunks) -> None:
         """Start the connections with first chunks in this window."""

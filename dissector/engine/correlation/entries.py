@@ -8,12 +8,16 @@ first of a list, which a hash finds.
 from __future__ import annotations
 
 from dissector.capture.hashing import hash_key
-from dissector.engine.correlation.correlation_limits import MAX_SUPPRESSED
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import CARRY_OVER_BASE, ConnectionRow
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
+
+MAX_SUPPRESSED = 1000
+"""
+Ids of requests without a response (acks = 0) that are remembered, should one come all the same.
+"""
 
 
 @Kernel

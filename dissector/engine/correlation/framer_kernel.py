@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dissector.capture.integers import signed32, u32
-from dissector.engine.correlation.correlation_limits import MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import (
     CARRY_OVER_BASE,
@@ -32,6 +31,7 @@ from dissector.engine.correlation.frame_rules import (
     queue_frame,
 )
 from dissector.engine.correlation.pairing_kernel import (
+    MAX_EARLY_RESPONSE_NS,
     add_request,
     is_early,
     may_pass,

@@ -27,7 +27,6 @@ Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlation_limits import MAX_DELAYED_NS, MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator_arrays import CorrelatorState, FrameColumns
 from dissector.engine.correlation.correlator_rows import (
     CARRY_OVER_BASE,
@@ -63,6 +62,19 @@ from dissector.engine.tables.exchange_table import (
     UNANSWERED,
 )
 from dissector.kernel import device_function
+
+MAX_EARLY_RESPONSE_NS = 100_000_000
+"""
+How long before its request a response may be captured: as long as a hole among the requests may
+wait to become a gap: twice `stream_kernel.WAIT_NS`.
+"""
+
+MAX_DELAYED_NS = 200_000_000
+"""
+The longest delay of an acknowledgement: after it, bytes that are sent again were lost.
+
+Source: TCP_DELACK_MAX in Linux, include/net/tcp.h.
+"""
 
 
 @device_function

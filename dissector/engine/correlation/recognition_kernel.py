@@ -11,7 +11,6 @@ at each byte; these stay where they are. Else they are held, and searched.
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlation_limits import MAX_FIRST_REQUEST_OFFSET
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import (
     ConnectionRow,
@@ -50,6 +49,9 @@ from dissector.engine.correlation.unframed_bytes import (
 )
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
+
+MAX_FIRST_REQUEST_OFFSET = 1 << 16
+"""Bytes of either side before the first request of a connection captured from its beginning."""
 
 _TAIL = HEADER_BYTES - 1
 """Bytes at the end of a chunk that may begin a header."""

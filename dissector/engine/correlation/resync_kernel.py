@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dissector.capture.columns import NEVER
 from dissector.capture.integers import signed32
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import Outcome, SideRow, Verdict
 from dissector.engine.correlation.entries import find_request, has_room
@@ -43,6 +42,7 @@ from dissector.engine.correlation.unframed_bytes import (
     sync_at,
 )
 from dissector.kernel import device_function
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 
 RESPONSE_RUN = 3
 """Responses with ascending correlation ids that identify a broker without a captured client."""

@@ -10,7 +10,7 @@ import numpy as np
 from dissector.capture.columns import NEVER, Bytes, Int32s
 from dissector.capture.formats.window_buffers import BufferPool, single_use
 from dissector.capture.hashing import SECRET
-from dissector.engine.correlation import correlation_limits, known_apis
+from dissector.engine.correlation import known_apis
 from dissector.engine.correlation.connection_states import ConnectionStates
 from dissector.engine.correlation.correlator_arrays import (
     CorrelatorState,
@@ -40,6 +40,18 @@ from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Frames, Ints
 from dissector.engine.tape.tape_arrays import new_rows
 from dissector.kernel.named_rows import RowArray, dtype_of, row_of, rows_of
+
+MAX_OPEN = 10_000
+"""Requests in flight on one connection; beyond that the oldest is emitted as unanswered."""
+
+MAX_OPEN_BYTES = 64 << 20
+"""Bytes of the requests in flight on one connection."""
+
+MIN_RETAINED_BYTES = 1 << 20
+"""Bytes of a stream without a plausible frame that are retained at least, for a second search."""
+
+MAX_DOUBTFUL_BYTES = 64 << 20
+"""Bytes of ended connections that may wait until all brokers are known."""
 
 SPARE_BYTES = 1 << 20
 """The carry-over buffer is compacted when it has more than this beyond twice the bytes in use."""
@@ -139,10 +151,10 @@ class StateTables(ConnectionStates):
         self.data = data
         counts.window_bytes = len(data)
         counts.exchange_count = counts.next_chunk = counts.step = 0
-        counts.max_open = correlation_limits.MAX_OPEN
-        counts.max_open_bytes = correlation_limits.MAX_OPEN_BYTES
-        counts.max_doubtful_bytes = correlation_limits.MAX_DOUBTFUL_BYTES
-        counts.min_retained_bytes = correlation_limits.MIN_RETAINED_BYTES
+        counts.max_open = MAX_OPEN
+        counts.max_open_bytes = MAX_OPEN_BYTES
+        counts.max_doubtful_bytes = MAX_DOUBTFUL_BYTES
+        counts.min_retained_bytes = MIN_RETAINED_BYTES
         self.exchanges = self._new_exchanges(count)
         self._grow_carry_over(counts.carried_bytes + self._expected_bytes())
         self._grown = -counts.carried_bytes

@@ -7,7 +7,6 @@ so each byte is copied a bounded number of times.
 
 from __future__ import annotations
 
-from dissector.engine.correlation.correlation_limits import MAX_UNASKED_BYTES
 from dissector.engine.correlation.correlator_arrays import CorrelatorState
 from dissector.engine.correlation.correlator_rows import CARRY_OVER_BASE, PacketEnd, SideRow
 from dissector.engine.correlation.entries import (
@@ -20,6 +19,12 @@ from dissector.engine.correlation.entries import (
 )
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import device_function
+
+MAX_UNASKED_BYTES = 1 << 10
+"""
+Bytes of a server that are retained before any request: the first ones, which may be those of a
+proxy, and as many of the newest ones, as a response may be captured before its request.
+"""
 
 MAX_PREFACE_BYTES = 1 << 17
 """Bytes before the first frame that are examined: more than the largest header of a proxy."""

@@ -18,7 +18,6 @@ from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, is_file, read_tls_secrets
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.tcp.reassembly import Streams
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import WindowSummary
@@ -41,6 +40,7 @@ from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.protocol.context import current, iterate_under, using
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.request_log.log_times import used_timezone
 from dissector.tls.key_log import KeyLog
 

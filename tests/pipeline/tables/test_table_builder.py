@@ -127,7 +127,7 @@ def test_reached_limits_are_reported_and_lower_loads_equal_one_process(
 @pytest.mark.parametrize(
     ("limit", "reported"),
     [
-        ("dissector.engine.correlation.correlation_limits.MAX_DOUBTFUL_BYTES", LIMITS[1]),
+        ("dissector.engine.correlation.state_tables.MAX_DOUBTFUL_BYTES", LIMITS[1]),
         ("dissector.capture.packets.ip_fragments.MAX_INCOMPLETE", LIMITS[2]),
     ],
 )

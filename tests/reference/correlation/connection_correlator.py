@@ -30,10 +30,8 @@ from collections import deque
 from typing import NamedTuple
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlation_limits import (
-    MAX_FRAME_BYTES,
-)
 from dissector.engine.tables.exchange_table import UNANSWERED
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from tests.reference.correlation import plausible_frames, resync
 from tests.reference.correlation.first_response import (
     HEAD_BYTES,

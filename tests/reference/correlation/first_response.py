@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from dissector.engine.correlation.correlation_limits import (
-    MAX_EARLY_RESPONSE_NS,
-    MAX_SUPPRESSED,
-)
+from dissector.engine.correlation.entries import MAX_SUPPRESSED
+from dissector.engine.correlation.pairing_kernel import MAX_EARLY_RESPONSE_NS
 from tests.reference.correlation.framer import Frame, Framer
 from tests.reference.correlation.open_requests import OpenRequests
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlation_limits import MAX_DELAYED_NS, MAX_EARLY_RESPONSE_NS
+from dissector.engine.correlation.pairing_kernel import MAX_DELAYED_NS, MAX_EARLY_RESPONSE_NS
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN, UNANSWERED
 from dissector.protocol.expected_response import expects_response
 from tests.reference.correlation.exchange_rows import ExchangeRow

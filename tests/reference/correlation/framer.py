@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dissector.engine.correlation.correlation_limits import (
-    MAX_FRAME_BYTES,
-)
 from dissector.engine.correlation.unframed_bytes import MAX_PREFACE_BYTES
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 
 MAX_OVERSIZED_HEAD_BYTES = 1 << 16
 """Bytes retained of a frame skipped for its size, to show its header."""

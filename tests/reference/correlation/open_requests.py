@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dissector.capture.columns import NEVER, Int32s
-from dissector.engine.correlation import correlation_limits as limits
-from dissector.engine.correlation.correlation_limits import MAX_SUPPRESSED
+from dissector.engine.correlation import state_tables as limits
+from dissector.engine.correlation.entries import MAX_SUPPRESSED
 from tests.reference.correlation.framer import Frame
 from tests.reference.correlation.plausible_frames import fits_request
 

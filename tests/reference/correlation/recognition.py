@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation import correlation_limits as limits
+from dissector.engine.correlation import state_tables as limits
+from dissector.engine.correlation.recognition_kernel import MAX_FIRST_REQUEST_OFFSET
+from dissector.engine.correlation.unframed_bytes import MAX_UNASKED_BYTES
 from tests.reference.correlation import plausible_frames, resync
 from tests.reference.correlation.framer import Framer
 from tests.reference.correlation.login_phase import is_kerberos
@@ -66,8 +68,8 @@ def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None)
             return
     ends = correlator.streams[0].scanned, correlator.streams[1].end_of_buffer
     if correlator.start_captured and (
-        ends[0] > limits.MAX_FIRST_REQUEST_OFFSET
-        or (ends[1] > limits.MAX_FIRST_REQUEST_OFFSET and is_unasked(correlator))
+        ends[0] > MAX_FIRST_REQUEST_OFFSET
+        or (ends[1] > MAX_FIRST_REQUEST_OFFSET and is_unasked(correlator))
     ):
         correlator.set_not_kafka("other")
         return
@@ -111,7 +113,7 @@ def discard_scanned(correlator: Unrecognised, stream: Framer, searched: bool) ->
         searched: Whether it is searched for frames; else its bytes are counted.
     """
     if not searched and correlator.client is None and is_unasked(correlator):
-        retained = min(limits.MAX_UNASKED_BYTES, limits.MIN_RETAINED_BYTES)
+        retained = min(MAX_UNASKED_BYTES, limits.MIN_RETAINED_BYTES)
         if len(stream.buffer) > 2 * retained:
             if stream.base == 0:
                 stream.skip(retained)

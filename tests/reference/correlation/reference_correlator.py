@@ -7,14 +7,15 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from dissector.capture.columns import DATA, END, GAP, NEVER, Chunks
+from dissector.capture.prefaces import Preface, read_preface
 from dissector.capture.tcp.connections import END_REASONS, Endpoint
-from dissector.engine.correlation import correlation_limits as limits
+from dissector.engine.correlation import state_tables as limits
 from dissector.engine.correlation.correlator import ConnectionState
 from dissector.engine.correlation.doubtful import Connections
-from dissector.engine.correlation.prefaces import Preface, read_preface
 from dissector.engine.tables.exchange_table import ENDING_AT, Exchanges
 from dissector.engine.tables.login_learning import learn
 from dissector.engine.tables.logins import Logins
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from tests.reference.correlation.connection_correlator import ConnectionCorrelator
 from tests.reference.correlation.exchange_rows import ExchangeRow, broken_off, to_exchange_table
 
@@ -26,7 +27,7 @@ class ReferenceCorrelator:
         self,
         connections: Connections,
         ports: frozenset[int] = frozenset(),
-        max_frame_bytes: int = limits.MAX_FRAME_BYTES,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         """Start a capture; the arguments are those of `Correlator`."""
         self._connections = connections

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.protocol.messages import decode_request, decode_response
 from tests.reference.correlation.framer import Framer, FrameValidator
 from tests.reference.correlation.open_requests import OpenRequests

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from construct import Container
 
-from dissector.engine.correlation.correlation_limits import MAX_FRAME_BYTES
 from dissector.protocol.apis import KEYS, all_apis, api
+from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from dissector.capture.columns import END, GAP, NEVER
 from dissector.engine.correlation import (
     connection_states,
-    correlation_limits,
     correlator,
     entries,
     framer_kernel,
+    state_tables,
 )
 from dissector.engine.correlation.correlator import ConnectionState, Correlator
 from dissector.engine.correlation.correlator_rows import ConnectionRow
+from dissector.engine.correlation.entries import MAX_SUPPRESSED
 from dissector.engine.correlation.state_tables import StateTables, new_connection
 from dissector.engine.reading.capture import Options, Reading
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, Frames
@@ -71,7 +72,20 @@ def correlate(
     windows_of_rows = [list(rows_of(fold.feed(columns(chunks[a:b])))) for a, b in pairwise(ends)]
     low = fold.low_watermark()
     windows_of_rows.append(list(rows_of(fold.finish())))
-    return [row for rows in windows_of_rows for row in rows], list(fold), low
+    return [row for rows in windows_of_rows for row in rows], states_of(fold), low
+
+
+def states_of(fold: Correlator | ReferenceCorrelator) -> list[ConnectionState]:
+    """Return the states of connections, in the order of their start."""
+    if isinstance(fold, ReferenceCorrelator):
+        return [*fold]
+    orders = {
+        number: order
+        for numbers, rows in fold.tables.parts()
+        for number, order in zip(numbers.tolist(), rows["order"].tolist(), strict=True)
+    }
+    states = map(fold.state_of, sorted(orders, key=orders.__getitem__))
+    return [state for state in states if state is not None]
 
 
 def check(
@@ -122,9 +136,9 @@ def test_limits_equal_those_of_objects(
     drawn: tuple[list[Chunk], list[bool]], windows: list[int], limit: int, most: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(correlation_limits, "MAX_OPEN", most)
-        patch.setattr(correlation_limits, "MAX_OPEN_BYTES", 3 * limit)
-        patch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 20 * limit)
+        patch.setattr(state_tables, "MAX_OPEN", most)
+        patch.setattr(state_tables, "MAX_OPEN_BYTES", 3 * limit)
+        patch.setattr(state_tables, "MIN_RETAINED_BYTES", 20 * limit)
         check(*drawn, windows, max_frame_bytes=limit)
 
 
@@ -277,7 +291,7 @@ def test_rows_of_other_protocols_equal_those_of_objects(
     said: list[Chunk], whole: bool, windows: list[int], retained: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(correlation_limits, "MIN_RETAINED_BYTES", retained)
+        patch.setattr(state_tables, "MIN_RETAINED_BYTES", retained)
         check(numbered(said), [whole], windows)
 
 
@@ -500,7 +514,7 @@ def test_memory_does_not_grow_with_the_capture() -> None:
 def test_bytes_of_an_unrecognised_stream_are_not_kept(
     whole: bool, side: int, first: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 5000)
+    monkeypatch.setattr(state_tables, "MIN_RETAINED_BYTES", 5000)
     fold = Correlator(connections([whole]))
     if first:
         fold.feed(columns([Chunk(0, side, data=first)]))
@@ -510,11 +524,11 @@ def test_bytes_of_an_unrecognised_stream_are_not_kept(
         assert kept <= 11_000
         assert len(fold.tables.carry_over) < 4 << 20
     fold.finish()
-    assert [state.speaks for state in fold] == ["other"]
+    assert [state.speaks for state in states_of(fold)] == ["other"]
 
 
 def test_unsolicited_responses_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correlation_limits, "MIN_RETAINED_BYTES", 5000)
+    monkeypatch.setattr(state_tables, "MIN_RETAINED_BYTES", 5000)
     said = [Chunk(0, 0, data=heartbeat_request(1)), Chunk(0, 1, data=heartbeat_response(1))]
     said += [Chunk(0, 1, GAP, missing=7), *(Chunk(0, 1, data=b"\x80" * 1000) for _ in range(100))]
     fold = Correlator(connections([False]))
@@ -568,7 +582,7 @@ def correlate_file(
     made: Any = correlator(reading.streams.connections)
     reading.correlator = made
     rows = [row for window in reading.windows() for row in rows_of(window.exchanges)]
-    return rows, list(made)
+    return rows, states_of(made)
 
 
 @pytest.mark.thinned(4)
@@ -610,7 +624,7 @@ class Counted(np.ndarray[Any, Any]):
 
 def test_suppressed_ids_are_found_in_few_steps() -> None:
     """Among many, and among those that came again or were forgotten."""
-    most = correlation_limits.MAX_SUPPRESSED
+    most = MAX_SUPPRESSED
     tables = Correlator(connections([True])).tables
     tables.suppressed = tables.suppressed.view(Counted)
     state: Any = tables.state()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, NEVER
 from dissector.capture.tcp.stream_kernel import WAIT_NS
-from dissector.engine.correlation.correlation_limits import MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.correlator import ConnectionState
+from dissector.engine.correlation.pairing_kernel import MAX_EARLY_RESPONSE_NS
 from dissector.engine.tables.exchange_table import ANSWERED, STATUS
 from tests.default_frames import request, response, sized
 from tests.dissector.engine.chunks import HANDSHAKE, HEARTBEAT, PRODUCE, STEP_NS, Chunk, numbered

@@ -248,7 +248,7 @@ def test_doubtful_responses_are_kept_up_to_a_limit(
     beats(wire.connect(50001).syn(), 1)
     wire.connect(50002).broker(beat(8)).fin()
     file = write(tmp_path / "a.pcap", wire.packets)
-    monkeypatch.setattr("dissector.engine.correlation.correlation_limits.MAX_DOUBTFUL_BYTES", room)
+    monkeypatch.setattr("dissector.engine.correlation.state_tables.MAX_DOUBTFUL_BYTES", room)
     statuses = [(row.correlation_id, row.status) for row in open_capture(file)]
     orphans = [(8, "orphan")] if room == 0 else [(7, "orphan"), (8, "orphan")]
     assert statuses == [(1, "answered"), *orphans]
