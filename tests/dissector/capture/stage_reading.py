@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,9 @@ class Reading:
         window_bytes: int = 1 << 20,
         *,
         one_by_one: bool = False,
+        moved: bool = False,
     ) -> None:
+        """Read a capture; `moved`: each window in another process."""
         self.layers = Layers()
         self.tcp = cast("Streams", ReferenceStreams()) if one_by_one else Streams()
         self.rows: list[Row] = []
@@ -48,6 +51,8 @@ class Reading:
         path = source if isinstance(source, Path) else "-"
         for packets in read_packets([path], window_bytes=window_bytes, stdin=stdin):
             segments = self.layers.segments(packets)
+            if moved:
+                self.tcp = pickle.loads(pickle.dumps(self.tcp))
             self.rows += _rows(self.tcp.feed(segments))
         self.layers.finish()
         self.steps: list[int] = []

@@ -88,6 +88,19 @@ def test_starts_of_streams_follow_from_both_syns() -> None:
     assert known.first_sequences(np.array([6])).tolist() == [[7, 6]]
 
 
+def test_sums_and_first_bytes_of_streams() -> None:
+    wire = _closed(41)
+    wire.connect(100).syn().client(b"a")
+    wire.connect(101).syn()
+    known = Reading(pcap_file(wire.packets)).tcp.connections
+    names = "packets", "bytes", "retransmitted_segments", "retransmitted_bytes"
+    sides = [side for each in known for side in each.sides]
+    assert known.sums(*names) == [sum(getattr(side, name) for side in sides) for name in names]
+    last = np.arange(40, 43)
+    assert known.first_byte(last).tolist() == [[ord("a"), -1], [ord("a"), -1], [-1, -1]]
+    assert [known.first_bytes(number, 0) for number in last] == [b"abcdefg", b"a", b""]
+
+
 def test_how_far_streams_were_sent_and_acknowledged() -> None:
     """Acknowledged: all, a part, and the bytes of a side that is not in the capture."""
     wire = Wire()
@@ -127,13 +140,20 @@ def _closed(count: int) -> Wire:
         connection = wire.connect(1 + number, vlan=vlan, isn=isn).syn().client(b"ab")
         if number % 4 == 0:
             connection.retransmit(0, 0, 2)
+        if number % _LOSSY == 0:
+            connection.client(b"cd", b"ef", b"gh", b"ij", b"kl", b"mn")
         connection.fin()
     return wire
+
+
+_LOSSY, _LOST = 20, (b"cd", b"gh", b"kl")
+"""Of each of so many connections these segments are lost."""
 
 
 @pytest.fixture(scope="module")
 def closed() -> tuple[Wire, Reading]:
     wire = _closed(2 * BLOCK_ROWS)
+    wire.packets = [each for each in wire.packets if each.payload not in _LOST]
     return wire, Reading(pcap_file(wire.packets), 1 << 16)
 
 
@@ -166,26 +186,32 @@ def test_connections_at_rest_are_the_same(closed: tuple[Wire, Reading]) -> None:
     for number in (0, 1, 2 * BLOCK_ROWS - 1):
         assert known.endpoints(number) == whole.endpoints(number)
         assert known.has_both_syns(number)
-    assert known.first_bytes(0, 0) == b"ab"
+    assert known.first_bytes(1, 0) == b"ab"
 
 
 def test_late_packets_wake_connections_at_rest_in_another_process(
     closed: tuple[Wire, Reading], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Those of lost segments are no retransmissions."""
     wire, reading = closed
-    late = [each for each in wire.packets if each.connection == 0]
+    woken = [0, 20, 40]  # of one network
+    late = [each for each in _closed(41).packets if each.connection in woken]
     before = reading.tcp.connections[0]
+    whole = Reading(pcap_file([*wire.packets, *late]), 1 << 24).tcp.connections
     kept = pickle.dumps(reading.tcp)
     monkeypatch.setattr(flow_table, "SECRET", SECRET[::-1].copy())
     streams = pickle.loads(kept)
-    assert streams.connections.resting.has(np.arange(2)).all()
+    assert streams.connections.resting.has(np.arange(41)).all()
     for packets in read_packets(["-"], stdin=io.BytesIO(pcap_file(late))):
         streams.feed(Layers().segments(packets))
-    assert streams.connections.resting.has(np.arange(2)).tolist() == [False, True]
-    assert streams.connections[0].sides[0].packets == 2 * before.sides[0].packets
+    assert streams.connections.resting.has(np.arange(41)).tolist() == [
+        number not in woken for number in range(41)
+    ]
+    assert [streams.connections[number] for number in woken] == [whole[number] for number in woken]
+    assert streams.connections[0].sides[0].packets == 2 * before.sides[0].packets + len(_LOST)
     assert len(streams.connections) == 2 * BLOCK_ROWS
     streams.retain(np.array([4, 0]))
     assert [each.sides[0].packets for each in streams.connections] == [
-        before.sides[0].packets,
-        2 * before.sides[0].packets,
+        reading.tcp.connections[4].sides[0].packets,
+        2 * before.sides[0].packets + len(_LOST),
     ]

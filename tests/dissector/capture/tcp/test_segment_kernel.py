@@ -190,7 +190,8 @@ def test_kernels_equal_the_reference(data: bytes, window_bytes: int) -> None:
     known = list(one_by_one.tcp.connections)
     for mode in MODES:
         with running(mode, process_segments, flow_table):
-            for reading in (Reading(data), Reading(data, window_bytes), _restless(data)):
+            moved = Reading(data, window_bytes, moved=True)
+            for reading in (Reading(data), Reading(data, window_bytes), moved, _restless(data)):
                 assert reading.rows == one_by_one.rows
                 assert list(reading.tcp.connections) == known
 
