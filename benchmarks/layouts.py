@@ -21,7 +21,7 @@ MANY_PACKETS = 4_200_000
 HTTP_PACKETS = 250_000
 GRO_BYTES = 60_000
 MESSAGES, MESSAGE_BATCHES, BATCH_RECORDS = 200, 50, 100
-"""Fetch responses of about 1 MB each: tshark decodes no newer Produce request."""
+"""Fetch responses of about 1 MB each uncompressed: tshark decodes no newer Produce request."""
 
 
 def short_rows(folder: Path) -> Iterator[Row]:
@@ -59,28 +59,31 @@ def gro_rows(folder: Path) -> Iterator[Row]:
     if tshark is None:
         return
     capture = folder / "gro.pcap"
-    client = SequentialClient(1, Traffic(), random.Random(7), 0, [0, 0], mss=GRO_BYTES)
-    save(capture, client.packets(_large_messages()))
-    # With this filter it prints the same messages.
-    peer = process((tshark, "-r", str(capture), "-Y", "kafka"), runs=1)
-    own = process((*KAFKASHARK, "dissect", str(capture)))
-    figures = f"{own.cpu_s:.2f} s against {peer.cpu_s:.2f} s, {own.peak_bytes / 1e6:,.0f} MB"
-    yield Row(
-        "dissect as text, segments of 60 KB, processor",
-        "tshark -Y kafka",
-        peer.cpu_s / own.cpu_s,
-        figures,
-        3.0,
-    )
+    for codec in ("none", "zstd"):
+        client = SequentialClient(1, Traffic(), random.Random(7), 0, [0, 0], mss=GRO_BYTES)
+        save(capture, client.packets(_large_messages(codec)))
+        # With this filter it prints the same messages.
+        peer = process((tshark, "-r", str(capture), "-Y", "kafka"))
+        own = process((*KAFKASHARK, "dissect", str(capture)))
+        figures = f"{own.cpu_s:.2f} s against {peer.cpu_s:.2f} s, {own.peak_bytes / 1e6:,.0f} MB"
+        yield Row(
+            f"dissect as text, segments of 60 KB, compression {codec}, processor",
+            "tshark -Y kafka",
+            peer.cpu_s / own.cpu_s,
+            figures,
+            3.0,
+        )
 
 
-def _large_messages() -> Iterator[Exchange]:
-    records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(BATCH_RECORDS)]
+def _large_messages(codec: str) -> Iterator[Exchange]:
+    source = random.Random(7)
+    values = (source.randbytes(90).hex().encode() for _ in range(BATCH_RECORDS))
+    records = [Record(offset_delta=at, value=value) for at, value in enumerate(values)]
     for message in range(MESSAGES):
         begin = message * MESSAGE_BATCHES * BATCH_RECORDS
         offsets = range(begin, begin + MESSAGE_BATCHES * BATCH_RECORDS, BATCH_RECORDS)
-        batches = (new_batch(records, base_offset=offset).to_bytes() for offset in offsets)
-        yield fetched(0, begin, b"".join(batches))
+        batches = (new_batch(records, codec=codec, base_offset=offset) for offset in offsets)
+        yield fetched(0, begin, b"".join(each.to_bytes() for each in batches))
 
 
 def _pairs(capture: Path, folder: Path, *options: str, runs: int = 3) -> Run:

@@ -18,7 +18,7 @@ from pipeline.tables.decoded_columns import with_absolute_paths
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
-from tests.dissector.engine.correlation.test_prefaces import ANSWER, HEAD, capture
+from tests.dissector.capture.test_prefaces import ANSWER, HEAD, capture
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
 from tests.dissector.values.value_captures import ENTRIES, write_values
 from tests.pipeline.command_tables import assert_same, tables_of

@@ -295,6 +295,17 @@ def test_rows_of_other_protocols_equal_those_of_objects(
         check(numbered(said), [whole], windows)
 
 
+def test_ended_connections_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the others one is open, and one has a request in flight."""
+    monkeypatch.setattr(correlator, "REST_ROWS", 1)
+    fold = Correlator(connections([True] * 3))
+    said = [Chunk(number, 0, data=heartbeat_request(1)) for number in range(3)]
+    said += [Chunk(number, 1, data=heartbeat_response(1)) for number in range(2)]
+    fold.feed(columns(numbered([*said, Chunk(0, 0, END)])))
+    fold.feed(columns([]))
+    assert fold.tables.resting.has(np.arange(3)).tolist() == [True, False, False]
+
+
 def test_open_connections_of_other_protocols_hold_little() -> None:
     turns, count = 50, 20
     said = [
