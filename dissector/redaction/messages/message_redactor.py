@@ -24,8 +24,6 @@ from dissector.redaction.messages.sasl import redact_token
 from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import Scope, ValueRedactor
 
-_FIXED_HEADER_BYTES = {"request": 8, "response": 4}
-
 _FILLERS = b"\x00\x7f\xff"
 """In place of undecodable bytes; all but the first are lengths that do not fit, or illegal."""
 
@@ -77,9 +75,9 @@ class MessageRedactor:
         self, message: Message, request: Message | None, mechanism: str | None, out: bytearray
     ) -> int:
         """Replace the values in the decodable part of a message; return where that ends."""
+        end = self._header(message, out)
         if not message.body_start:
-            return min(_FIXED_HEADER_BYTES[message.kind], len(out))
-        self._header(message, out)
+            return end
         schema, version = message.schema, message.api_version
         if schema is None or version is None or message.is_assumed or message.api is None:
             return message.body_start
@@ -127,10 +125,19 @@ class MessageRedactor:
         out[end:] = bytes(len(out) - end)
         return bytes(out)
 
-    def _header(self, message: Message, out: bytearray) -> None:
+    def _header(self, message: Message, out: bytearray) -> int:
+        """
+        Replace the values in the decodable part of a header; return where that ends.
+
+        What is left of a damaged one still shows that the connection is Kafka's.
+        """
         schema, version = message.header
-        walk = _Walk(self._values, self._records, out)
-        walk.struct(spans(schema, version, message.frame), "header", {})
+        root = spans(schema, version, message.frame)
+        _Walk(self._values, self._records, out).struct(root, "header", {})
+        fields = root.children
+        if root.problem and fields and not any(field.problem for field in fields):
+            return fields[-1].end  # behind it the tags are damaged
+        return _decoded_end(root)
 
 
 def _outer_scope(request: Message | None) -> Scope:

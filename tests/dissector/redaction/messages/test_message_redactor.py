@@ -125,6 +125,19 @@ def test_bodies_of_unknown_apis_and_versions_are_constant(
     assert new[30:] == filler * (len(frame) - 30)
 
 
+def test_a_header_with_damaged_tags_keeps_its_fields() -> None:
+    """The size of its client id shows that the connection is Kafka's."""
+    frame = default_frames.request(18, 4, 7, "client-of-acme")[4:]
+    tags = 8 + 2 + len("client-of-acme")
+    assert frame[tags] == 0
+    new = redactor().redact(decode_request(frame[:tags] + b"\x12ac" + frame[tags + 3 :]))
+    found = decode_request(new)
+    assert (found.api_key, found.api_version, found.correlation_id) == (18, 4, 7)
+    assert new[8:10] == frame[8:10]
+    assert b"acme" not in new
+    assert new[tags:] == new[tags : tags + 1] * (len(frame) - tags)
+
+
 def test_an_orphan_keeps_its_correlation_id_only() -> None:
     frame = (5).to_bytes(4, "big") + b"secret of acme"
     assert redactor().redact(decode_response(frame, None, None)) == frame[:4] + bytes(14)
