@@ -39,7 +39,7 @@ def registry_exchanges(capture: Capture, window: Window) -> Exchanges:
 
     if not len(window.exchanges):
         return window.exchanges
-    chosen = parse(f"topic == {SCHEMAS_TOPIC}").passing(WindowQuery(capture, window))
+    chosen = parse(f"topic == {SCHEMAS_TOPIC}").passing(WindowQuery(capture, window, frozenset(("topics",))))
     return window.exchanges.rows(chosen)
 
 

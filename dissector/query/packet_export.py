@@ -260,7 +260,7 @@ def _select(reading: Pass, *, by_numbers: bool) -> _Matches:
     ranges, naming, sums = StreamRanges(), StreamRanges(), ExchangeSums()
     definitions, hashes, count = NameDefinitions(), [np.zeros(0, np.uint64)], 0
     selection, capture = reading.selection, reading.selection.capture
-    for window in reading.each_window(gleaning=selection.filter is not None):
+    for window in reading.each_window(gleaning=selection.needs_summaries):
         table = selection.exchange_table(window)
         count += len(table)
         ranges.add(table)
@@ -285,7 +285,7 @@ def _check(reading: Pass, chosen: _Matches, flows: FlowFilter) -> _Check:
     options = capture.options
     capture.make_source = lambda: SelectedPackets(capture.paths, flows, options)
     sums = ExchangeSums()
-    for window in reading.each_window(gleaning=selection.filter is not None):
+    for window in reading.each_window(gleaning=selection.needs_summaries):
         table = selection.exchange_table(window)
         if chosen.hashes is not None:
             table = table.rows(np.flatnonzero(np.isin(exchange_hashes(table), chosen.hashes)))

@@ -13,6 +13,7 @@ import numpy as np
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import row_columns
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
+from dissector.engine.exchanges.fact_columns import SUMMARY_COLUMNS
 from dissector.engine.fields.column_query import ColumnQuery
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import Columns, Row
@@ -150,10 +151,15 @@ class Selection:
         """Return the numbers of the exchanges of a window that pass; None for all."""
         if self.filter is None:
             return None
-        if chosen := self._chosen(window):
+        if chosen := self._chosen(window, self.filter.columns):
             return chosen[1]
         passed = map(self.passes, self.capture.exchanges_of(window))
         return np.flatnonzero(np.fromiter(passed, np.bool_, len(window.exchanges)))
+
+    @property
+    def needs_summaries(self) -> bool:
+        """Whether `rows_that_pass` reads client ids, errors, topics or problems."""
+        return self.filter is not None and not self.filter.columns.isdisjoint(SUMMARY_COLUMNS)
 
     def _objects(
         self, window: Window, chosen: tuple[WindowQuery, Ints] | None
@@ -163,15 +169,21 @@ class Selection:
         query, rows = chosen
         return map(query.exchange, rows.tolist())
 
-    def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
-        """Return the rows of a window that pass; None without a filter, or for a small window."""
+    def _chosen(
+        self, window: Window, asked: frozenset[str] | None = None
+    ) -> tuple[WindowQuery, Ints] | None:
+        """
+        Return the rows of a window that pass; None without a filter, or for a small window.
+
+        `asked` are the only columns of the query that will be read.
+        """
         if self.values is not None and self.record_filter is None:
             self.values.learn(window)
         if self.filter is None or not is_bulk_worthwhile(window.exchanges):
             return None
         from dissector.engine.fields.window_query import WindowQuery
 
-        query = WindowQuery(self.capture, window)
+        query = WindowQuery(self.capture, window, asked)
         return query, self.filter.passing(query)
 
 

@@ -99,14 +99,23 @@ def resolve_topics(summary: WindowSummary, names: TopicNames) -> ExchangeSummari
 
 def read_topic_names(table: Exchanges) -> dict[UUID, str]:
     """Return the names of topic ids that the exchanges of a window define."""
-    chosen = table.rows(name_defining_rows(table.api_key, table.api_version))
+    names: dict[UUID, str] = {}
+    for topic_name in topic_definitions(table):
+        names.setdefault(topic_name.topic_id, topic_name.name)
+    return names
+
+
+def topic_definitions(table: Exchanges) -> list[TopicIdName]:
+    """Return the names of topic ids that the exchanges of a window define, by row."""
+    rows = name_defining_rows(table.api_key, table.api_version)
+    if not len(rows):
+        return []
+    chosen = table.rows(rows)
     facts = extract_facts(chosen, records=False)
     out, topics = _summaries_of(facts)
     found = _topic_names_of(facts, topics) + _decode_remaining(chosen, facts, out)
-    names: dict[UUID, str] = {}
-    for topic_name in sorted(found, key=lambda topic_name: topic_name.row):
-        names.setdefault(topic_name.topic_id, topic_name.name)
-    return names
+    found.sort(key=lambda topic_name: topic_name.row)
+    return [each._replace(row=int(rows[each.row])) for each in found]
 
 
 def _mark_invalid_records(table: Exchanges, facts: WindowFacts) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dissector.engine.facts.topic_table import Topics
 from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import Problem
@@ -35,3 +37,13 @@ class ExchangeSummaries:
     error_lists: list[tuple[str, ...]]
     topic_lists: list[Topics]
     problem_lists: list[tuple[Problem, ...]]
+
+    @classmethod
+    def unread(cls, count: int) -> ExchangeSummaries:
+        """Return the summaries of exchanges whose fields nobody asks for."""
+        none = np.zeros(count, np.int64)
+        return cls(none, none, none, none, [None], [()], [()], [()])
+
+
+SUMMARY_COLUMNS = frozenset(("client_id", "errors", "topics", "problems"))
+"""The columns of `pairs` that are read from the bodies."""

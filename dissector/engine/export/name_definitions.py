@@ -6,9 +6,8 @@ from uuid import UUID
 
 import numpy as np
 
-from dissector.engine.exchanges.exchange_facts import read_topic_names, summarise_facts
+from dissector.engine.exchanges.exchange_facts import summarise_facts, topic_definitions
 from dissector.engine.facts.fact_tables import extract_facts
-from dissector.engine.facts.topic_table import name_defining_rows
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.facts import CLUSTER_METADATA_ID
 
@@ -37,13 +36,9 @@ class NameDefinitions:
 
     def find(self, table: Exchanges) -> Exchanges:
         """Return the exchanges of a window that define a name first."""
-        rows = name_defining_rows(table.api_key, table.api_version)
-        if not len(rows) or read_topic_names(table.rows(rows)).keys() <= self._named:
-            return table.rows(rows[:0])
-        found = []
-        for row in rows.tolist():
-            names = read_topic_names(table.rows(np.array([row]))).keys()
-            if not names <= self._named:
-                self._named |= names
-                found.append(row)
-        return table.rows(np.array(found, np.int64))
+        found = set()
+        for each in topic_definitions(table):
+            if each.topic_id not in self._named:
+                self._named.add(each.topic_id)
+                found.add(each.row)
+        return table.rows(np.array(sorted(found), np.int64))
