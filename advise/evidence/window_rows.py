@@ -89,7 +89,7 @@ class WindowRows:
         self.failed: Mask = known.errors != 0
         codes, found = distinct(table.connection * 2 + table.client)
         sides = (found & 1).tolist()
-        ends = list(zip(reading.endpoints_of(found >> 1), sides, strict=True))
+        ends = list(zip(reading.endpoints.of_all(found >> 1), sides, strict=True))
         hosts = [host_of(both[side]) for both, side in ends]
         self.broker = names.brokers.numbers(both[1 - side] for both, side in ends)[codes]
         pairs, kinds = distinct(codes * max(len(known.client_ids), 1) + known.client_id)

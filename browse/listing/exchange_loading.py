@@ -95,7 +95,7 @@ class ExchangeLoading(Pass):
                 window.exchanges,
                 summaries,
                 reading.files_of,
-                reading.endpoints_of,
+                reading.endpoints.of_all,
                 reading.origins_of,
                 reading.logs,
             )

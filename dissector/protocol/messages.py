@@ -123,9 +123,12 @@ class Message:
     @property
     def schema(self) -> Schema | None:
         """The declaration of the body; None if API or version is unknown."""
+        version = self.api_version
         found = None if self.api_key is None else api.under(self.schemas, self.api_key)
-        schema = found.schema(self.kind) if found else None
-        return schema if schema is not None and self.api_version in schema.versions else None
+        if found is None or version is None:
+            return None
+        schema = found.schema(self.kind)
+        return schema if schema.versions.low <= version <= schema.versions.high else None
 
     @property
     def header(self) -> tuple[Schema, int]:

@@ -37,17 +37,20 @@ class _Struct(NamedTuple):
 
     def has_null(self, values: Any) -> bool:
         """Return whether a null is in the values of a struct."""
-        return (
-            any(values[name] is None for name in self.required)
-            or any(None in (values[name] or ()) for name in self.texts)
-            or any(
-                values[name] is not None and inner.has_null(values[name])
-                for name, inner in self.structs
-            )
-            or any(
-                inner.has_null(each) for name, inner in self.arrays for each in values[name] or ()
-            )
-        )
+        for name in self.required:
+            if values[name] is None:
+                return True
+        for name in self.texts:
+            if None in (values[name] or ()):
+                return True
+        for name, inner in self.structs:
+            if values[name] is not None and inner.has_null(values[name]):
+                return True
+        for name, inner in self.arrays:
+            for each in values[name] or ():
+                if inner.has_null(each):
+                    return True
+        return False
 
 
 def readable_body(message: Message | None) -> Container | None:

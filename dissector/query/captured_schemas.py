@@ -39,7 +39,8 @@ def registry_exchanges(capture: Capture, window: Window) -> Exchanges:
 
     if not len(window.exchanges):
         return window.exchanges
-    chosen = parse(f"topic == {SCHEMAS_TOPIC}").passing(WindowQuery(capture, window, frozenset(("topics",))))
+    query = WindowQuery(capture, window, frozenset(("topics",)))
+    chosen = parse(f"topic == {SCHEMAS_TOPIC}").passing(query)
     return window.exchanges.rows(chosen)
 
 

@@ -178,17 +178,26 @@ class RecordValues:
         names_of = [*topics.values, None]
         read, is_key = self.reader.read, _SIDES[side]
         codes = topics.codes[rows]
-        return [
-            NOTHING
-            if content is None
-            else read(names_of[code], content, headers_of, is_key=is_key, with_text=with_text)
-            for code, content, headers_of in zip(
-                np.where(codes == NONE, len(topics.values), codes).tolist(),
-                contents,
-                _headers(headers, rows),
-                strict=True,
-            )
-        ]
+        # Equal keys and values of a topic say the same, unless headers name a schema.
+        found: dict[tuple[int, bytes], DecodedValue] = {}
+        decoded: list[DecodedValue] = []
+        for code, content, headers_of in zip(
+            np.where(codes == NONE, len(topics.values), codes).tolist(),
+            contents,
+            _headers(headers, rows),
+            strict=True,
+        ):
+            if content is None:
+                decoded.append(NOTHING)
+                continue
+            each = None if headers_of else found.get((code, content))
+            if each is None:
+                name = names_of[code]
+                each = read(name, content, headers_of, is_key=is_key, with_text=with_text)
+                if not headers_of:
+                    found[code, content] = each
+            decoded.append(each)
+        return decoded
 
 
 def _hidden(columns: Columns, rows: Ints) -> Columns:

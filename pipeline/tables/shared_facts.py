@@ -84,7 +84,7 @@ def broker_facts(reading: Reading) -> Iterator[pa.RecordBatch]:
         numbers.tolist(),
         connections.columns(numbers).network.tolist(),
         connections.first_packets(numbers).tolist(),
-        reading.endpoints_of(numbers),
+        reading.endpoints.of_all(numbers),
         strict=True,
     ):
         side = correlator.doubtful_sides[number]

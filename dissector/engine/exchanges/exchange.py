@@ -197,7 +197,7 @@ class Exchange(ExchangeTimes):
         """The key of the API; None for an orphan and for raw SASL tokens."""
         return _integer(self._table.api_key[self._row])
 
-    @property
+    @cached_property
     def api(self) -> str | None:
         """The name of the API."""
         if self.is_token:
@@ -205,6 +205,8 @@ class Exchange(ExchangeTimes):
         key = self.api_key
         if key is None:
             return None
+        if self._schemas is current():
+            return api_name(key)
         with using(self._schemas):
             return api_name(key)
 

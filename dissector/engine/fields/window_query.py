@@ -63,7 +63,7 @@ class WindowQuery(ColumnQuery):
             window.exchanges,
             self._summaries or ExchangeSummaries.unread(len(window.exchanges)),
             capture.reading.files_of,
-            capture.reading.endpoints_of,
+            capture.reading.endpoints.of_all,
             capture.reading.origins_of,
             capture.reading.logs,
         )

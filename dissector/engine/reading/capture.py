@@ -148,7 +148,7 @@ class Capture:
         """Return the columns of `pairs` with topic ids as in the messages; see `LateNames`."""
         assert self.reading is not None
         summaries = self.known_of(window)
-        files, endpoints = self.reading.files_of, self.reading.endpoints_of
+        files, endpoints = self.reading.files_of, self.reading.endpoints.of_all
         origins = self.reading.origins_of
         with using(self.options.schemas):
             return exchange_columns(

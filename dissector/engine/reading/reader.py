@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, is_file, read_tls_secrets
@@ -28,6 +27,7 @@ from dissector.engine.exchanges.packet_facts import PacketFacts
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.connection_copies import ConnectionCopies, are_copies_kept
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
+from dissector.engine.reading.endpoint_texts import EndpointTexts
 from dissector.engine.reading.one_sided import mark_one_sided
 from dissector.engine.reading.packet_files import TlsSecrets
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
@@ -140,6 +140,7 @@ class Reading:
     Attributes:
         source: The source of the segments.
         streams: All TCP connections.
+        endpoints: Their endpoints as texts.
         decryption: Decrypts TLS connections.
         correlator: Frames and correlates their bytes.
         lengths: The lengths of packets, if requested; the reader of windows drops old ones.
@@ -176,6 +177,7 @@ class Reading:
         self._tap = tap
         self._ends, self._gaps = ConnectionEnds.none(), ConnectionGaps.none()
         self.streams = Streams()
+        self.endpoints = EndpointTexts(self.streams.connections)
         self.copies = None if options.keep_copies else ConnectionCopies(self.streams.connections)
         self.decryption = TlsDecryption(
             self.streams.connections, options.ports, self.keys, self._secrets_of_files()
@@ -271,6 +273,7 @@ class Reading:
 
     def retain(self, numbers: Ints) -> None:
         """Drop all connections but these; the others must have ended by `end_connections`."""
+        self.endpoints.forget()
         self.correlator.retain(numbers)  # it still asks the streams for the present numbers
         self.streams.retain(numbers)
         self.decryption.retain(numbers)
@@ -304,17 +307,8 @@ class Reading:
 
     def client_and_broker(self, connection: int, client: int) -> tuple[str, str]:
         """Return client and broker of a connection as `address:port`."""
-        ends = self.streams.connections.endpoints(connection)
-        return endpoint_text(*ends[client]), endpoint_text(*ends[1 - client])
-
-    def endpoints_of(self, connections: Ints) -> list[tuple[str, str]]:
-        """Return both endpoints of connections as `address:port`."""
-        columns = self.streams.connections.columns(connections)
-        sides = zip(columns.address.tolist(), columns.port.tolist(), strict=True)
-        return [
-            (endpoint_text(*addresses[0], ports[0]), endpoint_text(*addresses[1], ports[1]))
-            for addresses, ports in sides
-        ]
+        both = self.endpoints.of(connection)
+        return both[client], both[1 - client]
 
     def origins_of(self, connections: Ints) -> list[str | None]:
         """Return the client before a proxy of connections, as their first bytes name it."""

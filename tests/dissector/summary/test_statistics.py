@@ -40,7 +40,7 @@ def statistics(source: Capture) -> dict[str, list[dict[str, Any]]]:
         reports[0].add(row_columns(rows))
         known = read_summaries(window.exchanges, source.names)
         assert source.reading is not None
-        files, ends = source.reading.files_of, source.reading.endpoints_of
+        files, ends = source.reading.files_of, source.reading.endpoints.of_all
         columns = exchange_columns(window.exchanges, known, files, ends, source.reading.origins_of)
         reports[1].add(with_names(columns, source.names))
     assert reports[0].sections() == reports[1].sections()

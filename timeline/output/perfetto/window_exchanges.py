@@ -83,7 +83,7 @@ def _processes(
     """Return the processes of client and broker of each exchange."""
     assert capture.reading is not None
     sides, side = distinct(table.connection * 2 + table.client)
-    ends = capture.reading.endpoints_of(side >> 1)
+    ends = capture.reading.endpoints.of_all(side >> 1)
     codes, found = distinct(sides * len(summaries.client_ids) + client_id)
     clients, brokers = [], []
     for code in found.tolist():

@@ -24,7 +24,7 @@ def windows(*paths: Path) -> Any:
         assert reading is not None
         rows = [exchange.row() for exchange in capture.exchanges_of(window)]
         known = read_summaries(table, capture.names)
-        names = (reading.files_of, reading.endpoints_of, reading.origins_of)
+        names = (reading.files_of, reading.endpoints.of_all, reading.origins_of)
         columns = exchange_columns(table, known, *names)
         yield with_names(columns, capture.names), rows
 
