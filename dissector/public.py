@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+from uuid import UUID
 
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.facts.given_names import given_names
 from dissector.engine.reading.capture import Options
 from dissector.errors import (
     CaptureError,
@@ -117,6 +119,7 @@ def open_capture(
     decode_as: Iterable[str] = (),
     keep_copies: bool = False,
     timezone: str | None = None,
+    topic_names: Iterable[str | Path] | Mapping[UUID, str] | None = None,
     values: Iterable[str | Path] | None = None,
     value_formats: Iterable[str] = (),
     values_user: str = "",
@@ -151,6 +154,8 @@ def open_capture(
             in two VLANs or tunnels, at two taps.
         timezone: Zone of times without one in request logs: `Europe/Berlin`, `+02:00`, `local`;
             by default UTC.
+        topic_names: Names of topic ids, besides those in the capture: a mapping, or files and
+            brokers (`host:port`) as of `--topic-names`.
         values: Files, folders and URLs of registries with schemas of keys and values, besides
             those in the capture; `records` then has the columns of decoded keys and values.
             Empty: only those in the capture; None: none of these columns.
@@ -201,6 +206,7 @@ def open_capture(
             decode_as=rules,
             keep_copies=keep_copies,
             timezone=zone,
+            topic_names=_given_names(topic_names),
             values=_value_settings(
                 values,
                 values_user,
@@ -213,6 +219,18 @@ def open_capture(
         ),
         filter,
     )
+
+
+def _given_names(given: Iterable[str | Path] | Mapping[UUID, str] | None) -> Mapping[UUID, str]:
+    if given is None:
+        return given_names()
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, str | os.PathLike):
+        raise UsageError(f"topic_names takes several: topic_names=[{str(given)!r}]")
+    from dissector.query.topic_name_sources import names_of
+
+    return names_of(given)
 
 
 def _value_settings(

@@ -18,7 +18,7 @@ from dissector.cli.live_input import LiveInput, is_pipe, require_captures
 from dissector.cli.progress import Progress
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
-from dissector.engine.reading.notices import reading_notices
+from dissector.engine.reading.notices import reading_notices, unnamed_topics
 from dissector.engine.reading.prefetch import cores
 from dissector.engine.tables.column_types import Columns, Row
 from dissector.engine.tables.exchange_table import Exchanges, Ints
@@ -203,6 +203,8 @@ class Source:
             return
         for notice in (*reading_notices(reading), *self.capture.notices):
             print("kafkashark:", escaped(notice), file=sys.stderr)
+        if unnamed := len(self.capture.names.unnamed - self.capture.names.by_id.keys()):
+            print("kafkashark:", unnamed_topics(unnamed), file=sys.stderr)
         has_kafka = reading.correlator.spoken()["kafka"] > 0
         if not has_kafka and (len(reading.decryption) or self.explains_no_kafka):
             from dissector.engine.reading.tls_report import unreadable_tls, without_kafka

@@ -13,6 +13,7 @@ from dissector.engine.reading.capture import Capture as UnfilteredCapture
 from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import polars_tables
 from dissector.engine.tables.column_types import Columns
+from dissector.query.answers_above import answer_above
 from dissector.query.capture_text import capture_html, capture_text
 from dissector.query.hidden_rows import iterate_hidden
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
@@ -300,7 +301,7 @@ class Capture(UnfilteredCapture):
         Args:
             options: `kinds` and `records`, as of `kafkashark timeline --kind` and `--records`.
         """
-        events: Iterator[Event] = _answer("timeline")(self, **options)
+        events: Iterator[Event] = answer_above("timeline")(self, **options)
         return events
 
     def advise(self, **options: Any) -> AdviceReport:
@@ -310,7 +311,7 @@ class Capture(UnfilteredCapture):
         Args:
             options: Those of `kafkashark.advise`: `select`, `ignore`, `limits`, `fail_on`.
         """
-        return _answer("advise")(self, **options)
+        return answer_above("advise")(self, **options)
 
     def findings(self, **options: Any) -> FindingReport:
         """
@@ -319,7 +320,7 @@ class Capture(UnfilteredCapture):
         Args:
             options: Those of `kafkashark.findings`: `select`, `ignore`, `scope`, `fail_on`.
         """
-        return _answer("findings")(self, **options)
+        return answer_above("findings")(self, **options)
 
     def feed(self, packets: object, *, link: int | None = None) -> None:
         """
@@ -386,15 +387,3 @@ def _observed(windows: Iterable[Window], observe: Callable[[Window], object]) ->
         observe(window)
         yield window
         del window  # frees its memory before the next window is read
-
-
-ANSWER_GROUP = "kafkashark.answers"
-"""Entry points of this group answer questions about captures, with packages above this one."""
-
-
-def _answer(name: str) -> Callable[..., Any]:
-    from importlib.metadata import entry_points
-
-    (found,) = entry_points(group=ANSWER_GROUP, name=name)
-    answer: Callable[..., Any] = found.load()
-    return answer

@@ -7,11 +7,12 @@ ids: `finalize` replaces both when all parts are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import polars as pl
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow as pa
 from dissector.capture.columns import Int64s
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.engine.exchanges.exchange_records import record_rows
+from dissector.engine.facts.given_names import given_names
 from dissector.engine.fields.field_reader import FieldReader
 from dissector.engine.reading.capture import Capture, Options, Reading, Window
 from dissector.engine.reading.connection_rows import connection_rows
@@ -72,6 +74,7 @@ class TableOptions:
         decode_as: As in `Options`.
         timezone: As in `Options`.
         values: How keys and values of records are decoded, and what is hidden; None: they are not.
+        topic_names: As in `Options`.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -85,6 +88,7 @@ class TableOptions:
     decode_as: tuple[str, ...] = ()
     timezone: str = field(default_factory=used_timezone)
     values: ValueSettings | None = None
+    topic_names: Mapping[UUID, str] = field(default_factory=given_names)
 
     @property
     def reading(self) -> Options:
@@ -97,6 +101,7 @@ class TableOptions:
             keylogs=self.keylogs,
             decode_as=self.decode_as,
             timezone=self.timezone,
+            topic_names=self.topic_names,
             keep_copies=True,  # the copies of a connection may be in another part
         )
 
@@ -126,6 +131,7 @@ class TableBuilder:
         self._options = options
         self._capture = Capture([], options.reading)
         self._names = DeferredNames()
+        self._names.learn(options.topic_names)
         self._capture.names = self._names
         self.reading = self._capture.reading = Reading([], options.reading, source=source)
         self.reading.correlator.is_shard = True

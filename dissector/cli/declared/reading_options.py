@@ -12,7 +12,7 @@ from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.parsing.declarations import Command, Options, option
 from dissector.cli.presentation.completion import complete_filter
 from dissector.cli.settings.saved_filters import with_saved_filters
-from dissector.file_roles import READS, WRITES
+from dissector.file_roles import READS, WRITES, Reads
 from dissector.protocol.definitions.sources import READS_SCHEMAS, SCHEMAS_VARIABLE, use_sources
 from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.view.text.escape import escaped
@@ -34,6 +34,24 @@ def _use_timezone(name: str) -> None:
     from dissector.request_log.log_times import use_timezone
 
     use_timezone(name)
+
+
+def _use_topic_names(sources: Sequence[str]) -> None:
+    """Read the names before the captures; an error ends the command."""
+    from dissector.engine.facts.given_names import use_names
+
+    if not sources:
+        use_names({})
+        return
+    from dissector.query.topic_name_sources import names_of
+
+    use_names(names_of(sources))
+
+
+def _topic_name_file(source: str) -> str:
+    from dissector.query.topic_name_sources import named_file
+
+    return named_file(source)
 
 
 def _keep_private(show_secrets: bool) -> None:
@@ -193,6 +211,16 @@ class DecodingOptions(SchemaSourceOptions):
         callback=_use_timezone,
         help="Zone of times without one in request logs: Europe/Berlin, +02:00, local; by default "
         "UTC.",
+    )
+    topic_names: tuple[str, ...] = option(
+        "--topic-names",
+        setting="shared",
+        default=(),
+        metavar="FILE|HOST:PORT",
+        callback=_use_topic_names,
+        help="Names of topic ids that the capture lacks: the output of kafka-topics.sh --describe, "
+        "JSON, another capture; or a broker (without TLS) to ask. May be given more than once.",
+        role=Reads(path_in=_topic_name_file),
     )
 
 

@@ -9,7 +9,7 @@ capture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -22,6 +22,10 @@ from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID, carr
 
 Topics: TypeAlias = tuple[str | UUID, ...]
 """Names of topics, and ids without a name in the same message."""
+
+
+_MOST_UNNAMED = 10_000
+"""Ids without a name that are kept: a damaged capture may have any number."""
 
 
 class TopicIdName(NamedTuple):
@@ -46,12 +50,14 @@ class TopicNames:
     Attributes:
         by_id: The names by id.
         is_rereadable: Whether the capture can be read for names before it is read for rows.
+        unnamed: Ids that were asked for without a known name, some of many.
     """
 
     def __init__(self, read_all: Callable[[], dict[UUID, str]] | None = None) -> None:
         """Start with the names that never change; `read_all` reads all of a rereadable capture."""
         self.by_id = {CLUSTER_METADATA_ID: CLUSTER_METADATA}
         self.is_rereadable = read_all is not None
+        self.unnamed: set[UUID] = set()
         self._read_all = read_all
 
     @property
@@ -59,7 +65,7 @@ class TopicNames:
         """Whether names may follow in an unread part of the capture."""
         return self._read_all is not None
 
-    def learn(self, names: dict[UUID, str]) -> None:
+    def learn(self, names: Mapping[UUID, str]) -> None:
         """Add names; an id keeps its first name, as topics are never renamed."""
         for topic_id, name in names.items():
             self.by_id.setdefault(topic_id, name)
@@ -68,7 +74,10 @@ class TopicNames:
         """Return the name of a topic id; None if the capture has no name."""
         if topic_id not in self.by_id:
             self.read_ahead()
-        return self.by_id.get(topic_id)
+        name = self.by_id.get(topic_id)
+        if name is None and len(self.unnamed) < _MOST_UNNAMED:
+            self.unnamed.add(topic_id)
+        return name
 
     def read_ahead(self) -> None:
         """Learn all names of the capture, if it can be read again and was not."""

@@ -232,7 +232,9 @@ class Capture:
     def _new_names(self) -> TopicNames:
         inputs = self.options.inputs
         can_reread = all(is_rereadable(path, inputs) for path in self.paths)
-        return TopicNames(self.read_names if can_reread else None)
+        names = TopicNames(self.read_names if can_reread else None)
+        names.learn(self.options.topic_names)
+        return names
 
     def read_names(self) -> dict[UUID, str]:
         """Read all names of topic ids in the capture, from the messages that may define them."""

@@ -39,6 +39,14 @@ def reading_notices(reading: Reading) -> Iterator[str]:
     yield from _similar_notices(reading, large)
 
 
+def unnamed_topics(count: int) -> str:
+    """Return a line about topics whose ids no message of the capture names."""
+    what = "topic is shown by its id: no message names it"
+    if count != 1:
+        what = "topics are shown by their ids: no message names them"
+    return f"{count:,} {what}; --topic-names FILE|HOST:PORT does (docs/live.md)"
+
+
 def _mismatch_notices(reading: Reading, found: list[tuple[Connection, str]]) -> Iterator[str]:
     """Yield a line for each server and difference, the most frequent first."""
     counts = Counter[tuple[str, str]]()

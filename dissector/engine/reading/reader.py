@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
+from uuid import UUID
 
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
 from dissector.capture.formats.byte_source import StopSignal
@@ -24,6 +25,7 @@ from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.log_columns import LogColumns
 from dissector.engine.exchanges.packet_columns import PacketColumns
 from dissector.engine.exchanges.packet_facts import PacketFacts
+from dissector.engine.facts.given_names import given_names
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.connection_copies import ConnectionCopies, are_copies_kept
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
@@ -31,11 +33,7 @@ from dissector.engine.reading.endpoint_texts import EndpointTexts
 from dissector.engine.reading.one_sided import mark_one_sided
 from dissector.engine.reading.packet_files import TlsSecrets
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
-from dissector.engine.reading.segment_source import (
-    FileProblems,
-    FileSource,
-    SegmentSource,
-)
+from dissector.engine.reading.segment_source import FileProblems, FileSource, SegmentSource
 from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
@@ -87,6 +85,7 @@ class Options:
         keep_copies: Whether connections that the capture holds twice count twice.
         values: How keys and values of records are decoded; None: by schemas of the capture.
         timezone: Zone of times without one in request logs.
+        topic_names: Names of topic ids, besides those in the capture.
     """
 
     ports: frozenset[int] = frozenset()
@@ -107,6 +106,7 @@ class Options:
     keep_copies: bool = field(default_factory=are_copies_kept)
     values: ValueSettings | None = None
     timezone: str = field(default_factory=used_timezone)
+    topic_names: Mapping[UUID, str] = field(default_factory=given_names)
 
 
 @dataclass(slots=True)
