@@ -81,6 +81,10 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
 def _run(words: Sequence[str], table: CommandTable, *, is_alone: bool) -> int:
     try:
         _use_utf8()
+        if any(word.startswith("-z") for word in words):
+            from dissector.cli.tshark.statistics_words import with_our_statistics
+
+            words = with_our_statistics(words, table.has)
         run = _prepared(words, table)
         if is_alone:  # else the garbage of commands before, such as captures, would never go
             gc.freeze()

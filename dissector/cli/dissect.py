@@ -6,10 +6,9 @@ Parquet output is a table with a row for each field: see `engine.fields.field_fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +18,17 @@ from dissector.cli.declared.row_options import MessageOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
 from dissector.cli.presentation import table_options
-from dissector.cli.presentation.field_separators import FieldLayout
-from dissector.cli.presentation.operand_columns import parse_operands
-from dissector.column_catalogue import EXCHANGES, MESSAGES
+from dissector.cli.tshark.field_separators import FieldLayout
+from dissector.cli.tshark.layers import LINES, packets
+from dissector.cli.tshark.message_columns import field_names, field_rows, message_summary
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
 from dissector.engine.tables.column_types import Coded, Columns, iter_rows
 from dissector.errors import UsageError
-from dissector.filter import Column, Name, kinds, values_of
-from dissector.view.tables.secret_cells import mask_cell, packet_comments
+from dissector.view.tables.secret_cells import packet_comments
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
-from dissector.view.text.summary_line import NOTES, LineStyle, MessageSummary, message_line
-from dissector.view.text.time_style import FRAME_TIMES
+from dissector.view.text.summary_line import LineStyle, message_line
 from dissector.view.text.value_text import json_text
 
 if TYPE_CHECKING:
@@ -48,8 +45,8 @@ def dissect(given: MessageOptions) -> None:
         form = "fields"
     if form == "fields" and not chosen:
         raise UsageError("-T fields takes the names: --columns NAME,NAME or -e NAME")
-    if chosen and form != "fields":
-        raise UsageError("--columns and -e NAME go with -T fields")
+    if chosen and form not in ("fields", *LINES):
+        raise UsageError("--columns and -e NAME go with -T fields, json and ek")
     if limit is not None and form == "parquet":
         raise UsageError("-c takes rows of messages; -T parquet has a row for each field")
     layout = FieldLayout.of(given.field_layout)
@@ -60,7 +57,7 @@ def dissect(given: MessageOptions) -> None:
     check_parquet(form, output)
     source = capture_source.source(given, given.selected)
     source.explains_no_kafka = True
-    names = _names(source, chosen)
+    names = field_names(source, chosen)
     view = table_options.table_view(given, lambda: source.begin_ns)
     has_color = table_options.has_color(given, output)
 
@@ -78,10 +75,15 @@ def dissect(given: MessageOptions) -> None:
         parts = parts if limit is None else table_options.limited(parts, limit)
         write_rows(parts, "ndjson", output, (), ())
         return
+    if form in LINES:
+        messages = islice(_messages_in_order(source), limit)
+        documents = packets(source, messages, names, show_secrets)
+        write_lines(LINES[form](documents), output, end="")
+        return
     if form == "text" and not (verbose or bytes_too):
         lines = _summary_lines(source, style, limit, show_secrets)
     elif form == "fields":
-        rows = _field_rows(source, islice(_messages_in_order(source), limit), names, show_secrets)
+        rows = field_rows(source, islice(_messages_in_order(source), limit), names, show_secrets)
         titles = [[name.text for name in names]] if layout.header else []
         lines = chain(map(layout.separator.join, titles), map(layout.line, rows))
     else:
@@ -132,7 +134,7 @@ def _summary_lines(
     from dissector.view.text.bulk_lines import message_lines
 
     def row(message: OrderedMessage) -> dict[str, Any]:
-        return {"line": message_line(_summary(message, show_secrets), style())}
+        return {"line": message_line(message_summary(message, show_secrets), style())}
 
     def lines(rows: Columns) -> Columns:
         (shown,) = source.without_secrets([rows], show_secrets)
@@ -175,7 +177,7 @@ def _detailed_lines(
 
     verbose, bytes_too, show_secrets = shown
     for each in messages:
-        lines = [message_line(_summary(each, show_secrets), style())]
+        lines = [message_line(message_summary(each, show_secrets), style())]
         if verbose:
             comments = packet_comments(each.exchange, (each.message.kind,), show_secrets)
             lines += [f"  packet comment: {escaped(text)}" for text in comments]
@@ -207,32 +209,11 @@ def _masked_ranges(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, 
     return secret_ranges(each.message, request)
 
 
-def _summary(each: OrderedMessage, show_secrets: bool) -> MessageSummary:
-    exchange, message = each.exchange, each.message
-    ends = exchange.client, exchange.broker
-    is_request = message.kind == "request"
-    return MessageSummary(
-        message=message,
-        packet=each.packet,
-        time_ns=each.time_ns,
-        connection=exchange.connection,
-        source=ends[0] if is_request else ends[1],
-        target=ends[1] if is_request else ends[0],
-        api=exchange.api,
-        topics=exchange.topics if is_request else [],
-        errors=[] if is_request else exchange.errors,
-        latency_ms=None if is_request else exchange.latency_ms,
-        note=NOTES.get(exchange.status, ""),
-        problems=len(exchange.problems_of(message)),
-        show_secrets=show_secrets,
-    )
-
-
 def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     from dissector.view.json.body import body_json
 
     exchange, message = each.exchange, each.message
-    summary = _summary(each, show_secrets)
+    summary = message_summary(each, show_secrets)
     request = exchange.request if message.kind == "response" else None
     body = body_json(message, request, show_secrets=show_secrets)
     return {
@@ -256,82 +237,3 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
         "problems": [str(problem) for problem in exchange.problems_of(message)],
         "body": None if body is None else json_text(body),
     }
-
-
-def _names(source: capture_source.Source, fields: Iterable[str]) -> list[Name]:
-    """Return the columns and fields named by `-e`."""
-    own = {each.name for each in MESSAGES} - {each.name for each in EXCHANGES}
-    return [
-        Name(text, (Column(text),), (kinds.text,))
-        if text in own or text in FRAME_TIMES
-        else parse_operands(source, [text])[0]
-        for text in fields
-    ]
-
-
-def _field_rows(
-    source: capture_source.Source,
-    messages: Iterable[OrderedMessage],
-    names: list[Name],
-    show_secrets: bool,
-) -> Iterator[list[list[str]]]:
-    """Yield the values of each field, message by message."""
-    for each in messages:
-        begin_ns = source.begin_ns
-        rows = [_MessageColumns(each, show_secrets, name.text, begin_ns) for name in names]
-        yield [
-            [_cell(value) for value in values_of(row, name)]
-            for row, name in zip(rows, names, strict=True)
-        ]
-
-
-_OWN: Mapping[str, Callable[[MessageSummary], object]] = {
-    "packet": attrgetter("packet"),
-    "time_ns": attrgetter("time_ns"),
-    "source": attrgetter("source"),
-    "target": attrgetter("target"),
-    "kind": attrgetter("message.kind"),
-}
-"""Columns that only messages have."""
-
-
-class _MessageColumns:
-    """
-    The values that `-e` can print for a message: its own body, and its exchange's columns.
-
-    Names of `frame` are about the packet of the message alone.
-    """
-
-    def __init__(self, each: OrderedMessage, show_secrets: bool, text: str, begin_ns: int) -> None:
-        self.begin_ns = begin_ns
-        self.is_frame = text.startswith("frame.")
-        self.each = each
-        self.show_secrets = show_secrets
-
-    def column(self, name: str) -> Any:
-        exchange, own = self.each.exchange, self.each.message.kind
-        if name in FRAME_TIMES:
-            return FRAME_TIMES[name](self.each.time_ns, self.begin_ns)
-        if name == "bytes":
-            return None if exchange.is_logged else self.each.message.size
-        if name in _OWN:
-            return _OWN[name](_summary(self.each, self.show_secrets))
-        if self.is_frame and not name.startswith(own):
-            return []
-        value = exchange.column(name)
-        return value if self.show_secrets else mask_cell(name, value, exchange.known_secrets)
-
-    def body(self, kind: str) -> Any:
-        from dissector.view.json.body import body_json
-
-        exchange, message = self.each.exchange, self.each.message
-        if message.kind != kind:
-            return None
-        request = exchange.request if kind == "response" else None
-        return body_json(message, request, show_secrets=self.show_secrets)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return escaped(value if isinstance(value, str) else json_text(value))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dissector.cli.parsing.declarations import Command
 
 ROW_FORMATS = ("table", "ndjson", "csv", "parquet")
-MESSAGE_FORMATS = ("text", "ndjson", "fields", "parquet")
+MESSAGE_FORMATS = ("text", "ndjson", "fields", "parquet", "json", "ek")
 COLORS = ("auto", "always", "never")
 
 STREAM_FILES = r"\d+-[ab]\.bin"

@@ -1,0 +1,1 @@
+"""What users of tshark know: its forms of output, and its statistics by our commands."""
