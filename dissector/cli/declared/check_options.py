@@ -38,10 +38,18 @@ class CheckOptions(OutputOptions, ColorOptions):
         help=f"{'|'.join(FORMATS)}; by default as the suffix of -o says: {', '.join(SUFFIXES)}.",
     )
     select: tuple[str, ...] = option(
-        "--select", default=(), metavar="ITEMS", help="Only these items: EXAMPLE. Repeatable."
+        "--select",
+        setting="own",
+        default=(),
+        metavar="ITEMS",
+        help="Only these items: EXAMPLE. Repeatable.",
     )
     ignore: tuple[str, ...] = option(
-        "--ignore", default=(), metavar="ITEMS", help="Omit these items. Repeatable."
+        "--ignore",
+        setting="own",
+        default=(),
+        metavar="ITEMS",
+        help="Omit these items. Repeatable.",
     )
     list_items: bool = option("--list", default=False, help="Print the items.")
     explain: str | None = option(

@@ -214,7 +214,6 @@ class DecodingOptions(SchemaSourceOptions):
     )
     topic_names: tuple[str, ...] = option(
         "--topic-names",
-        setting="shared",
         default=(),
         metavar="FILE|HOST:PORT",
         callback=_use_topic_names,

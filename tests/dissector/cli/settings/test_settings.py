@@ -180,3 +180,15 @@ def test_a_file_of_another_user_is_not_used(
     done = run("pairs", CAPTURE, "-c", "1", "-T", "csv")
     assert len(done.lines) == 2
     assert "is of another user and not used ($KAFKASHARK_CONFIG names" in done.err
+
+
+def test_chosen_rules(project: Path, good: Run, run: Run) -> None:
+    file = project / "kafkashark.toml"
+    file.write_text('[conform]\nselect = ["B", "F"]\nignore = "B"\n[findings]\nignore = "slow"\n')
+    listed = [line.split()[0] for line in good("conform", "--list").lines]
+    assert {each[0] for each in listed} == {"F"}
+    assert good("conform", "--list", "--select", "X", "--ignore", "X01").lines[0].startswith("X02")
+    settings = rows(good("config", "-T", "ndjson").out)
+    assert settings["conform.ignore"] == (["B"], str(file))
+    file.write_text('[conform]\nselect = "Z99"\n')
+    assert "Z99" in run("conform", CAPTURE).err
