@@ -8,11 +8,11 @@ from dissector.cli import capture_source
 from dissector.cli.declared.answer_options import StatsOptions
 from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, terminal_width
-from dissector.cli.presentation.schema_columns import SCHEMA_KEYS, parts_with_schemas
 from dissector.cli.presentation.section_view import SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
 from dissector.column_catalogue import STATISTICS
 from dissector.errors import UsageError
+from dissector.query.exchange_contents import CONTENTS, parts_with_contents
 from dissector.summary.key_columns import KEYS, TIME_COLUMN
 from dissector.summary.sections import NAMED, chosen_sections
 from dissector.summary.statistics import GROUPS, Grouping, Statistics, health
@@ -66,7 +66,9 @@ def stats(given: StatsOptions) -> None:
 
     source.after_window = lambda: screen.refresh(lines)
     keys = {key for _, rows in chosen.values() for key in rows.keys}
-    parts = parts_with_schemas(source) if keys & {*SCHEMA_KEYS} else source.parts()
+    parts = source.parts()
+    if contents := keys & {*CONTENTS}:
+        parts = parts_with_contents(source.capture, source.tables(), contents, source.record_values)
     for part in source.without_secrets(parts, show_secrets=False):
         report.add(part)
     if in_rows:

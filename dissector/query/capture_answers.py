@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars
 
-from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.reading.capture import Capture
 from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
 from dissector.protocol.releases.removals import check_release
+from dissector.query.exchange_contents import CONTENTS
 from dissector.summary import upgrade_check
 from dissector.summary.groups_reader import SECTIONS, GroupsReader
 from dissector.summary.lag_intervals import LAG_SECTIONS, LagIntervals
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 Tables: TypeAlias = dict[str, polars.DataFrame]
 """Tables by name."""
 
-Parts: TypeAlias = Callable[[Callable[[Window], object] | None], Iterable[Columns]]
-"""Reads a capture: the columns of `pairs`, window by window; its argument gets each window."""
+Parts: TypeAlias = Callable[..., Iterable[Columns]]
+"""Reads a capture: the columns of `pairs`, window by window, as `Capture.parts` does."""
 
 
 def group_tables(capture: Capture, chosen: Filter | None, interval_s: float | None) -> Tables:
@@ -73,7 +75,9 @@ def statistics_by(
     return _statistics(parts, groupings, VersionOffers(capture), chosen)
 
 
-def upgrade_table(capture: Capture, parts: Parts, to: str, *, clients: bool) -> polars.DataFrame:
+def upgrade_table(
+    capture: Capture, parts: Parts, to: str, *, clients: bool, internal: bool
+) -> polars.DataFrame:
     """
     Return the API versions in use that a release removed or does not know.
 
@@ -89,7 +93,7 @@ def upgrade_table(capture: Capture, parts: Parts, to: str, *, clients: bool) -> 
     if clients:
         found = upgrade_check.check_brokers(uses, offers, release)
         return table_of(found.rows, upgrade_check.BROKER_COLUMNS)
-    found = upgrade_check.check_clients(uses, offers, release)
+    found = upgrade_check.check_clients(uses, offers, release, internal=internal)
     return table_of(found.rows, upgrade_check.CLIENT_COLUMNS)
 
 
@@ -101,6 +105,8 @@ def _statistics(
 ) -> Statistics:
     """Return the statistics of what is read; `offers` learns from it if software is a key."""
     keys = {key for each in groupings.values() for key in each.keys}
+    if contents := keys & {*CONTENTS}:
+        read = partial(read, contents=contents)
     if "software" in keys:
         statistics = Statistics(groupings, offers.software_of, chosen)
         parts = read(offers.observe)

@@ -127,11 +127,17 @@ class Capture(UnfilteredCapture):
         for window in self.windows():
             yield from map(Exchange.for_programs, chosen.exchanges(window))
 
-    def parts(self, observe: Callable[[Window], object] | None = None) -> Iterator[Columns]:
-        """Yield the rows of `pairs` that pass, window by window; `observe` gets all windows."""
+    def parts(
+        self, observe: Callable[[Window], object] | None = None, contents: Collection[str] = ()
+    ) -> Iterator[Columns]:
+        """Yield the rows of `pairs` that pass, with more columns; `observe` gets all windows."""
         windows = self.windows(gleaning=True)
         if observe is not None:
             windows = _observed(windows, observe)
+        if contents:
+            from dissector.query.exchange_contents import selected_contents
+
+            return selected_contents(self, windows, self._selection, contents)
         if self.filter_text is None:
             return self.parts_of(windows)
         return filter(None, map(self._selection.rows, windows))
@@ -256,13 +262,16 @@ class Capture(UnfilteredCapture):
 
         return group_tables(self, self._selection.filter, interval)
 
-    def upgrade(self, to: str = "latest", *, clients: bool = False) -> polars.DataFrame:
+    def upgrade(
+        self, to: str = "latest", *, clients: bool = False, internal: bool = False
+    ) -> polars.DataFrame:
         """
         Return the API versions in use that a release of Kafka removed or does not know.
 
         Args:
             to: The release: `4.4`, `v4.4.0` or `latest`.
             clients: The clients are upgraded, not the brokers.
+            internal: Judge brokers and controllers as clients of each other too.
 
         Returns:
             The rows of `upgrade`; none where nothing breaks or must be negotiated.
@@ -272,7 +281,7 @@ class Capture(UnfilteredCapture):
         """
         from dissector.query.capture_answers import upgrade_table
 
-        return upgrade_table(self, self.parts, to, clients=clients)
+        return upgrade_table(self, self.parts, to, clients=clients, internal=internal)
 
     def export(self, path: str | Path, *, connections: bool = False) -> ExportCounts:
         """

@@ -73,6 +73,8 @@ def group_rows(columns: Columns, keys: Sequence[str], software_of: SoftwareOf) -
 _LISTS = {
     "topic": "topics",
     "error": "errors",
+    "group": "group",
+    "partition": "partition",
     "key_schema": "key_schema",
     "value_schema": "value_schema",
 }

@@ -14,6 +14,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "version": ("api_version",),
     "topic": ("topic",),
     "broker": ("broker",),
+    "group": ("group",),
+    "partition": ("partition",),
     "origin": ("origin",),
     "error": ("error",),
     "key_schema": ("key_schema",),

@@ -58,6 +58,8 @@ def chosen_sections(by: Sequence[str], options: Sequence[str]) -> dict[str, tupl
             )
         if len(set(keys)) < len(keys):
             raise UsageError(f"--by {text} has a key twice")
+        if {"topic", "partition"} <= {*keys}:
+            raise UsageError("--by partition has the topics, too: leave out topic")
         found[f"by {', '.join(keys)}"] = f"By {', '.join(keys)}", _by(keys)
     for name in options:
         found[SECTION_NAMES.get(name, name)] = NAMED[name]

@@ -107,6 +107,38 @@ def exchange_info(exchange: AnyExchange, row: Mapping[str, Any] | None = None) -
     return ExchangeInfo(request, _answer(row, answer))
 
 
+def groups_of(exchange: AnyExchange) -> list[str]:
+    """Return the groups that a request names, each once."""
+    struct, body = _declared(exchange, exchange.request)
+    if struct is None:
+        return []
+    return list(dict.fromkeys(struct.names(Role.GROUP, body)))
+
+
+def partitions_of(exchange: AnyExchange) -> list[str]:
+    """Return the partitions that an exchange is about, each once, as `TOPIC-NUMBER`."""
+    for message in (exchange.request, exchange.response):
+        struct, body = _declared(exchange, message)
+        places = [] if struct is None else struct.topics(body)
+        names = [
+            f"{topic if isinstance(topic, str) else exchange.known_topic(topic) or topic}-{number}"
+            for topic, partitions in places
+            for number in partitions
+        ]
+        if names:  # a Fetch of a session may name them in its response only
+            return list(dict.fromkeys(names))
+    return []
+
+
+def _declared(exchange: AnyExchange, message: Message | None) -> tuple[_Struct | None, _Body]:
+    """Return the declared fields of a message and its body; None if it can't be read."""
+    if message is None or message.body is None or message.schema is None:
+        return None, {}
+    path = f"{exchange.api}.{message.kind}"
+    with using(message.schemas):
+        return _Struct(path, message.schema.fields, message.api_version or 0), message.body
+
+
 def _answer(row: Mapping[str, Any], answer: str) -> str:
     if missing := _NO_ANSWER.get(row.get("status", "")):
         return missing

@@ -11,7 +11,7 @@ from typing import Any
 import polars
 import pytest
 
-from dissector import dissect
+from dissector import dissect, open_capture
 from dissector.summary.key_columns import KEYS
 from tests.dissector.cli.conftest import Run
 
@@ -96,6 +96,30 @@ def test_statistics_by_keys(good: Run, name: str, keys: str) -> None:
     assert {row.pop("section") for row in rows} == {f"by {keys.replace(',', ', ')}"}
     got = {tuple(row.pop(name) for name in names): row for row in rows}
     assert got == {key: totals(value, "error" not in keys) for key, value in groups.items()}
+
+
+def test_groups_and_partitions(good: Run, run: Run) -> None:
+    path = CAPTURES / "demo.pcap"
+    groups, partitions = Counter[str](), Counter[str]()
+    for exchange in dissect(path):
+        body = exchange.request and exchange.request.body
+        if body and exchange.api != "FindCoordinator":
+            groups.update([body.group_id] if body.get("group_id") else [])
+            groups.update(each.group_id for each in body.get("groups") or ())
+        if exchange.api == "Produce" and body:
+            for topic in body.topic_data:
+                partitions.update(f"{topic.name}-{each.index}" for each in topic.partition_data)
+    rows = good("stats", path, "--by", "group,api", "-T", "ndjson").rows[:-1]
+    found = Counter[str]()
+    for row in rows:
+        found[row["group"]] += row["count"]
+    assert found == groups
+    produced = ("stats", path, "--by", "partition", "-Y", "api == Produce", "-T", "ndjson")
+    assert {row["partition"]: row["count"] for row in good(*produced).rows[:-1]} == partitions
+    table = open_capture(path, filter="api == Fetch").stats(by="partition")["partition"]
+    assert {each.rpartition("-")[0] for each in table["partition"]} == {"demo.orders"}
+    both = run("stats", path, "--by", "topic,partition")
+    assert both.err == "kafkashark: --by partition has the topics, too: leave out topic\n"
 
 
 def test_time_keys_come_first_in_order(good: Run) -> None:

@@ -54,39 +54,49 @@ NO_PATHS = {
 """The words for values of options that name no path."""
 
 ROLES = {
-    "advise": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
-    "browse": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -w >",
+    "advise": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
+    "browse": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -w >",
     "conform": "CAPTURE < --baseline < --keylog < --sasl-secret < --schemas < --script < --tls-ca "
-    "< --tls-certificate < --tls-key < --value-format < --values < --write-baseline > "
-    "-o > -w >",
+    "< --tls-certificate < --tls-key < --topic-names < --value-format < --values < "
+    "--write-baseline > -o > -w >",
     "demo": "--save >",
-    "dissect": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
-    "export": "CAPTURE < --key < --keylog < --map > --schemas < --script < --value-format < "
-    "--values < -o >",
-    "exporter": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
-    "groups": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
-    "pairs": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < --with < -o "
-    "> -w >",
-    "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --script < --value-format < "
-    "--values < --watch <",
+    "dissect": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
+    "export": "CAPTURE < --key < --keylog < --map > --schemas < --script < --topic-names < "
+    "--value-format < --values < -o >",
+    "exporter": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
+    "groups": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
+    "pairs": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < --with < -o > -w >",
+    "pipeline": "[CAPTURE|DIR|GLOB] < --keylog < --out > --schemas < --script < --topic-names < "
+    "--value-format < --values < --watch <",
     "record": "--listener-tls-ca < --listener-tls-certificate < --listener-tls-key < "
     "--sasl-secret < --tls-ca < --tls-certificate < --tls-key < -o >",
-    "records": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
+    "records": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
     "replay": "CAPTURE < --accept < --keylog < --noise < --report > --sasl-secret < --schemas < "
-    "--script < --target-profile < --tls-ca < --tls-certificate < --tls-key < "
+    "--script < --target-profile < --tls-ca < --tls-certificate < --tls-key < --topic-names < "
     "--value-format < --values < --write-accepted >",
-    "report": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o >",
+    "report": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o >",
     "schema": "--schemas < -o >",
-    "schemas": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
+    "schemas": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
     "serve": "CAPTURE < --keylog < --record > --report > --sasl-secret < --schemas < --tls-ca < "
-    "--tls-certificate < --tls-key < --upstream-sasl-secret < --upstream-tls-ca < "
+    "--tls-certificate < --tls-key < --topic-names < --upstream-sasl-secret < --upstream-tls-ca < "
     "--upstream-tls-certificate < --upstream-tls-key <",
-    "stats": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
-    "streams": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < --write > "
-    "-o > -w >",
-    "timeline": "CAPTURE < --keylog < --otlp > --schemas < --script < --value-format < --values < "
-    "-o > -w >",
-    "upgrade": "CAPTURE < --keylog < --schemas < --script < --value-format < --values < -o > -w >",
+    "stats": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
+    "streams": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < --write > -o > -w >",
+    "timeline": "CAPTURE < --keylog < --otlp > --schemas < --script < --topic-names < "
+    "--value-format < --values < -o > -w >",
+    "upgrade": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o > -w >",
 }
 """The paths of each command: `<` is read, `>` is written."""
 

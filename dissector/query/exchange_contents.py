@@ -1,0 +1,74 @@
+"""What exchanges are about, as more columns of `pairs`: groups, partitions, schemas of records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_columns import row_batches
+from dissector.engine.exchanges.exchange_info import groups_of, partitions_of
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.tables.column_kinds import coded
+from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.query.decoded_values import RecordValues
+from dissector.query.selection import Selection
+from dissector.query.value_uses import schemas_of
+
+_SCHEMAS = ("key_schema", "value_schema")
+
+CONTENTS = ("group", "partition", *_SCHEMAS)
+"""Columns with a list of texts for each exchange."""
+
+
+def parts_with_contents(
+    capture: Capture,
+    tables: Iterable[tuple[Exchanges, Columns] | Iterator[Exchange]],
+    chosen: Collection[str],
+    values: Callable[[], RecordValues],
+) -> Iterator[Columns]:
+    """
+    Yield the rows of `pairs` with more columns.
+
+    Args:
+        capture: The capture, which is being read.
+        tables: Its exchanges by window, as `Selection.table` returns them.
+        chosen: Names of `CONTENTS`.
+        values: Returns what decodes records; called for schemas only.
+    """
+    names = [name for name in CONTENTS if name in chosen]
+    read_values = values() if {*names} & {*_SCHEMAS} else None
+
+    def contents(exchange: Exchange) -> dict[str, list[str]]:
+        found = {} if read_values is None else schemas_of(exchange, read_values)
+        if "group" in names:
+            found["group"] = groups_of(exchange)
+        if "partition" in names:
+            found["partition"] = partitions_of(exchange)
+        return found
+
+    for part in tables:
+        if not isinstance(part, tuple):
+            yield from row_batches(each.row() | contents(each) for each in part)
+            continue
+        table, columns = part
+        reading = capture.reading
+        assert reading is not None
+        found = [contents(reading.exchange(table, row, capture.names)) for row in range(len(table))]
+        more = {name: coded([tuple(each[name]) for each in found]) for name in names}
+        yield {**columns, **more}
+
+
+def selected_contents(
+    capture: Capture, windows: Iterable[Window], selection: Selection, chosen: Collection[str]
+) -> Iterator[Columns]:
+    """Yield the rows that pass with more columns; see `parts_with_contents`."""
+    values = RecordValues(capture, capture.options.values)
+
+    def tables() -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
+        for window in windows:
+            values.learn(window)
+            yield selection.table(window)
+            del window  # frees its memory before the next window is read
+
+    return parts_with_contents(capture, tables(), chosen, lambda: values)
