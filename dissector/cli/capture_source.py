@@ -203,7 +203,8 @@ class Source:
             return
         for notice in (*reading_notices(reading), *self.capture.notices):
             print("kafkashark:", escaped(notice), file=sys.stderr)
-        if unnamed := len(self.capture.names.unnamed - self.capture.names.by_id.keys()):
+        unnamed = len(self.capture.names.unnamed - self.capture.names.by_id.keys())
+        if unnamed and shows_hints():
             print("kafkashark:", unnamed_topics(unnamed), file=sys.stderr)
         has_kafka = reading.correlator.spoken()["kafka"] > 0
         if not has_kafka and (len(reading.decryption) or self.explains_no_kafka):
@@ -219,6 +220,11 @@ class Source:
         self.problems += 1
         place = "" if problem.position is None else f" at byte {problem.position:,}"
         print("kafkashark:", escaped(f"{name}: {problem.what}{place}"), file=sys.stderr)
+
+
+def shows_hints() -> bool:
+    """Return whether somebody reads what could be done better; scripts have no use for it."""
+    return sys.stderr.isatty()
 
 
 _SMALL_BYTES = 1 << 18

@@ -189,10 +189,10 @@ def test_each_message_has_one_line_of_fields(good: Run, tmp_path: Path, name: st
     ("words", "said"),
     [
         (["-T", "fields"], "-T fields takes the names: --columns NAME,NAME or -e NAME"),
-        (["-e", "api", "-V"], "--columns and -e NAME go with -T fields"),
+        (["-e", "api", "-V"], "--columns and -e NAME go with -T fields, json and ek"),
         (["-V", "-T", "ndjson"], "-V and -x go with -T text"),
         (["-x", "-T", "fields", "-e", "api"], "-V and -x go with -T text"),
-        (["-T", "table"], "-T takes text, ndjson, fields, parquet, not 'table'"),
+        (["-T", "table"], "-T takes text, ndjson, fields, parquet, json, ek, not 'table'"),
     ],
 )
 def test_invalid_combinations_of_options(run: Run, shop: Path, words: list[str], said: str) -> None:

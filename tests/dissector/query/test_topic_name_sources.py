@@ -57,8 +57,14 @@ def test_names_of_another_capture_and_of_a_mapping(midway: Path, tmp_path: Path)
 
 
 def test_ids_without_a_name_are_said_once(
-    midway: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    midway: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert main(["records", str(midway)]) == 0
+    assert capsys.readouterr().err == ""  # no terminal
+    monkeypatch.setattr("dissector.cli.capture_source.shows_hints", lambda: True)
     names = tmp_path / "names"
     names.write_text(LISTS["described"])
     said = "{} no message names {}; --topic-names FILE|HOST:PORT does (docs/live.md)\n"
