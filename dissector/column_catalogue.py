@@ -274,6 +274,8 @@ STATISTICS: Catalogue = (
     ColumnInfo("second", "str", "second of the exchanges in UTC (--by second)"),
     ColumnInfo("api_version", "int", "version of the requests (--by version, --topics)"),
     ColumnInfo("error", "str", "an error of the responses (--by error)"),
+    ColumnInfo("group", "str", "a group that requests name (--by group)"),
+    ColumnInfo("partition", "str", "topic and number of a partition (--by partition)"),
     ColumnInfo("key_schema", "str", "a schema of keys of records (--by key_schema)"),
     ColumnInfo("value_schema", "str", "a schema of values of records (--by value_schema)"),
     ColumnInfo("software_name", "str", "the client's library, of its ApiVersions request"),
