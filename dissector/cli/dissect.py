@@ -19,7 +19,7 @@ from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.tshark.field_separators import FieldLayout
-from dissector.cli.tshark.layers import LINES, packets
+from dissector.cli.tshark.json_layers import LINES, packets
 from dissector.cli.tshark.message_columns import field_names, field_rows, message_summary
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder

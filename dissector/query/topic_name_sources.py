@@ -13,7 +13,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from dissector.engine.facts.given_names import listed_names
-from dissector.engine.reading.capture import Capture
+from dissector.engine.reading.capture import Capture, Options
 from dissector.errors import CaptureError, UsageError
 from dissector.query.answers_above import answer_above
 
@@ -72,7 +72,7 @@ def _names_of_file(name: str) -> Mapping[UUID, str]:
         if names:
             return names
     try:
-        names = Capture([name]).read_names()
+        names = Capture([name], Options(topic_names={})).read_names()
     except CaptureError:
         names = {}
     if not names:

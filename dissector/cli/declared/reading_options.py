@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
+from uuid import UUID
 
 from dissector.cli.declared.value_options import ValueOptions
 from dissector.cli.parsing.declarations import Command, Options, option
@@ -37,15 +38,14 @@ def _use_timezone(name: str) -> None:
 
 
 def _use_topic_names(sources: Sequence[str]) -> None:
-    """Read the names before the captures; an error ends the command."""
     from dissector.engine.facts.given_names import use_names
 
-    if not sources:
-        use_names({})
-        return
-    from dissector.query.topic_name_sources import names_of
+    def names() -> Mapping[UUID, str]:
+        from dissector.query.topic_name_sources import names_of
 
-    use_names(names_of(sources))
+        return names_of(sources)
+
+    use_names(names if sources else dict)
 
 
 def _topic_name_file(source: str) -> str:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -27,17 +28,17 @@ _LISTED = re.compile(rf"\s*([\w.-]{{1,249}})[\s,;]+({_ID})(?![^\s,;])")
 _NAME_KEYS = ("topic", "name", "topicname")
 _ID_KEYS = ("topicid", "id", "uuid")
 
-_given: ContextVar[Mapping[UUID, str]] = ContextVar("given_topic_names")
+_given: ContextVar[Callable[[], Mapping[UUID, str]]] = ContextVar("topic_names", default=dict)
 
 
-def use_names(names: Mapping[UUID, str]) -> None:
-    """Add these names to those of captures that are opened from now on."""
-    _given.set(names)
+def use_names(read: Callable[[], Mapping[UUID, str]]) -> None:
+    """Add names to those of captures that are opened from now on; the first of them reads them."""
+    _given.set(cache(read))
 
 
 def given_names() -> Mapping[UUID, str]:
     """Return the names that were given: for new `Options`."""
-    return _given.get({})
+    return _given.get()()
 
 
 def listed_names(text: str) -> dict[UUID, str]:
