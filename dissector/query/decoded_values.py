@@ -178,8 +178,10 @@ class RecordValues:
         names_of = [*topics.values, None]
         read, is_key = self.reader.read, _SIDES[side]
         codes = topics.codes[rows]
-        # Equal keys and values of a topic say the same, unless headers name a schema.
+        # Equal keys and values of a topic are decoded once, unless headers may name a schema.
+        # Hooks are called for each record: they may count.
         found: dict[tuple[int, bytes], DecodedValue] = {}
+        has_hooks = bool(self.reader.hooks)
         decoded: list[DecodedValue] = []
         for code, content, headers_of in zip(
             np.where(codes == NONE, len(topics.values), codes).tolist(),
@@ -190,11 +192,12 @@ class RecordValues:
             if content is None:
                 decoded.append(NOTHING)
                 continue
-            each = None if headers_of else found.get((code, content))
+            is_alone = has_hooks or bool(headers_of)
+            each = None if is_alone else found.get((code, content))
             if each is None:
                 name = names_of[code]
                 each = read(name, content, headers_of, is_key=is_key, with_text=with_text)
-                if not headers_of:
+                if not is_alone:
                     found[code, content] = each
             decoded.append(each)
         return decoded
