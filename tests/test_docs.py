@@ -127,6 +127,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "redact.key").write_bytes(bytes(range(32)))
     (made / "kafkashark.toml").write_text('[filters]\nslow = "latency_ms > 50"\n')
     main(["conform", str(demo), "--write-baseline", str(made / "known.txt")])
+    main(["export", str(demo), "--comments", "-o", str(made / "commented.pcapng")])
     (made / "vendor").mkdir()
     vendor(made / "vendor")
     vendor(made / "kafka-clients-5.0.0.jar")
