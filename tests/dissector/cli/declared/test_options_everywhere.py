@@ -89,8 +89,6 @@ LACKING: dict[str, dict[str, str]] = {
         "export": _FILE,
         "report": _PAGE,
         "browse": "themes, and NO_COLOR",
-        "conform": "no colour",
-        "advise": "no colour",
         "serve": _PLAY,
         "replay": _PLAY,
         "pipeline": _SPARK,

@@ -15,6 +15,7 @@ OF_ONE_NAME = {
     "--to": "the target of a replay; a release",
     "--keep": "packets of a live capture; kinds of names",
     "--limit": "rows; requests of a replay",
+    "--records": "records that are followed; exchanges of a report that are decoded",
     "--clients": "tables of stats; the side that is upgraded",
     "--fail-on": "differences of a replay; severities of rules; ranks of advice",
     "--ignore": "differences of a replay; rules; advices",
