@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,9 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
     os.umask(mask)
     try:
         with interrupt.restored_handlers(), using(None):
-            return interrupt.exit_status(_run(words, table, is_alone=arguments is None))
+            # What options set for captures, such as a time zone, ends with the command.
+            run = copy_context().run
+            return interrupt.exit_status(run(_run, words, table, is_alone=arguments is None))
     finally:
         os.umask(mask)
 

@@ -107,5 +107,6 @@ def test_sources_without_names(
     absent = tmp_path / "absent"
     assert main(["pairs", str(midway), "--topic-names", str(absent)]) == 2
     assert capsys.readouterr().err == f"kafkashark: {absent}: No such file or directory\n"
+    assert any(open_capture(midway))  # the option ended with its command
     with pytest.raises(UsageError, match="topic_names takes several"):
         open_capture(midway, topic_names="names")
