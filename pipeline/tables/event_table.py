@@ -56,8 +56,7 @@ class IncrementalEvents:
         found = cls(files, options)
         reading, names = found._reading, found._capture.names
         streams, decryption, correlator, names.by_id, source, timeline = pickle.loads(state)
-        reading.streams, reading.correlator = streams, correlator
-        reading.resume(decryption)
+        reading.resume(streams, decryption, correlator)
         found._source.state, found._timeline.state = source, timeline
         return found
 

@@ -156,9 +156,8 @@ class TableBuilder:
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        reading = self.reading
-        reading.streams, decryption, reading.correlator, *rest = state
-        reading.resume(decryption)
+        streams, decryption, correlator, *rest = state
+        self.reading.resume(streams, decryption, correlator)
         self._names.by_id, self._names.published, self._packet, self._published = rest
         self._reported_hits = self._limit_hits
 

@@ -266,10 +266,11 @@ class Reading:
         yield from (each for each in windows if len(each.exchanges) or len(each.gaps))
         yield last
 
-    def resume(self, decryption: TlsDecryption) -> None:
-        """Go on with the decryption of an earlier part of the capture, and the present keys."""
+    def resume(self, streams: Streams, decryption: TlsDecryption, correlator: Correlator) -> None:
+        """Go on after an earlier part of the capture, with the present keys."""
         decryption.attach(self.keys, self._secrets_of_files())
-        self.decryption = decryption
+        self.streams, self.decryption, self.correlator = streams, decryption, correlator
+        self.endpoints = EndpointTexts(streams.connections)
 
     def retain(self, numbers: Ints) -> None:
         """Drop all connections but these; the others must have ended by `end_connections`."""
