@@ -22,7 +22,7 @@ from tests.dissector.values.avro.avro_samples import Samples
 fastavro = pytest.importorskip("fastavro")
 
 PREFIX = b"\x00\x00\x00\x00\x07"
-SEEDS = fast_and_long([range(20)], [range(100, 1_100)])
+SEEDS = fast_and_long([range(20)], [range(first, first + 100) for first in range(100, 1_100, 100)])
 
 
 def reader_of(schema: Any) -> ValueReader:
@@ -41,6 +41,11 @@ def paths(value: Any, around: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
         for name, each in list(value.items())[:6]:
             yield (*around, name)
             yield from paths(each, (*around, name))
+
+
+def is_small(data: bytes) -> bool:
+    """Return whether a value is read fast, once for each of its paths; some have megabytes."""
+    return len(data) < 100_000
 
 
 def damaged(data: bytes, random: Random) -> Iterator[bytes]:
@@ -65,7 +70,7 @@ def test_fields_of_whole_and_of_damaged_values(seeds: range) -> None:
             written.append(PREFIX + out.getvalue())
         for path in set(paths(reader.read("t", written[0]).value)):
             fields = RecordFields(reader, path, is_key=False)
-            for data in written:
+            for data in filter(is_small, written):
                 for each in (data, *damaged(data, random)):
                     expected = reader.read("t", each, with_text=False).value
                     assert repr(list(fields.values("t", each, {}))) == repr(
