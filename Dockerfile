@@ -13,7 +13,7 @@ FROM python:3.13-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
 WORKDIR /src
 COPY . .
-RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[mock,report,browse]"
+RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[mock,browse]"
 
 FROM python:3.13-slim
 RUN apt-get update && apt-get install -y --no-install-recommends tcpdump && rm -rf /var/lib/apt/lists/*
