@@ -157,17 +157,21 @@ class Cluster:
         for node in started:
             port = node.address.ports["PLAINTEXT"]
             while not (probe.answers(port) and probe.brokers(port) == len(started)):
-                assert node.process is not None
-                ended = node.process.poll() is not None
-                if ended or time.monotonic() > deadline:
-                    why = "ended" if ended else f"did not answer in {patience_s:.0f} s"
-                    log_end = node.log_end()
-                    lost = ended and "Address already in use" in log_end
-                    raise (PortTakenError if lost else BrokerError)(
-                        f"node {node.address.node_id} of Kafka {self.version} on port {port} "
-                        f"{why}; its log ends:\n{log_end}"
-                    )
+                # Without another node, none answers for all.
+                for each in started:
+                    if each.process is not None and each.process.poll() is not None:
+                        raise self._failure(each, "ended")
+                if time.monotonic() > deadline:
+                    raise self._failure(node, f"did not answer in {patience_s:.0f} s")
                 time.sleep(0.1)
+
+    def _failure(self, node: Node, why: str) -> BrokerError:
+        log_end, port = node.log_end(), node.address.ports["PLAINTEXT"]
+        is_lost = why == "ended" and "Address already in use" in log_end
+        return (PortTakenError if is_lost else BrokerError)(
+            f"node {node.address.node_id} of Kafka {self.version} on port {port} {why}; "
+            f"its log ends:\n{log_end}"
+        )
 
     def stop(self) -> None:
         """Stop all nodes and remove their files; safe to call twice."""

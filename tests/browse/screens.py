@@ -17,7 +17,7 @@ from browse.listing.exchange_loading import ExchangeLoading
 from tests.corpus import FOLDER
 
 DEMO = FOLDER / "demo.pcap"
-_WAIT_S = 20
+_WAIT_S = 60
 
 
 class Screen:

@@ -247,8 +247,7 @@ def test_a_state_without_secrets_continues(keylog: str) -> None:
             state = pickle.dumps((first.streams, first.decryption, first.correlator))
             assert secret not in state
             assert TlsWriter(0).lines[2].split()[2].encode() not in state
-            second.streams, decryption, second.correlator = pickle.loads(state)
-            second.resume(decryption)
+            second.resume(*pickle.loads(state))
         exchanges += sum(len(each.exchanges) for each in reading.advance([segments]))
     exchanges += sum(len(each.exchanges) for each in second.finish())
     assert exchanges == 1
