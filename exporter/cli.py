@@ -108,7 +108,8 @@ def _exporter(given: ExporterOptions) -> None:
     source.after_window = after_window
     with ExitStack() as stack:
         if address is not None:
-            server = stack.enter_context(MetricsServer(*parse_listener(address), metrics.snapshot))
+            server = MetricsServer(*parse_listener(address), metrics.snapshot)
+            stack.callback(server.close)
             _say(f"metrics are at {server.url}")
         sender = None
         if given.otlp is not None:
