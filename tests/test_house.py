@@ -193,3 +193,9 @@ def test_no_file_has_a_path_of_one_machine() -> None:
             text = data.decode(errors="replace")
             found += [f"{name}: {match[0]}" for match in PLACES.finditer(text)]
     assert not found
+
+
+def test_no_test_waits_for_a_process_after_it_failed() -> None:
+    """`child` kills it: without that, a failed assertion waits for the end of the process."""
+    waiting = re.compile(rf"with {'subprocess'}\.Popen\(")
+    assert not [each for each in (ROOT / "tests").rglob("*.py") if waiting.search(each.read_text())]

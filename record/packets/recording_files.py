@@ -43,6 +43,9 @@ class RecordingFiles:
             raise UsageError(f"{path}: {error.strerror}") from None
         self._size = 0
         self._writer = self._new_writer()
+        # The file is a capture from the begin; what fails here fails again at the first packet.
+        with suppress(OSError):
+            self._file.flush()
 
     def write(self, time_ns: int, packet: bytes) -> None:
         """

@@ -15,6 +15,7 @@ from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import BrokerError, Cluster, Node, free_ports
 from tests.broker.replay.support.recording import fresh
 from tests.broker.server_properties import PASSWORD, USER, Shape
+from tests.child_processes import child
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
@@ -141,8 +142,10 @@ def test_a_late_node_is_reported_with_port_and_log() -> None:
 
 def test_the_command_prints_the_address() -> None:
     fresh(Shape())
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.broker", "--sasl"], stdout=subprocess.PIPE, text=True
+    with child(
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.broker", "--sasl"], stdout=subprocess.PIPE, text=True
+        )
     ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(4)]

@@ -14,6 +14,7 @@ import pytest
 from browse.cli import browse
 from dissector.cli import main
 from tests.browse.screens import DEMO
+from tests.child_processes import child
 
 
 def run(*words: str) -> int:
@@ -58,7 +59,7 @@ def test_sigterm_leaves_the_terminal_as_it_was(
     monkeypatch.setenv("TERM", "xterm")
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "kafkashark", "browse", str(DEMO)]
-    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    with child(subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)) as process:
         os.close(theirs)
         seen = bytearray()
         while b"ApiVersions" not in seen:

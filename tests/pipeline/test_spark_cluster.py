@@ -32,6 +32,7 @@ from pipeline.jobs.session import FAST_STARTUP_OPTION, open_session, spark_error
 from pipeline.jobs.spark_cluster import WORKER_SECONDS_SETTING
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
+from tests.child_processes import child
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split_captures import imperfect_packets
 from tests.tcp_captures import write
@@ -54,8 +55,10 @@ def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str
         "SPARK_DAEMON_JAVA_OPTS": FAST_STARTUP_OPTION,
     }
     command = [str(SPARK / "bin/spark-class"), *words]
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    with child(
+        subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
     ) as process:
         assert process.stderr is not None
         try:

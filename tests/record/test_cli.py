@@ -16,6 +16,7 @@ from dissector.cli.parsing.declarations import Command
 from dissector.errors import DissectorError
 from dissector.public import dissect
 from record.cli import record
+from tests.child_processes import child
 from tests.record.support.recorded_cluster import broker_thread
 from tests.replay.support.scripted_broker import Scripted
 from tests.serve.support.raw_client import RawClient
@@ -71,8 +72,8 @@ def test_a_recording_is_readable_while_it_grows_and_after_a_kill(
 ) -> None:
     file = tmp_path / "a.pcapng"
     where = ("--to", f"127.0.0.1:{broker.port}", "--listen", "127.0.0.1:0")
-    with subprocess.Popen(
-        [*COMMAND, *where, "-o", file], stderr=subprocess.PIPE, text=True
+    with child(
+        subprocess.Popen([*COMMAND, *where, "-o", file], stderr=subprocess.PIPE, text=True)
     ) as process:
         assert process.stderr is not None
         address = process.stderr.readline().split()[-1]

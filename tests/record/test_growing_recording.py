@@ -16,6 +16,7 @@ import pytest
 from browse.listing.capture_opening import CaptureOpening
 from dissector.cli import main
 from tests.browse.screens import play, screen
+from tests.child_processes import child
 from tests.record.support.recorded_cluster import broker_thread, recorded
 from tests.serve.support.raw_client import RawClient
 
@@ -39,8 +40,8 @@ def recording() -> Iterator[tuple[subprocess.Popen[bytes], RawClient]]:
     with broker_thread(ANSWERS) as broker:
         where = ("--to", f"127.0.0.1:{broker.port}", "--listen", "127.0.0.1:0")
         command = (*PROGRAM, "record", *where, "-o", "-")
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+        with child(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
         ) as process:
             try:
                 assert process.stderr is not None
@@ -84,8 +85,14 @@ def test_commands_read_the_file_while_it_grows(
 def test_commands_follow_the_pipe(words: tuple[str, ...], awaited: bytes) -> None:
     with recording() as (process, client):
         command = (*PROGRAM, words[0], "-", *words[1:])
-        with subprocess.Popen(
-            command, stdin=process.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+        with child(
+            subprocess.Popen(
+                command,
+                stdin=process.stdout,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=ROOT,
+            )
         ) as reader:
             assert reader.stdout is not None
             client.ask("ApiVersions", 3, **SOFTWARE)

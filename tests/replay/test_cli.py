@@ -17,6 +17,7 @@ import pytest
 from dissector.cli import main
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
+from tests.child_processes import child
 from tests.default_frames import request, response
 from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted_broker import Answer, scripted, single_broker
@@ -122,7 +123,7 @@ def test_a_signal_before_anything_is_sent_ends_with_a_report(
         address = f"127.0.0.1:{server.getsockname()[1]}"
         command = [sys.executable, "-m", "dissector", "replay", PRODUCED, "--to", address]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, **pipes) as process, server.accept()[0] as connection:
+        with child(subprocess.Popen(command, **pipes)) as process, server.accept()[0] as connection:
             connection.settimeout(PATIENCE_S)
             assert connection.recv(1)  # its unanswered ApiVersions request
             process.send_signal(number)

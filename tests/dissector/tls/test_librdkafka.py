@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.child_processes import child
 from tests.dissector.tls.endpoints import Party
 
 PROGRAM = """
@@ -28,11 +29,13 @@ def test_librdkafka_creates_an_empty_key_log(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(30)
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        with subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, address],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "SSLKEYLOGFILE": str(keylog)},
+        with child(
+            subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, address],
+                stdin=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "SSLKEYLOGFILE": str(keylog)},
+            )
         ) as program:
             accepted, _ = listener.accept()
             accepted.settimeout(30)

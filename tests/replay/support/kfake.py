@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.child_processes import child
+
 
 @contextlib.contextmanager
 def kfake() -> Iterator[str]:
@@ -17,7 +19,7 @@ def kfake() -> Iterator[str]:
     program = os.environ.get("KFAKE") or shutil.which("kfakeserver")
     if program is None:
         pytest.skip("needs kfakeserver, in PATH or named by KFAKE: tests/replay/support")
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as server:
+    with child(subprocess.Popen([program], stdout=subprocess.PIPE, text=True)) as server:
         assert server.stdout is not None
         try:
             yield server.stdout.readline().strip()

@@ -9,16 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.child_processes import child
+
 COMMAND = (sys.executable, "-m", "kafkashark", "serve")
 
 
 @contextmanager
 def serving(capture: str | Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    with subprocess.Popen(
-        [*COMMAND, str(capture), "--listen", "127.0.0.1:0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    with child(
+        subprocess.Popen(
+            [*COMMAND, str(capture), "--listen", "127.0.0.1:0", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     ) as process:
         assert process.stderr is not None
         line = process.stderr.readline()

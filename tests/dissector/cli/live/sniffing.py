@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from tests.child_processes import child
 from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.test_process import PATIENCE_S, started
 
@@ -26,7 +27,7 @@ def why_unavailable(program: str) -> str:
     if path is None:
         return f"{program} is not installed"
     words = [path, "-i", "lo", "-w", os.devnull]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+    with child(subprocess.Popen(words, stderr=subprocess.PIPE, text=True)) as process:
         assert process.stderr is not None
         # Both print the interface once it is open.
         has_begun = any(re.search("listening on|^File: ", line) for line in process.stderr)
