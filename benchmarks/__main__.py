@@ -37,6 +37,7 @@ ROWS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
     "batches": lambda _: batches.rows(),
     "records": lambda _: record_columns.rows(),
     "values": lambda _: values_by_schema.rows(),
+    "hooks": values_by_schema.hook_rows,
     "start": whole_commands.start_rows,
     "commands": whole_commands.rows,
     "damaged": damaged_pairs.rows,

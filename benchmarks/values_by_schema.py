@@ -1,4 +1,4 @@
-"""Values by their schemas, to JSON texts: against fastavro and protobuf, which trust the schema."""
+"""Values by their schemas, to JSON texts: against fastavro and protobuf; and by hooks."""
 
 from __future__ import annotations
 
@@ -6,18 +6,38 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import fastavro
+import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 from benchmarks.timing import Row, call_us
+from dissector.engine.exchanges.exchange_records import KINDS
+from dissector.engine.tables.columns_of import columns_of
+from dissector.public import open_capture
+from dissector.query.decoded_values import RecordValues
 from dissector.values.schemas.schema_store import SchemaStore
 from dissector.values.topic_formats import TopicFormats
 from dissector.values.value_reader import ValueReader
+from dissector.values.value_settings import ValueSettings
 
 COUNT = 2_000
 AVRO_ID, PROTOBUF_ID = 7, 8
+
+HOOKED_RECORDS = 20_000
+
+HOOK_BOUND_US = 2.0
+"""The most that a record may cost with a hook that only counts."""
+
+_COUNTING = """
+count = 0
+
+def value(record):
+    global count
+    count += 1
+"""
 
 _AVRO = {
     "type": "record",
@@ -125,3 +145,40 @@ def _protobuf(kind: Any) -> Callable[[bytes], object]:
         return json_format.MessageToJson(kind.FromString(data[6:]), indent=None)
 
     return read
+
+
+def hook_rows(folder: Path) -> Iterator[Row]:
+    """Time a hook that counts records, by the values with and without it."""
+    script = folder / "counting.py"
+    script.write_text(_COUNTING)
+    columns = columns_of([_hooked_record(number) for number in range(HOOKED_RECORDS)], KINDS)
+    chosen = np.arange(HOOKED_RECORDS)
+    times = []
+    for scripts in ((), (str(script),)):
+        with open_capture(b"") as capture:
+            values = RecordValues(capture, ValueSettings(scripts=scripts))
+
+            def decode(values: RecordValues = values) -> object:
+                return values.decoded_column(columns, "value", chosen, with_text=False)
+
+            times.append(call_us(decode) / HOOKED_RECORDS)
+    without_us, with_us = times
+    hook_us = with_us - without_us
+    figures = f"{hook_us:.2f} us a record ({with_us:.2f} us with it, {without_us:.2f} us without)"
+    yield Row(
+        "a hook that counts records", f"{HOOK_BOUND_US:g} us", HOOK_BOUND_US / hook_us, figures, 1.0
+    )
+
+
+def _hooked_record(number: int) -> dict[str, object]:
+    return {
+        "topic": f"orders-{number % 7}",
+        "partition": number % 12,
+        "offset": number,
+        "timestamp_ms": 1_700_000_000_000 + number,
+        "client_id": f"client-{number % 5}",
+        "packet": number // 10,
+        "key": b"%012d" % number,
+        "value": b"\xff%d" % number,  # of no format: little else is timed
+        "headers": [],
+    }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from browse.listing.capture_access import CaptureAccess, Pass
+from dissector.hooks.hook_types import Record
 from dissector.query.captured_schemas import learn_schemas
 from dissector.values.value_masks import ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
@@ -49,16 +50,14 @@ class ScreenValues:
         self._reader: ValueReader | None = None
         self._pass: SchemaPass | None = None
 
-    def read(
-        self, topic: str | None, data: bytes | None, headers: Mapping[str, bytes], is_key: bool
-    ) -> DecodedValue:
-        """Return a decoded key or value, by the schemas known so far."""
-        if self._access.values.is_off or data is None:
+    def read(self, record: Record, is_key: bool) -> DecodedValue:
+        """Return the decoded key or value of a record, by the schemas known so far."""
+        if self._access.values.is_off or (record.key if is_key else record.value) is None:
             return NOTHING
         if self._reader is None:
             self._reader = self._access.values.reader()
             self.look_again(at_least_once=True)
-        found = self._reader.read(topic, data, headers, is_key=is_key)
+        found = self._reader.read_record(record, is_key=is_key)
         return self._masks.masked(found, is_key=is_key)
 
     def look_again(self, *, at_least_once: bool = False) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from conform.evidence.observation import BatchObservation
+from dissector.hooks.hook_types import Record
 from dissector.protocol.records import RecordBatch
 from dissector.values.value_reader import DecodedValue
 
@@ -43,10 +44,21 @@ def _parts(observation: BatchObservation) -> Iterator[DecodedPart]:
     values, batch = observation.capture_state.values, observation.batch
     if values is None or not isinstance(batch, RecordBatch) or batch.problems:
         return
+    exchange = observation.exchange
     for index, record in enumerate(batch.records):
         headers = {name: content or b"" for name, content in record.headers}
+        known = Record(
+            observation.topic,
+            record.key,
+            record.value,
+            headers,
+            observation.partition,
+            timestamp=record.timestamp,
+            client_id=exchange.client_id,
+            packet=exchange.request_packet,
+        )
         for side, is_key in SIDES.items():
             data = record.key if is_key else record.value
             if data is not None:
-                found = values.read(observation.topic, data, headers, is_key)
+                found = values.read(known, is_key)
                 yield DecodedPart(index, side, data, headers, found)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+
+_NO_HEADERS: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Record(NamedTuple):
@@ -12,15 +15,26 @@ class Record(NamedTuple):
 
     Attributes:
         topic: The name of the topic; None if it is not known.
-        key: The key, for hooks of keys.
-        value: The value, for hooks of values.
+        key: The key; None without one.
+        value: The value; None of a tombstone.
         headers: The headers; of several with one name the last.
+        partition: The number of the partition.
+        offset: The offset in the log; of a Produce request by its response. None if it is not
+            known.
+        timestamp: The timestamp in ms since the epoch.
+        client_id: The client id of the request; None if it is not known.
+        packet: The packet that completed the message with the record, from 1.
     """
 
     topic: str | None
-    key: bytes | None
-    value: bytes | None
-    headers: Mapping[str, bytes]
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Mapping[str, bytes] = _NO_HEADERS
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+    client_id: str | None = None
+    packet: int | None = None
 
 
 class Decoded(NamedTuple):

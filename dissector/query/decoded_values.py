@@ -26,11 +26,13 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter.evaluate import values_at
+from dissector.hooks.hook_types import Record
 from dissector.protocol.embedded.secrecy.hidden_records import (
     header_is_hidden,
     hides_headers,
 )
 from dissector.query.captured_schemas import learn_schemas, read_schemas
+from dissector.query.hooked_records import contents_of, headers_of, record_of, records_of
 from dissector.query.record_fields import RecordFields
 from dissector.values.value_masks import HIDDEN, ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
@@ -78,21 +80,15 @@ class RecordValues:
 
     def decoded(self, row: Row, side: str) -> DecodedValue:
         """Return the decoded `key` or `value` of a row of `records`."""
-        data = row[side]
-        if isinstance(data, str):  # masked
-            data = data.encode()
-        headers = {each["key"]: each["value"] or b"" for each in row["headers"]}
-        if self.settings.is_off or data is None:
+        if self.settings.is_off or row[side] is None:
             return NOTHING
-        return self.reader.read(row["topic"], data, headers, is_key=_SIDES[side])
+        return self._decoded(record_of(row), is_key=_SIDES[side])
 
-    def read(
-        self, topic: str | None, data: bytes | None, headers: Mapping[str, bytes], is_key: bool
-    ) -> DecodedValue:
+    def read(self, record: Record, is_key: bool) -> DecodedValue:
         """Return a decoded key or value for a view: without hidden fields."""
-        if self.settings.is_off or data is None:
+        if self.settings.is_off:
             return NOTHING
-        found = self.reader.read(topic, data, headers, is_key=is_key)
+        found = self._decoded(record, is_key=is_key)
         return found if self._masks is None else self._masks.masked(found, is_key=is_key)
 
     def record(self, row: Row) -> DecodedRecord:
@@ -151,7 +147,8 @@ class RecordValues:
     ) -> list[Sequence[object]]:
         """Return the values at a path of the keys or values of some rows."""
         topics, data = columns["topic"], columns[side]
-        if self.settings.is_off or not isinstance(data, Slices) or not isinstance(topics, Coded):
+        is_plain = isinstance(data, Slices) and not self._has_hooks(_SIDES[side])
+        if self.settings.is_off or not is_plain or not isinstance(topics, Coded):
             found = self.decoded_column(columns, side, rows, with_text=False)
             return [tuple(values_at(each.value, path)) for each in found]
         fields = RecordFields(self.reader, path, is_key=_SIDES[side])
@@ -160,8 +157,8 @@ class RecordValues:
             () if content is None else fields.values(names_of[code], content, headers)
             for code, content, headers in zip(
                 np.where(codes == NONE, len(topics.values), codes).tolist(),
-                data.contents(rows),
-                _headers(columns["headers"], rows),
+                contents_of(data, rows),
+                headers_of(columns["headers"], rows),
                 strict=True,
             )
         ]
@@ -172,35 +169,43 @@ class RecordValues:
         """Return the decoded keys or values of some rows of columns."""
         if self.settings.is_off:
             return [NOTHING] * len(rows)
+        read, is_key = self.reader.read, _SIDES[side]
+        if self._has_hooks(is_key):  # called for each record, equal or not: they may count
+            records = records_of(columns, rows)
+            return [self._decoded(each, is_key=is_key, with_text=with_text) for each in records]
         topics, data, headers = columns["topic"], columns[side], columns["headers"]
         assert isinstance(topics, Coded)
-        contents = data.contents(rows) if isinstance(data, Slices) else _contents(data, rows)
         names_of = [*topics.values, None]
-        read, is_key = self.reader.read, _SIDES[side]
         codes = topics.codes[rows]
         # Equal keys and values of a topic are decoded once, unless headers may name a schema.
-        # Hooks are called for each record: they may count.
         found: dict[tuple[int, bytes], DecodedValue] = {}
-        has_hooks = bool(self.reader.hooks)
         decoded: list[DecodedValue] = []
-        for code, content, headers_of in zip(
+        for code, content, named in zip(
             np.where(codes == NONE, len(topics.values), codes).tolist(),
-            contents,
-            _headers(headers, rows),
+            contents_of(data, rows),
+            headers_of(headers, rows),
             strict=True,
         ):
             if content is None:
                 decoded.append(NOTHING)
                 continue
-            is_alone = has_hooks or bool(headers_of)
+            is_alone = bool(named)
             each = None if is_alone else found.get((code, content))
             if each is None:
                 name = names_of[code]
-                each = read(name, content, headers_of, is_key=is_key, with_text=with_text)
+                each = read(name, content, named, is_key=is_key, with_text=with_text)
                 if not is_alone:
                     found[code, content] = each
             decoded.append(each)
         return decoded
+
+    def _has_hooks(self, is_key: bool) -> bool:
+        """Return whether hooks decode keys, or values."""
+        hooks = None if self.settings.is_off else self.reader.hooks
+        return hooks is not None and hooks.are_for(is_key=is_key)
+
+    def _decoded(self, record: Record, *, is_key: bool, with_text: bool = True) -> DecodedValue:
+        return self.reader.read_record(record, is_key=is_key, with_text=with_text)
 
 
 def _hidden(columns: Columns, rows: Ints) -> Columns:
@@ -223,27 +228,6 @@ def _hidden(columns: Columns, rows: Ints) -> Columns:
         values = Slices(start, length, buffers)
         found["headers"] = Headers(headers.first, headers.count, headers.keys, values)
     return found
-
-
-_NO_HEADERS: Mapping[str, bytes] = {}
-
-
-def _headers(column: Column, rows: Ints) -> Iterator[Mapping[str, bytes]]:
-    """Yield the headers of each row by key."""
-    counts = column.count[rows] if isinstance(column, Headers) else np.ones(len(rows))
-    for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-        if count:
-            found: Any = column.value(row)
-            yield {each["key"]: each["value"] or b"" for each in found or ()}
-        else:
-            yield _NO_HEADERS
-
-
-def _contents(column: Column, rows: Ints) -> Iterator[bytes | None]:
-    """Yield keys or values that are not all bytes."""
-    for row in rows.tolist():
-        value: Any = column.value(row)
-        yield value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
 
 
 class DecodedRecord:

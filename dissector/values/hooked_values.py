@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dissector.hooks.hook_functions import Hook, find_hooks
@@ -40,15 +40,13 @@ class HookedValues:
     def __bool__(self) -> bool:
         return bool(self._keys or self._values)
 
-    def read(
-        self, topic: str | None, data: bytes, headers: Mapping[str, bytes], is_key: bool
-    ) -> HookedValue | None:
+    def are_for(self, *, is_key: bool) -> bool:
+        """Return whether there are hooks for keys, or for values."""
+        return bool(self._keys if is_key else self._values)
+
+    def read(self, record: Record, *, is_key: bool) -> HookedValue | None:
         """Return what the first hook that returns anything makes of it; None if none does."""
-        hooks = self._keys if is_key else self._values
-        if not hooks:
-            return None
-        record = Record(topic, data if is_key else None, None if is_key else data, headers)
-        for hook in hooks:
+        for hook in self._keys if is_key else self._values:
             try:
                 found = hook.function(record)
             except (Exception, SystemExit) as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
+from dissector.hooks.hook_types import Record
 from dissector.values.avro.avro_files import CONTAINER_MAGIC, container_values
 from dissector.values.avro.field_code import FieldReader
 from dissector.values.carriers.carried_schema import (
@@ -132,6 +133,7 @@ class ValueReader:
         *,
         is_key: bool = False,
         with_text: bool = True,
+        record: Record | None = None,
     ) -> DecodedValue:
         """
         Decode a key or a value; whatever the bytes are, it raises nothing.
@@ -142,11 +144,18 @@ class ValueReader:
             headers: The headers of the record.
             is_key: Whether it is the key.
             with_text: Whether `text` is needed; without it, it may be None.
+            record: The whole record, for hooks; by default they get these parts of it.
         """
         if data is None:
             return NOTHING
         if self.hooks:
-            hooked = self.hooks.read(topic, data, headers, is_key)
+            if record is None:
+                record = (
+                    Record(topic, data, None, headers)
+                    if is_key
+                    else Record(topic, None, data, headers)
+                )
+            hooked = self.hooks.read(record, is_key=is_key)
             if hooked is not None:
                 return DecodedValue(*hooked)
         given = self.formats.find(topic, is_key=is_key)
@@ -161,6 +170,13 @@ class ValueReader:
             found = self._with_schema(topic, data, headers, is_key) or _without_schema(data)
             self._keep_plan(place, found, data)
         return found if found.problem else _finished(found, len(data), headers)
+
+    def read_record(self, record: Record, *, is_key: bool, with_text: bool = True) -> DecodedValue:
+        """Decode the key or the value of a record; see `read`."""
+        data, headers = record.key if is_key else record.value, record.headers
+        return self.read(
+            record.topic, data, headers, is_key=is_key, with_text=with_text, record=record
+        )
 
     def field_reader(
         self, topic: str | None, data: bytes, path: Sequence[str], *, is_key: bool

@@ -15,8 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from dissector.hooks.hook_types import Record
 from dissector.protocol.embedded.secrecy.hidden_records import ALL_HEADERS
 from dissector.query.decoded_values import COLUMNS, cells_of
+from dissector.query.hooked_records import CELLS
 from dissector.values.source_options import format_file
 from dissector.values.value_masks import HIDDEN, ValueMasks, hidden_headers
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
@@ -87,15 +89,15 @@ def with_decoded(
         return batch
     masks = ValueMasks(settings.masks) if settings.masks else None
     read = _no_value if settings.is_off else _reader(settings).read
-    topics = batch.column("topic").to_pylist()
-    headers = [_by_name(each) for each in batch.column("headers").to_pylist()]
+    records = _records(batch)
     columns: dict[str, list[Any]] = {name: batch.column(name).to_pylist() for name in COLUMNS}
     for side, is_key in _SIDES.items():
         contents = batch.column(side).to_pylist()
         for row, content in enumerate(contents):
             if content is None or (is_finished and masks is not None and content == _HIDDEN):
                 continue
-            found = read(topics[row], content, headers[row], is_key=is_key)
+            record = records[row]
+            found = read(record.topic, content, record.headers, is_key=is_key, record=record)
             if masks is not None:
                 found = masks.masked(found, is_key=is_key)
             for name, cell in cells_of(found, side).items():
@@ -108,7 +110,17 @@ def with_decoded(
     return _without_headers(batch, frozenset(hidden_headers(settings.masks)))
 
 
-def _no_value(*_: Any, is_key: bool) -> DecodedValue:
+def _records(batch: pa.RecordBatch) -> list[Record]:
+    """Return the rows as hooks get them."""
+    names = ("topic", "key", "value")
+    first, cells = (
+        [batch.column(name).to_pylist() for name in chosen] for chosen in (names, CELLS)
+    )
+    headers = map(_by_name, batch.column("headers").to_pylist())
+    return list(map(Record, *first, headers, *cells))
+
+
+def _no_value(*_: Any, is_key: bool, record: Record) -> DecodedValue:
     """Return no value: nothing is to be decoded."""
     return NOTHING
 

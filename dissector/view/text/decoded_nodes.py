@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from dissector.hooks.hook_types import Record
 from dissector.values.located_value import LocatedValue, without_places
 from dissector.values.value_reader import DecodedValue
 from dissector.view.text.escape import escaped, quoted
 from dissector.view.text.tree_node import Block, Place, TreeNode
 from dissector.view.text.value_text import json_text
 
-ReadValue: TypeAlias = (
-    "Callable[[str | None, bytes | None, Mapping[str, bytes], bool], DecodedValue]"
-)
-"""Decodes a key or a value: given its topic, bytes, headers, and whether it is a key."""
+ReadValue: TypeAlias = "Callable[[Record, bool], DecodedValue]"
+"""Decodes a key or a value: given its record, and whether it is a key."""
 
 _SHOWN_BY_RECORDS = ("text", "json")
 """Formats of texts, which the line of a record shows."""
@@ -38,9 +37,10 @@ def decoded_nodes(
             those in the key or the value.
     """
     headers = {key: value or b"" for key, value in record.headers}
+    known = Record(topic, record.key, record.value, headers, timestamp=record.timestamp)
     for side in ("key", "value"):
         data: bytes | None = getattr(record, side)
-        found = read(topic, data, headers, side == "key")
+        found = read(known, side == "key")
         if found.problem is not None:
             schema = "" if found.format is None else f" as {found.format} {found.schema or ''}"
             text = f"{side}{schema.rstrip()}: {found.problem}"

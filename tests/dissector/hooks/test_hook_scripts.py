@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from dissector.hooks.hook_functions import find_hooks
 from dissector.public import open_capture
 from dissector.values.value_settings import ValueSettings
 from kafkashark import conform
+from kafkashark.hooks import Record
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 
@@ -49,19 +50,21 @@ def rows(capsys: pytest.CaptureFixture[str], *words: str) -> Rows:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def read(name: str, tmp_path: Path, *record: Any, **headers: bytes) -> tuple[str | None, Any]:
+def read(
+    name: str, tmp_path: Path, topic: str, data: bytes, **given: Any
+) -> tuple[str | None, Any]:
     """Decode a value with a script of the page."""
     path = tmp_path / name
     path.write_text(SCRIPTS[name])
     reader = ValueSettings(scripts=(str(path),)).reader()
-    named: Mapping[str, bytes] = {key.replace("_", "-"): value for key, value in headers.items()}
-    found = reader.read(*record, named)
+    record = Record(topic, value=data, **given)
+    found = reader.read(topic, data, record.headers, record=record)
     assert found.problem is None
     return found.format, found.value
 
 
 def test_the_scripts_of_the_page_decode(tmp_path: Path) -> None:
-    assert len(SCRIPTS) == 5
+    assert len(SCRIPTS) == 6
     assert read("item_values.py", tmp_path, "t", b"lamp x 3") == (
         "item_values",
         {"item": "lamp", "quantity": 3},
@@ -73,8 +76,13 @@ def test_the_scripts_of_the_page_decode(tmp_path: Path) -> None:
         {"sensor": 7, "time_ms": 1_000, "celsius": 21.5},
     )
     packed = gzip.compress(b'{"a": [1, 2]}')
-    found = read("gzip_values.py", tmp_path, "t", packed, content_encoding=b"gzip")
+    found = read("gzip_values.py", tmp_path, "t", packed, headers={"content-encoding": b"gzip"})
     assert found == ("gzip_values", {"a": [1, 2]})
+    assert read("ledger_values.py", tmp_path, "ledger", b"5 \x80", timestamp=1_700_000_000_000) == (
+        "cp1252",
+        "5 \u20ac",
+    )
+    assert read("ledger_values.py", tmp_path, "ledger", b"5 $")[0] == "text"
     assert read("pair_values.py", tmp_path, "t", b"\xff\x00")[1]["length"] == 2
 
 
@@ -95,6 +103,34 @@ def test_decoded_values_have_columns_filters_and_masks(
     assert {each["key_decoded"]["number"] for each in masked} == {"***"}
     frame = open_capture(DEMO, scripts=[path]).records()
     assert set(frame["key_format"].drop_nulls()) == {"item_values"}
+
+
+def test_a_hook_gets_the_columns_of_its_record(
+    script: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("topic", "partition", "offset", "timestamp_ms", "client_id", "packet", "key", "value")
+    path = script(
+        "def text(data):\n"
+        "    return None if data is None else data.decode()\n"
+        "def value(record):\n"
+        "    topic, key, value, headers, *rest = record\n"
+        "    return [topic, *rest, text(key), text(value)]\n"
+        "def key(record):\n"
+        "    return value(record)\n"
+    )
+    for command in (
+        ("records", DEMO),  # by columns
+        ("records", DEMO, "-Y", "value"),  # and with a filter on what hooks return
+        ("records", DEMO, "-Y", "offset >= 0 and api_version > 0"),  # by exchanges
+    ):
+        given = rows(capsys, *command, "--script", path)
+        assert given
+        for each in given:
+            expected = [each[name] for name in names]
+            assert each["key"] is None or each["key_decoded"] == expected
+            assert each["value"] is None or each["value_decoded"] == expected
+    hidden = rows(capsys, "records", DEMO, "--script", path, "--mask", "value.card")
+    assert {each["key"] for each in hidden} <= {"***", None}
 
 
 def test_a_failing_hook_is_a_problem_of_its_record(

@@ -21,9 +21,10 @@ def test_hooks_of_tasks_give_the_rows_of_one_process(
 ) -> None:
     (tmp_path / "hooks.py").write_text(
         "def key(record):\n"
-        "    return {'n': int(record.key.rpartition(b'-')[2])}\n"
+        "    return {'n': int(record.key.rpartition(b'-')[2]), 'of': len(record.value)}\n"
         "def value(record):\n"
-        "    return [record.topic, len(record.headers), len(record.value)]\n"
+        "    rest = record._replace(key=None, value=None, headers=dict(record.headers))\n"
+        "    return [str(rest), str(record.key), len(record.value)]\n"
     )
     monkeypatch.chdir(tmp_path)
     settings = with_absolute_paths(ValueSettings(scripts=("hooks.py",)))

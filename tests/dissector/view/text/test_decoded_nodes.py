@@ -75,9 +75,7 @@ def test_values_have_their_members_and_places_or_the_reason_why_not() -> None:
     lines = record_lines(
         "orders",
         RECORDS,
-        read_value=lambda topic, data, headers, is_key: reader.read(
-            topic, data, headers, is_key=is_key
-        ),
+        read_value=lambda record, is_key: reader.read_record(record, is_key=is_key),
     )
     assert lines == SHOWN.split("\n")
 
