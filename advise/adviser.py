@@ -15,6 +15,9 @@ from advise.evidence.capture_evidence import CaptureEvidence
 from advise.registry.advice import RANKS, Advice
 from advise.registry.advice_limits import Limits
 from advise.registry.advice_report import AdviceFinding, AdviceReport, Subject
+from advise.script_advice import ScriptAdvice, ScriptJudge
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.protocol.context import using
 from timeline.events.words import mask_of
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ class Adviser:
             capture: The capture.
         """
         self._advices, self._limits, self._capture = advices, limits, capture
+        self._script_judges = [
+            ScriptJudge(each) for each in advices if isinstance(each, ScriptAdvice)
+        ]
         self._evidence = CaptureEvidence(
             capture,
             limits[TINY_BATCHES.id]["linger_ms"],
@@ -44,6 +50,11 @@ class Adviser:
     def add(self, window: Window) -> None:
         """Add a window, read with `gleaning`; windows must be passed in order."""
         self._evidence.add(window)
+        if self._script_judges:
+            with using(self._capture.options.schemas):
+                for exchange in map(Exchange.for_programs, self._capture.exchanges_of(window)):
+                    for judge in self._script_judges:
+                        judge.add(exchange)
 
     def finish(self, *, show_secrets: bool = False) -> AdviceReport:
         """
@@ -55,9 +66,14 @@ class Adviser:
         evidence = self._evidence
         evidence.finish()
         mask = mask_of(self._capture, show_secrets)
-        judges = [Judge(each, self._limits[each.id], evidence) for each in self._advices]
-        for judge in judges:
-            DETECTORS[judge.advice.id](judge)
+        own = [
+            Judge(each, self._limits[each.id], evidence)
+            for each in self._advices
+            if not isinstance(each, ScriptAdvice)
+        ]
+        for each in own:
+            DETECTORS[each.advice.id](each)
+        judges: list[Judge | ScriptJudge] = [*own, *self._script_judges]
         found = [each for judge in judges for each in judge.findings]
         findings = [_masked(each, mask) for each in _without_consequences(found)]
         findings.sort(key=lambda each: (RANKS.index(each.rank), -each.count, each.advice.id))

@@ -77,12 +77,14 @@ def advise(given: AdviseOptions) -> int:
 
 def _advise(given: AdviseOptions) -> int:
     from advise.adviser import advise_windows
+    from advise.catalogue import ADVICES
     from advise.public import advice_by_id, select_advices
     from advise.registry.advice import Rank
     from advise.registry.advice_limits import limits_of
     from advise.report.advice_formats import advice_check
     from advise.report.advice_rows import advice_row
     from advise.report.advice_text import advice_lines
+    from advise.script_advice import script_advices
     from dissector.cli.capture_source import source
     from dissector.cli.output import write_lines, write_text
     from dissector.cli.presentation.table_options import has_color
@@ -91,11 +93,13 @@ def _advise(given: AdviseOptions) -> int:
 
     form = given.chosen_form
     write = write_text if form == "text" else write_lines
+    notices: list[str] = []
+    more = script_advices(given.scripts, notices.append)
     if given.explain is not None:
-        explained = advice_by_id(given.explain)
+        explained = advice_by_id(given.explain, {**ADVICES, **{each.id: each for each in more}})
         write(about_items(form, advice_lines(explained), [advice_row(explained)]), given.output)
         return 0
-    advices = select_advices(given.select, given.ignore)
+    advices = select_advices(given.select, given.ignore, more)
     if given.list_items:
         lines = (f"{each.id:<22} {each.rank:<8} {each.title}" for each in advices)
         write_lines(about_items(form, lines, map(advice_row, advices)), given.output)
@@ -103,6 +107,7 @@ def _advise(given: AdviseOptions) -> int:
     limits = limits_of(given.thresholds, settings_file().numbers_of("advise"))
     read = source(given, given.selected)
     read.explains_no_kafka = True
+    read.capture.notices += notices
     passing = PassingPackets(read.selection)
     read.observers.append(passing.add)
     windows = read.each_window(gleaning=True)

@@ -11,6 +11,7 @@ from advise.registry.advice import Advice, Rank
 from advise.registry.advice_limits import limits_of
 from advise.registry.advice_report import AdviceReport
 from advise.report import advice_document  # noqa: F401  (adds the form of reports in notebooks)
+from advise.script_advice import script_advices
 from dissector.engine.reading.capture import Capture
 from dissector.errors import UsageError, suggestion
 from dissector.protocol.context import using
@@ -54,7 +55,6 @@ def advise(
         CaptureError: A file can't be opened, or is not a capture.
         UsageError: An unknown advice, threshold or rank, or no capture.
     """
-    advices = select_advices(select, ignore)
     values = limits_of(f"{name}={value}" for name, value in (limits or {}).items())
     rank = _rank(fail_on)
     if not captures:
@@ -67,43 +67,54 @@ def advise(
     else:
         paths = [each for each in captures if not isinstance(each, Capture)]
         capture = open_capture(*paths, ports=ports, keylogs=keylogs)
+    settings = capture.options.values
+    more = script_advices(settings.scripts if settings else (), capture.notices.append)
+    advices = select_advices(select, ignore, more)
     with using(capture.options.schemas):
         report = advise_windows(advices, values, capture, capture.windows(gleaning=True))
     report.fail_on = rank
     return report
 
 
-def select_advices(select: str | Iterable[str], ignore: str | Iterable[str]) -> list[Advice]:
+def select_advices(
+    select: str | Iterable[str], ignore: str | Iterable[str], more: Iterable[Advice] = ()
+) -> list[Advice]:
     """
     Return the advices that are selected and not ignored, in the order of their declaration.
+
+    Args:
+        select: Ids; without any all advices are selected.
+        ignore: Ids.
+        more: Advices besides ours: those of scripts.
 
     Raises:
         UsageError: An advice does not exist.
     """
-    chosen, omitted = (_ids(each) for each in (select, ignore))
+    known = {**ADVICES, **{each.id: each for each in more}}
+    chosen, omitted = (_ids(each, known) for each in (select, ignore))
     return [
         each
-        for each in ADVICES.values()
+        for each in known.values()
         if (each.id in chosen or not chosen) and each.id not in omitted
     ]
 
 
-def advice_by_id(name: str) -> Advice:
+def advice_by_id(name: str, known: Mapping[str, Advice] = ADVICES) -> Advice:
     """
-    Return an advice.
+    Return one of the known advices.
 
     Raises:
         UsageError: It does not exist.
     """
-    if name not in ADVICES:
-        raise UsageError(f"there is no advice {name!r}{suggestion(name, ADVICES)}")
-    return ADVICES[name]
+    if name not in known:
+        raise UsageError(f"there is no advice {name!r}{suggestion(name, known)}")
+    return known[name]
 
 
-def _ids(given: str | Iterable[str]) -> set[str]:
+def _ids(given: str | Iterable[str], known: Mapping[str, Advice]) -> set[str]:
     texts = [given] if isinstance(given, str) else given
     names = {word.strip() for text in texts for word in text.split(",")} - {""}
-    return {advice_by_id(name).id for name in names}
+    return {advice_by_id(name, known).id for name in names}
 
 
 def _rank(name: Rank | str | None) -> Rank | None:

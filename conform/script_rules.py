@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from inspect import cleandoc
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from conform.registry.rank import Severity
@@ -56,8 +55,8 @@ def _rule(id: str, hook: Hook) -> Rule:
 def _call_of(hook: Hook) -> RuleFunction:
     def call(observation: Observation, reporter: Reporter) -> None:
         try:
-            found = hook.function(observation.exchange)
-            violations = [_violation(each) for each in islice(_each(found), MAX_FOUND)]
+            found = hook.results(observation.exchange, Violation, MAX_FOUND)
+            violations = [_checked(each) for each in found]
         except (Exception, SystemExit) as error:
             reporter.count_unjudged(hook.failure(error))
             return
@@ -70,27 +69,12 @@ def _call_of(hook: Hook) -> RuleFunction:
     return call
 
 
-def _each(found: object) -> Iterable[object]:
-    """Return what a hook yields; one that returns a text or a violation yields just that."""
-    if found is None:
-        return ()
-    if isinstance(found, str | Violation):
-        return (found,)
-    if isinstance(found, Iterable):
-        return found
-    raise TypeError("a rule yields texts or violations")
-
-
-def _violation(found: object) -> Violation:
+def _checked(found: Violation) -> Violation:
     """
     Return a violation that can be reported.
 
     Raises:
-        TypeError: It is neither a text nor a `Violation`.
         ValueError: Its side or severity does not exist.
     """
-    each = Violation(found) if isinstance(found, str) else found
-    if not isinstance(each, Violation):
-        raise TypeError("a rule yields texts or violations")
-    Side(each.side), Severity(each.severity)
-    return each._replace(found=" ".join(str(each.found).split()), field=str(each.field))
+    Side(found.side), Severity(found.severity)
+    return found._replace(found=" ".join(str(found.found).split()), field=str(found.field))

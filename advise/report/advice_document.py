@@ -62,7 +62,7 @@ def _table(report: AdviceReport) -> Table:
     for advice in report.advices:
         reasons = report.unjudged.get(advice.id, {})
         why = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.items())
-        found = sum(each.advice is advice for each in report)
+        found = sum(each.advice.id == advice.id for each in report)
         values = (advice.id, str(advice.rank), advice.title, found, report.judged[advice.id], why)
         rows.append(TableRow([*values, advice.source]))
     columns = ("advice", "rank", "title", "found", "judged", "not judged", "source")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from conform.evidence.observation import ConnectionObservation, Observation, span_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
-from conform.registry.verdict import VARIABLE_PARTS, Finding, Verdict, finding_key
+from conform.registry.verdict import Finding, Verdict, finding_key
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.blanked_ranges import overlaps_secret
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import NOTHING_KNOWN
+from dissector.view.text.escape import VARIABLE_PARTS
 
 if TYPE_CHECKING:
     from dissector.protocol.messages import Message

@@ -11,6 +11,7 @@ from conform.registry.rank import Rank, Severity, rank_of
 from conform.registry.rule import Rule, Side
 from dissector.errors import bug_location
 from dissector.notebook_forms import notebook_form
+from dissector.view.text.escape import VARIABLE_PARTS
 
 MAX_FINDINGS_PER_KIND = 3
 """Number of equal findings that are retained in full."""
@@ -19,9 +20,6 @@ MAX_KINDS = 10_000
 """Limit of the retained kinds of findings; further findings are only counted."""
 
 _MAX_VERSIONS = 100
-
-VARIABLE_PARTS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
-"""The parts that distinguish equal findings: quoted words, ids, numbers."""
 
 RULE_FAILED = "the rule failed because of a bug in kafkashark"
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from traceback import walk_tb
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from dissector.hooks.script_files import KINDS, functions_of, load_script
+
+Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
 class Hook(NamedTuple):
@@ -18,12 +21,36 @@ class Hook(NamedTuple):
         place: The file of its code, as failures name it.
         file: The file of its code, as Python names it.
         function: The function.
+        label: What distinguishes it from others of its kind: in a script the rest of the name,
+            `large_fetches` of `advice_large_fetches`; else as `name`.
     """
 
     name: str
     place: str
     file: str
     function: Callable[[Any], Any]
+    label: str
+
+    def results(self, argument: object, kind: type[Result], most: int) -> list[Result]:
+        """
+        Return what the function yields; one that returns a single result has yielded it.
+
+        Args:
+            argument: The argument of the function.
+            kind: The type of results; a text in place of one is its first attribute.
+            most: The most results that are taken.
+
+        Raises:
+            Exception: Of the function, or TypeError if it yields something else.
+        """
+        found = self.function(argument)
+        if found is None:
+            return []
+        if isinstance(found, str | kind):
+            return [_texts_as(kind, found)]
+        if not isinstance(found, Iterable):
+            raise TypeError(f"a hook yields texts or {kind.__name__}")
+        return [_texts_as(kind, each) for each in islice(found, most)]
 
     def failure(self, error: BaseException) -> str:
         """
@@ -35,6 +62,13 @@ class Hook(NamedTuple):
         own = [line for file, line in lines if file == self.file]
         where = f"{self.place}, line {own[-1]}" if own else self.place
         return f"{where}: {type(error).__name__}"
+
+
+def _texts_as(kind: type[Result], found: object) -> Result:
+    made = kind(found) if isinstance(found, str) else found
+    if not isinstance(made, kind):
+        raise TypeError(f"a hook yields texts or {kind.__name__}")
+    return made
 
 
 def find_hooks(kind: str, scripts: Iterable[str], warn: Callable[[str], None]) -> list[Hook]:
@@ -54,7 +88,9 @@ def find_hooks(kind: str, scripts: Iterable[str], warn: Callable[[str], None]) -
         module = load_script(script)
         for function in functions_of(module, kind):
             file = function.__code__.co_filename
-            found.append(Hook(module.__name__.rpartition(".")[2], script, file, function))
+            name = module.__name__.rpartition(".")[2]
+            label = function.__name__.removeprefix(kind).strip("_") or name
+            found.append(Hook(name, script, file, function, label))
     return [*found, *_installed(kind, warn)]
 
 
@@ -68,4 +104,5 @@ def _installed(kind: str, warn: Callable[[str], None]) -> Iterator[Hook]:
             warn(f"the hook {each.name} ({each.value}) can't be loaded: {type(error).__name__}")
             continue
         code = getattr(function, "__code__", None)
-        yield Hook(each.name, each.value, code.co_filename if code else "", function)
+        file = code.co_filename if code else ""
+        yield Hook(each.name, each.value, file, function, each.name)

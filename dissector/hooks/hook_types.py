@@ -52,6 +52,26 @@ class Decoded(NamedTuple):
     schema: str | None = None
 
 
+class Advised(NamedTuple):
+    """
+    What a hook for advice yields; a text alone is what was found.
+
+    Attributes:
+        found: What was found, in one line. Equal findings of a client are one, regardless of
+            numbers and quoted words.
+        cost: What that costs; by default what the docstring says after its first line.
+        topic: The topic that it is about, if it is about one.
+        group: The group that it is about, if it is about one.
+        rank: What it means: see `kafkashark advise`.
+    """
+
+    found: str
+    cost: str = ""
+    topic: str = ""
+    group: str = ""
+    rank: Literal["costly", "risky", "informs"] = "informs"
+
+
 class Violation(NamedTuple):
     """
     What a hook for rules yields; a text alone is one of the client, and an error.

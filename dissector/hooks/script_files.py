@@ -17,6 +17,7 @@ KINDS: Mapping[str, str] = {
     "value": "kafkashark.values",
     "key": "kafkashark.keys",
     "rule": "kafkashark.rules",
+    "advice": "kafkashark.advice",
 }
 """
 The kinds of hooks, and the groups of their entry points.

@@ -12,6 +12,7 @@ import numpy as np
 from advise.adviser import Adviser
 from advise.public import select_advices
 from advise.registry.advice_limits import Limits, limits_of
+from advise.script_advice import script_advices
 from conform.judge import Judge
 from conform.public import select_rules_by_name
 from conform.rule_budgets import RuleBudget
@@ -118,7 +119,9 @@ class CapturePass:
         self._timeline = Timeline(capture, passes=passes, show_secrets=scope.show_secrets)
         rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
         self._judge = Judge(rules, _RULE_BUDGET)
-        self._adviser = Adviser(select_advices((), ()), limits_of((), scope.thresholds), capture)
+        scripts = capture.options.values.scripts if capture.options.values else ()
+        advices = select_advices((), (), script_advices(scripts, capture.notices.append))
+        self._adviser = Adviser(advices, limits_of((), scope.thresholds), capture)
         self._passing = PassingPackets(selection)
         self._file_problems = 0
         self._end_ns = 0

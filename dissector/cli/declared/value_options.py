@@ -85,8 +85,8 @@ class ValueSourceOptions(Options):
         "--script",
         default=(),
         metavar="FILE.py",
-        help="Python with hooks of yours: functions named value or key decode records, those named "
-        "rule are rules of conform. May be given more than once.",
+        help="Python with hooks of yours, by the names of functions: value and key decode records, "
+        "rule is a rule of conform, advice one of advise. May be given more than once.",
         role=READS,
     )
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 
+VARIABLE_PARTS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
+"""The parts that distinguish equal findings: quoted words, ids, numbers."""
+
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

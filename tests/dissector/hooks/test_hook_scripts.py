@@ -18,7 +18,7 @@ from dissector.hooks import hook_functions
 from dissector.hooks.hook_functions import find_hooks
 from dissector.public import open_capture
 from dissector.values.value_settings import ValueSettings
-from kafkashark import conform
+from kafkashark import advise, conform
 from kafkashark.hooks import Record
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
@@ -64,7 +64,7 @@ def read(
 
 
 def test_the_scripts_of_the_page_decode(tmp_path: Path) -> None:
-    assert len(SCRIPTS) == 6
+    assert len(SCRIPTS) == 7
     assert read("item_values.py", tmp_path, "t", b"lamp x 3") == (
         "item_values",
         {"item": "lamp", "quantity": 3},
@@ -188,6 +188,47 @@ def test_rules_of_scripts_are_judged_like_ours(
     assert main(["conform", DEMO, "--select", "Z01"]) == 2
 
 
+def test_advice_of_scripts_is_reported_like_ours(
+    script: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = script(
+        SCRIPTS["house_advice.py"]
+        + "\n\ndef advice_failing(exchange):\n"
+        + "    return exchange.missing\n"
+        + "\n\ndef advice_many(exchange):\n"
+        + "    yield f'{exchange.api} {exchange.correlation_id}'\n"
+    )
+    given = ["advise", DEMO, "--script", path, "--select", "large-fetches"]
+    assert main([*given, "--fail-on", "risky"]) == 1
+    out = capsys.readouterr().out
+    assert "Consumers get more than their memory has room for: " in out
+    assert "max_bytes is " in out
+    assert "One response may fill the heap." in out
+    found = [each for each in rows(capsys, *given) if each["section"] == "finding"]
+    fetches = rows(capsys, "pairs", DEMO, "-Y", f"({found[0]['filter']})")
+    assert found[0]["count"] == len(fetches)
+    assert found[0]["packets"][0] == min(each["request_packet"] for each in fetches)
+    assert {each["setting"] for each in found} <= {
+        "Our services have 64 MiB for records: set fetch.max.bytes to 16 MiB.",
+        None,
+    }
+    exchanges = len(rows(capsys, "pairs", DEMO))
+    report = advise(open_capture(DEMO, scripts=[path]), select="many,failing")
+    assert sum(each.count for each in report) == report.judged["many"] == exchanges
+    assert len({each.found.split()[0] for each in report}) > 5
+    ((reason, count),) = report.unjudged["failing"].items()
+    assert count == exchanges
+    assert re.fullmatch(re.escape(path) + r", line \d+: AttributeError", reason)
+    assert main(["advise", "--script", path, "--explain", "large-fetches"]) == 0
+    assert path in capsys.readouterr().out
+    assert main([DEMO, "--script", path, "-T", "ndjson"]) in (0, 1)
+    assert '"advice:large-fetches"' in capsys.readouterr().out
+    assert main(["advise", DEMO, "--select", "large-fetches"]) == 2
+    taken = script("def advice_tiny_batches(exchange): ...\n")
+    assert main(["advise", DEMO, "--script", taken]) == 2
+    assert "there is an advice 'tiny-batches' already" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -228,6 +269,7 @@ def test_hooks_of_packages_follow_those_of_scripts(
     path = script("def value_a(record): ...\ndef value_b(record): ...\n")
     found = find_hooks("value", [path], warnings.append)
     assert [each.name for each in found] == [Path(path).stem] * 2 + ["good"]
+    assert [each.label for each in found] == ["a", "b", "good"]
     assert warnings == [
         "the hook broken (no_such_package:value) can't be loaded: ModuleNotFoundError"
     ]
