@@ -7,9 +7,9 @@ Types for hooks: functions of yours that take part in the work.
         return record.value.decode() if record.topic == "lines" else None
 
 A script is given with `--script`; a package has entry points of the groups `kafkashark.values`,
-`kafkashark.keys`, `kafkashark.rules` and `kafkashark.advice`.
+`kafkashark.keys`, `kafkashark.rules`, `kafkashark.advice` and `kafkashark.rewrites`.
 """
 
-from dissector.hooks.hook_types import Advised, Decoded, Record, Violation
+from dissector.hooks.hook_types import Advised, Decoded, Record, Request, Violation
 
-__all__ = ["Advised", "Decoded", "Record", "Violation"]
+__all__ = ["Advised", "Decoded", "Record", "Request", "Violation"]

@@ -231,6 +231,7 @@ def replay(given: ReplayOptions) -> int:
         decode_as=given.decode_as,
         part=given.part or "",
         schema_mapping=_schema_mapping(given, setting),
+        scripts=given.scripts,
     ) as plan:
         for problem in plan.problems:
             _warn(problem)

@@ -37,6 +37,28 @@ class Record(NamedTuple):
     packet: int | None = None
 
 
+class Request(NamedTuple):
+    """
+    A request, as hooks for rewrites get and return it.
+
+    Attributes:
+        api: The name of the API.
+        version: Its version.
+        client_id: The client id.
+        body: The body, which may be changed: its fields are attributes and items, in snake case;
+            fields of type records are bytes.
+        connection: The number of the connection.
+        packet: The packet that completed it, from 1.
+    """
+
+    api: str
+    version: int
+    client_id: str | None
+    body: Any
+    connection: int
+    packet: int | None
+
+
 class Decoded(NamedTuple):
     """
     What a hook for keys or values may return in place of the value alone.

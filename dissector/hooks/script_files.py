@@ -18,6 +18,7 @@ KINDS: Mapping[str, str] = {
     "key": "kafkashark.keys",
     "rule": "kafkashark.rules",
     "advice": "kafkashark.advice",
+    "rewrite": "kafkashark.rewrites",
 }
 """
 The kinds of hooks, and the groups of their entry points.

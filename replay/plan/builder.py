@@ -51,6 +51,7 @@ from replay.plan.part_split import Accesses, dependent_connections, split_connec
 from replay.plan.plain_fetches import PLAIN_FETCH, FetchReader, PlainFetch
 from replay.plan.planned_steps import PlannedSteps
 from replay.plan.request_shapes import ShapeIndex, producer_at
+from replay.plan.script_rewrites import ScriptRewrites, place_of
 from replay.plan.sequence_gaps import SequenceFinder, produced_batches
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
 from replay.plan.shown_cluster import ShownCluster, software_of
@@ -74,9 +75,11 @@ class PlanBuilder:
         display_filter: Filter | None,
         allow: frozenset[str],
         part: CapturePart | None = None,
+        rewrites: ScriptRewrites | None = None,
     ) -> None:
         self._plan = plan
         self._part = part
+        self._rewrites = rewrites
         self._capture = capture
         self._filter = display_filter
         self._allow = allow
@@ -100,6 +103,9 @@ class PlanBuilder:
         plan, capture = self._plan, self._capture
         for window in capture.windows():
             plan.problems += [f"{name}: {problem}" for name, problem in window.problems]
+            if self._rewrites:
+                with using(capture.options.schemas):
+                    window = self._rewrites.rewritten(window)
             for exchange in self._slow_path_exchanges(window):
                 self._record(exchange)
         assert capture.reading is not None
@@ -136,7 +142,11 @@ class PlanBuilder:
         with using(capture.options.schemas):
             fetches = self._fetches.read(table)
         rows = AnsweredRows(table)
+        left_out = self._rewrites.left_out if self._rewrites else ()
         for row, may_be_alike in enumerate(_may_take_fast_path(table)):
+            if left_out and place_of(table, row) in left_out:
+                yield reading.exchange(table, row, capture.names)
+                continue
             if row in fetches and self._record_fetch(rows, row, fetches[row]):
                 continue
             if not may_be_alike or not self._record_by_shape(rows, row):
@@ -178,7 +188,7 @@ class PlanBuilder:
         number = self._plan.spill.add(captured_exchange(exchange, request), shape)
         places = [(lives.log(log), is_kept, of) for log, is_kept, of in places]
         self._sequences.record(number, places)
-        reason = why_left_out(request, self._allow)
+        reason = self._why_rewritten_away(exchange) or why_left_out(request, self._allow)
         reason = reason or why_not_ready(request.api or "", exchange.response, exchange.is_logged)
         if reason:
             self._exclusions[number] = reason
@@ -193,6 +203,11 @@ class PlanBuilder:
         if shape != NONE:
             logs = [place[:2] for place in places]
             self._shape_sets[shape] = request.client_id, self._dependencies.shape_sets(found), logs
+
+    def _why_rewritten_away(self, exchange: Exchange) -> str:
+        """Return why a hook leaves a request out; empty if none does."""
+        place = exchange.connection, exchange.request_packet, exchange.correlation_id
+        return self._rewrites.left_out.get(place, "") if self._rewrites else ""
 
     def _record_by_shape(self, rows: AnsweredRows, row: int) -> bool:
         """Record an exchange of known shape without decoding; False if it needs the slow path."""

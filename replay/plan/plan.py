@@ -18,6 +18,7 @@ from replay.plan.builder import PlanBuilder
 from replay.plan.capture_part import CapturePart
 from replay.plan.planned_steps import PlannedSteps
 from replay.plan.schema_mapping import SchemaMappedCapture, SchemaMapping
+from replay.plan.script_rewrites import ScriptRewrites
 
 _WINDOW_BYTES = 2 << 20
 """Amount of capture data in memory at a time: more makes planning no faster."""
@@ -63,6 +64,7 @@ class Plan(PlannedSteps):
         decode_as: Iterable[str] = (),
         part: str = "",
         schema_mapping: SchemaMapping | None = None,
+        scripts: Iterable[str | Path] = (),
     ) -> Self:
         """
         Read captures, spool their exchanges, and plan the replay.
@@ -81,12 +83,13 @@ class Plan(PlannedSteps):
             part: `I/N`: only the connections of part I of N, for several processes that replay
                 one capture together.
             schema_mapping: Replace the ids of schemas in records by those of another registry.
+            scripts: Files of Python with hooks that rewrite requests, besides those of a capture.
 
         Raises:
             CaptureError: A file is not a capture.
             FilterError: The filter is invalid.
             UsageError: A name in `allow` is not an API that can be allowed, an input is not a
-                capture, the part does not exist, or a registry lacks schemas.
+                capture, the part does not exist, a registry lacks schemas, or a script fails.
         """
         chosen_part = CapturePart.parse(part) if part else None
         given = captures[0] if len(captures) == 1 else None
@@ -112,7 +115,9 @@ class Plan(PlannedSteps):
         plan, may_send = cls(), allowed_apis(allow)
         filter_text = chosen.text if chosen else ""
         plan.source = Source.of(names, filter_text, may_send, options.ports, part)
-        PlanBuilder(plan, capture, chosen, may_send, chosen_part).build()
+        of_capture = options.values.scripts if options.values else ()
+        rewrites = ScriptRewrites((*of_capture, *map(str, scripts)), plan.problems.append)
+        PlanBuilder(plan, capture, chosen, may_send, chosen_part, rewrites).build()
         if mapped is not None:
             plan.problems += mapped.problems_of_ids()
         return plan

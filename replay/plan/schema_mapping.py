@@ -115,7 +115,7 @@ class SchemaMappedCapture(Capture):
                 row: new for row in rows.tolist() if (new := self._message(table, side, row))
             }
             if changed:
-                table = _with_frames(table, side, changed)
+                table = with_frames(table, side, changed)
         return table
 
     def _message(self, table: Exchanges, side: str, row: int) -> bytes | None:
@@ -245,7 +245,7 @@ def _listed(counts: Counter[str], labels: dict[str, str]) -> str:
     return ", ".join([*texts, *([f"{more:,} more"] if more else [])])
 
 
-def _with_frames(table: Exchanges, side: str, changed: dict[int, bytes]) -> Exchanges:
+def with_frames(table: Exchanges, side: str, changed: dict[int, bytes]) -> Exchanges:
     """Return a table with other frames in some rows, behind the bytes that it has."""
     frames: Frames = getattr(table, side)
     start, captured, size = frames.start.copy(), frames.captured_bytes.copy(), frames.size.copy()

@@ -64,7 +64,7 @@ def read(
 
 
 def test_the_scripts_of_the_page_decode(tmp_path: Path) -> None:
-    assert len(SCRIPTS) == 7
+    assert len(SCRIPTS) == 8
     assert read("item_values.py", tmp_path, "t", b"lamp x 3") == (
         "item_values",
         {"item": "lamp", "quantity": 3},
