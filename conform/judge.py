@@ -197,6 +197,7 @@ class Judge:
                 names=capture.names,
                 origin=connection.client.origin,
                 packets=packets,
+                hooks=reading.options.hook_columns,
             )
 
     def _judge(self, observation: Observation) -> None:

@@ -201,7 +201,9 @@ class Source:
         reading = self.capture.reading
         if reading is None or self.capture.options.stop.is_requested:
             return
-        for notice in (*reading_notices(reading), *self.capture.notices):
+        hooks = self.capture.options.hook_columns
+        failures = () if hooks is None else hooks.notices
+        for notice in (*reading_notices(reading), *self.capture.notices, *failures):
             print("kafkashark:", escaped(notice), file=sys.stderr)
         unnamed = len(self.capture.names.unnamed - self.capture.names.by_id.keys())
         if unnamed and shows_hints():

@@ -104,7 +104,7 @@ class Filter:
         return rows[np.fromiter(refined, np.bool_, len(rows))]
 
 
-def parse(text: str, *, records: bool = False) -> Filter:
+def parse(text: str, *, records: bool = False, hooks: bool = False) -> Filter:
     """
     Parse a display filter.
 
@@ -112,15 +112,20 @@ def parse(text: str, *, records: bool = False) -> Filter:
         text: The filter.
         records: Whether rows are records; columns of `records` then take precedence over columns of
             `pairs`.
+        hooks: Whether the rows have columns of hooks.
 
     Raises:
         FilterError: A syntax error, an unknown name, or a comparison of incomparable values; with
             the position in the text.
     """
-    return _make_filter(text, parse_node(text, records=records))
+    found = _make_filter(text, parse_node(text, records=records))
+    for path in found.paths:
+        if path.kind == "hook" and not hooks:
+            raise FilterError(text, "no hooks take part here", max(text.find(str(path)), 0))
+    return found
 
 
-def parse_with_values(text: str) -> Filter:
+def parse_with_values(text: str, *, hooks: bool = False) -> Filter:
     """
     Parse a filter of exchanges, which may test decoded keys and values of their records.
 
@@ -130,10 +135,10 @@ def parse_with_values(text: str) -> Filter:
         FilterError: See `parse`.
     """
     try:
-        return parse(text)
+        return parse(text, hooks=hooks)
     except FilterError:
         with suppress(FilterError):
-            found = parse(text, records=True)
+            found = parse(text, records=True, hooks=hooks)
             if found.uses_values:
                 return found
         raise

@@ -236,7 +236,7 @@ def _of_headers(text: str) -> Name | None:
 
 
 _FIELD_KINDS = kinds.number, kinds.text, kinds.boolean
-"""A field of a key or a value may have any type."""
+"""A field of a key or a value, and of what a hook returns, may have any type."""
 
 
 def _of_decoded(text: str) -> Name | None:
@@ -273,6 +273,8 @@ def _body_name(text: str) -> Name:
     match side:
         case "request" | "response" if path:
             return body_name(text, side, path)
+        case "hook" if path:
+            return Name(text, (BodyPath("hook", tuple(path)),), _FIELD_KINDS)
         case "request" | "response":
             raise UnknownName(f"{side} is a body; name a field of it, such as {side}.topics")
     raise UnknownName(f"unknown name {text[:60]!r}{_hint(text)}")

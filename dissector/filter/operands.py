@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dissector.filter import kinds
 from dissector.protocol.api import Kind as Side
@@ -40,9 +40,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BodyPath:
-    """A field of a decoded body: `request` or `response`, and the path of the field."""
+    """A field of a decoded body, or of a column of hooks: which one, and the path of the field."""
 
-    kind: Side
+    kind: Side | Literal["hook"]
     path: tuple[str, ...]
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ KINDS: Mapping[str, str] = {
     "rule": "kafkashark.rules",
     "advice": "kafkashark.advice",
     "rewrite": "kafkashark.rewrites",
+    "column": "kafkashark.columns",
 }
 """
 The kinds of hooks, and the groups of their entry points.

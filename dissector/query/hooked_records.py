@@ -1,10 +1,11 @@
-"""Records as hooks get them: of columns, and of rows."""
+"""What hooks get of a capture: records, of columns and of rows; and which columns they give it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dissector.engine.reading.capture import Capture
 from dissector.engine.tables.column_types import (
     Coded,
     Column,
@@ -15,6 +16,7 @@ from dissector.engine.tables.column_types import (
     Slices,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.filter.operands import BodyPath, Source
 from dissector.hooks.hook_types import Record
 
 CELLS = ("partition", "offset", "timestamp_ms", "client_id", "packet")
@@ -40,6 +42,28 @@ def record_of(row: Row) -> Record:
     key, value = (_content(row[side]) for side in ("key", "value"))
     headers = {each["key"]: each["value"] or b"" for each in row["headers"]}
     return Record(row["topic"], key, value, headers, *(row[name] for name in CELLS))
+
+
+def use_hook_columns(capture: Capture, sources: Iterable[Source]) -> None:
+    """
+    Make a capture compute the columns of hooks that are among the sources of names.
+
+    Raises:
+        UsageError: A script can't be run, or has no such column.
+    """
+    labels = [
+        each.path[0] for each in sources if isinstance(each, BodyPath) and each.kind == "hook"
+    ]
+    if not labels:
+        return
+    options = capture.options
+    if options.hook_columns is None:
+        from dissector.hooks.hook_columns import HookColumns
+
+        scripts = options.values.scripts if options.values else ()
+        options.hook_columns = HookColumns(scripts, capture.notices.append)
+    for label in labels:
+        options.hook_columns.check(label)
 
 
 def contents_of(column: Column, rows: Ints) -> Iterator[bytes | None]:

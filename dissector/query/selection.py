@@ -24,7 +24,7 @@ from dissector.errors import FilterError
 if TYPE_CHECKING:
     from dissector.engine.fields.window_query import WindowQuery
     from dissector.filter import Filter
-    from dissector.query.decoded_values import RecordValues
+from dissector.query.decoded_values import RecordValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,16 @@ class Selection:
             return cls(capture)
         from dissector.filter import parse, parse_with_values
 
-        parsed = parse(text, records=True) if records else parse_with_values(text)
+        parsed = (
+            parse(text, records=True, hooks=True)
+            if records
+            else parse_with_values(text, hooks=True)
+        )
         capture.options.packet_facts |= parsed.packet_facts
+        if any(each.kind == "hook" for each in parsed.paths):
+            from dissector.query.hooked_records import use_hook_columns
+
+            use_hook_columns(capture, parsed.paths)
         if parsed.uses_record_columns:
             values = None
             if parsed.uses_values:
@@ -197,10 +205,10 @@ def check_filter(text: str) -> None:
     from dissector.filter import parse
 
     try:
-        parse(text)
+        parse(text, hooks=True)
     except FilterError as error:
         try:
-            parse(text, records=True)
+            parse(text, records=True, hooks=True)
         except FilterError:
             raise error from None
 

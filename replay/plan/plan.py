@@ -12,6 +12,7 @@ from dissector.filter import Filter, parse
 from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
+from dissector.query.hooked_records import use_hook_columns
 from replay.model.plan_source import Source
 from replay.order.exclusion_policy import allowed_apis
 from replay.plan.builder import PlanBuilder
@@ -110,7 +111,9 @@ class Plan(PlannedSteps):
         capture, mapped = Capture(names, options), None
         if schema_mapping is not None:
             capture = mapped = SchemaMappedCapture(names, options, schema_mapping)
-        chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
+        chosen = parse(filter, hooks=True) if isinstance(filter, str) and filter else filter or None
+        if chosen is not None:
+            use_hook_columns(capture, chosen.paths)
         options.packet_facts = frozenset() if chosen is None else chosen.packet_facts
         plan, may_send = cls(), allowed_apis(allow)
         filter_text = chosen.text if chosen else ""

@@ -86,8 +86,8 @@ class ValueSourceOptions(Options):
         default=(),
         metavar="FILE.py",
         help="Python with hooks of yours, by the names of functions: value and key decode records, "
-        "rule is a rule of conform, advice one of advise, rewrite changes requests of replay. May "
-        "be given more than once.",
+        "rule is a rule of conform, advice one of advise, rewrite changes requests of replay, "
+        "column_NAME is hook.NAME in filters and --columns. May be given more than once.",
         role=READS,
     )
 

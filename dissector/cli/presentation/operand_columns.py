@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
 from dissector.filter import Row as FilterRow
 from dissector.filter.operands import packet_facts
+from dissector.hooks.hook_columns import HookCells
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
+from dissector.query.hooked_records import use_hook_columns
 from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.value_text import bytes_text, json_text
 
@@ -37,6 +41,7 @@ def parse_operands(source: Source, texts: Iterable[str], *, records: bool = Fals
         paths = (source for source in name.sources if isinstance(source, BodyPath))
         if name.steps and any(path.path[-1] == "records" for path in paths):
             raise UsageError(f"column {name}: a part of records; `kafkashark records` prints it")
+    use_hook_columns(source.capture, (each for name in names for each in name.sources))
     columns = (each for name in names for each in name.sources if not isinstance(each, BodyPath))
     source.capture.options.packet_facts |= packet_facts(columns)
     return names
@@ -68,6 +73,11 @@ class MaskedExchange:
         from dissector.view.json.body import body_json
 
         exchange = self._exchange
+        if kind == "hook":
+            found = exchange.body(kind)
+            if self._show_secrets or not isinstance(found, HookCells):
+                return found
+            return found.changed(partial(mask_texts, known=exchange.known_secrets))
         message = exchange.request if kind == "request" else exchange.response
         request = exchange.request if kind == "response" else None
         body: Mapping[str, Any] | None = body_json(

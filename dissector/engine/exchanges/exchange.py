@@ -24,6 +24,7 @@ from dissector.engine.tables.exchange_table import (
     Frames,
 )
 from dissector.errors import Problem
+from dissector.hooks.hook_columns import HookColumns
 from dissector.notebook_forms import notebook_form
 from dissector.protocol.apis import api_name
 from dissector.protocol.context import current, using
@@ -70,6 +71,7 @@ class Exchange(ExchangeTimes):
         origin: str | None = None,
         summaries: ExchangeSummaries | None = None,
         packets: PacketColumns | None = None,
+        hooks: HookColumns | None = None,
     ) -> None:
         """
         Wrap a row of a table of exchanges.
@@ -84,8 +86,9 @@ class Exchange(ExchangeTimes):
             origin: See above.
             summaries: The extracted columns of all rows.
             packets: Columns about the packets, for filters.
+            hooks: Columns of hooks, for filters.
         """
-        self._packets = packets
+        self._packets, self._hooks = packets, hooks
         self._table = table
         self._row = row
         self._names = names
@@ -96,8 +99,7 @@ class Exchange(ExchangeTimes):
         self.connection = int(table.connection[row])
         self.status = STATUS[table.status[row]]
         self.is_token = bool(table.token[row])
-        self._summaries = summaries
-        self._schemas = current()
+        self._summaries, self._schemas = summaries, current()
         self._is_for_programs = False
 
     def __repr__(self) -> str:
@@ -355,7 +357,9 @@ class Exchange(ExchangeTimes):
         return [str(problem) for problem in value] if name == "problems" else value
 
     def body(self, kind: str) -> Mapping[str, Any] | None:
-        """Return the decoded body of the request or the response."""
+        """Return the decoded body of the `request` or the `response`, or the columns of `hook`s."""
+        if kind == "hook":
+            return None if self._hooks is None else self._hooks.of(self)
         message = self.request if kind == "request" else self.response
         return None if message is None else message.body
 

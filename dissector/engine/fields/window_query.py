@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ class FieldPath(Protocol):
     """A field of a body: side and path."""
 
     @property
-    def kind(self) -> Kind:
-        """`request` or `response`."""
+    def kind(self) -> Kind | Literal["hook"]:
+        """`request` or `response`; `hook` of a column of hooks."""
         ...
 
     @property
@@ -99,6 +99,8 @@ class WindowQuery(ColumnQuery):
         matches: Callable[[Exchange], bool],
     ) -> Mask:
         """Return for each row whether any value at a path of a body passes; see `filter.Table`."""
+        if path.kind == "hook":
+            return np.array([matches(self.exchange(row)) for row in rows.tolist()], np.bool_)
         result = matches_any_value(self._window.exchanges, path.kind, path.path, rows, test)
         unknown = np.flatnonzero(result.unknown)
         for at, row in zip(unknown.tolist(), rows[unknown].tolist(), strict=True):

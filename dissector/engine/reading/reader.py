@@ -37,6 +37,7 @@ from dissector.engine.reading.segment_source import FileProblems, FileSource, Se
 from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.hooks.hook_columns import HookColumns
 from dissector.protocol.context import current, iterate_under, using
 from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.request_log.log_times import used_timezone
@@ -79,6 +80,7 @@ class Options:
             default those in use at the creation of the options.
         keylogs: Names of TLS key logs.
         packet_facts: What is kept of packets for filters and details: `lengths`, `comments`.
+        hook_columns: Columns of hooks, if any is asked for.
         comments: All comments of some packets, by number from 0, in place of those in the files.
         section_comment: A comment for the sections of an export.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
@@ -98,6 +100,7 @@ class Options:
     schemas: Schemas | None = field(default_factory=current)
     keylogs: tuple[str, ...] = ()
     packet_facts: frozenset[str] = frozenset()
+    hook_columns: HookColumns | None = None
     comments: Mapping[int, list[str]] = field(default_factory=dict)
     section_comment: str = ""
     inputs: Inputs = field(default_factory=dict)
@@ -338,6 +341,7 @@ class Reading:
                 names=names,
                 summaries=summaries,
                 packets=self.packet_columns(),
+                hooks=self.options.hook_columns,
             )
 
     def packet_columns(self) -> PacketColumns:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from dissector.cli import main
+from dissector.errors import FilterError
+from dissector.filter import parse
 from dissector.hooks import hook_functions
 from dissector.hooks.hook_functions import find_hooks
 from dissector.public import open_capture
@@ -64,7 +66,7 @@ def read(
 
 
 def test_the_scripts_of_the_page_decode(tmp_path: Path) -> None:
-    assert len(SCRIPTS) == 8
+    assert len(SCRIPTS) == 9
     assert read("item_values.py", tmp_path, "t", b"lamp x 3") == (
         "item_values",
         {"item": "lamp", "quantity": 3},
@@ -186,6 +188,52 @@ def test_rules_of_scripts_are_judged_like_ours(
     verdict = conform(open_capture(DEMO, scripts=[path]), select="Z01,Z02")
     assert {each.first.rule.id for each in verdict} == {"Z01", "Z02"}
     assert main(["conform", DEMO, "--select", "Z01"]) == 2
+
+
+def test_columns_of_scripts_are_shown_and_filtered(
+    script: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = script(
+        SCRIPTS["teams.py"]
+        + "\n\ndef column_shape(exchange):\n"
+        + "    return {'topics': list(exchange.topics), 'sizes': (exchange.request_bytes,)}\n"
+        + "\n\ndef column_failing(exchange):\n"
+        + "    return exchange.topics[0]\n"
+        + "\n\ndef column_secret(exchange):\n"
+        + "    return ['http://user:hidden@host/']\n"
+    )
+    names = "client_id,topics,request_bytes,hook.team,hook.shape.topics,hook.shape.sizes"
+    given = ("pairs", DEMO, "--script", path, "--columns", names)
+    everything = rows(capsys, *given)
+    assert len(everything) == len(rows(capsys, "pairs", DEMO))
+    for each in everything:
+        team, dash, number = (each["client_id"] or "").rpartition("-")
+        assert each["hook.team"] == (team if dash and number.isdecimal() else None)
+        topics = each["hook.shape.topics"] or []
+        assert each["topics"] == ([topics] if isinstance(topics, str) else topics)
+        assert each["hook.shape.sizes"] == each["request_bytes"]
+    billing = [each for each in everything if each["hook.team"] == "billing"]
+    assert billing
+    assert rows(capsys, *given, "-Y", 'hook.team == "billing"') == billing
+    assert (
+        rows(capsys, *given, "-Y", 'hook.team == "billing" and count(hook.shape.topics) >= 0')
+        == billing
+    )
+    found = open_capture(DEMO, scripts=[path]).filter('hook.team == "billing"').exchanges()
+    assert len(found) == len(billing)
+    records = rows(capsys, "records", DEMO, "--script", path, "-Y", 'hook.team == "billing"')
+    assert {each["client_id"].partition("-")[0] for each in records} == {"billing"}
+    without = [each for each in everything if not each["topics"]]
+    assert main(["pairs", DEMO, "--script", path, "--columns", "api,hook.failing"]) == 0
+    line = f"hook.failing: {path}, line 14: IndexError, {len(without)} times"
+    assert line in capsys.readouterr().err
+    assert main(["pairs", DEMO, "--script", path, "--columns", "api,hook.secret"]) == 0
+    assert "hidden" not in capsys.readouterr().out
+    assert main(["pairs", DEMO, "--script", path, "-Y", "hook.taem == 1"]) == 2
+    assert "hook.taem: no function of --script is column_taem" in capsys.readouterr().err
+    assert main(["pairs", DEMO, "--columns", "api,hook.team"]) == 2
+    with pytest.raises(FilterError, match="no hooks take part here"):
+        parse("hook.team == 1")
 
 
 def test_advice_of_scripts_is_reported_like_ours(
