@@ -174,4 +174,4 @@ def _checked(found: Advised) -> Advised:
 
 
 def _line(text: object) -> str:
-    return " ".join(str(text).split())
+    return "" if text is None else " ".join(str(text).split())

@@ -12,7 +12,7 @@ from dissector.cli.presentation.section_view import SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
 from dissector.column_catalogue import STATISTICS
 from dissector.errors import UsageError
-from dissector.query.exchange_contents import CONTENTS, parts_with_contents
+from dissector.query.exchange_contents import contents_among, parts_with_contents
 from dissector.summary.key_columns import KEYS, TIME_COLUMN
 from dissector.summary.sections import NAMED, chosen_sections
 from dissector.summary.statistics import GROUPS, Grouping, Statistics, health
@@ -67,7 +67,7 @@ def stats(given: StatsOptions) -> None:
     source.after_window = lambda: screen.refresh(lines)
     keys = {key for _, rows in chosen.values() for key in rows.keys}
     parts = source.parts()
-    if contents := keys & {*CONTENTS}:
+    if contents := contents_among(keys):
         parts = parts_with_contents(source.capture, source.tables(), contents, source.record_values)
     for part in source.without_secrets(parts, show_secrets=False):
         report.add(part)

@@ -86,10 +86,10 @@ def find_hooks(kind: str, scripts: Iterable[str], warn: Callable[[str], None]) -
     found = []
     for script in scripts:
         module = load_script(script)
-        for function in functions_of(module, kind):
+        name = module.__name__.rpartition(".")[2]
+        for called, function in functions_of(module, kind):
             file = function.__code__.co_filename
-            name = module.__name__.rpartition(".")[2]
-            label = function.__name__.removeprefix(kind).strip("_") or name
+            label = called.removeprefix(kind).strip("_") or name
             found.append(Hook(name, script, file, function, label))
     return [*found, *_installed(kind, warn)]
 

@@ -38,12 +38,12 @@ def load_script(name: str) -> ModuleType:
     return _loaded(str(Path(name).absolute()), name)
 
 
-def functions_of(module: ModuleType, kind: str) -> Iterator[Callable[[Any], Any]]:
-    """Yield the functions of a kind that a module defines, in the order of their lines."""
+def functions_of(module: ModuleType, kind: str) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Yield names and functions of a kind that a module defines, in the order of their lines."""
     for name, each in vars(module).items():
         is_own = isinstance(each, FunctionType) and each.__module__ == module.__name__
         if is_own and (name == kind or name.startswith(f"{kind}_")):
-            yield each
+            yield name, each
 
 
 @cache

@@ -12,7 +12,7 @@ from dissector.engine.reading.capture import Capture
 from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
 from dissector.protocol.releases.removals import check_release
-from dissector.query.exchange_contents import CONTENTS
+from dissector.query.exchange_contents import contents_among
 from dissector.summary import upgrade_check
 from dissector.summary.groups_reader import SECTIONS, GroupsReader
 from dissector.summary.lag_intervals import LAG_SECTIONS, LagIntervals
@@ -105,7 +105,7 @@ def _statistics(
 ) -> Statistics:
     """Return the statistics of what is read; `offers` learns from it if software is a key."""
     keys = {key for each in groupings.values() for key in each.keys}
-    if contents := keys & {*CONTENTS}:
+    if contents := contents_among(keys):
         read = partial(read, contents=contents)
     if "software" in keys:
         statistics = Statistics(groupings, offers.software_of, chosen)

@@ -1,4 +1,4 @@
-"""What exchanges are about, as more columns of `pairs`: groups, partitions, schemas of records."""
+"""More columns of `pairs`: groups, partitions, schemas of records, columns of hooks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_kinds import coded
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges
+from dissector.filter.evaluate import values_at
+from dissector.filter.operands import BodyPath
 from dissector.query.decoded_values import RecordValues
+from dissector.query.hooked_records import use_hook_columns
 from dissector.query.selection import Selection
 from dissector.query.value_uses import schemas_of
+from dissector.summary.key_columns import HOOKED
+from dissector.view.text.value_text import json_text
 
 _SCHEMAS = ("key_schema", "value_schema")
 
 CONTENTS = ("group", "partition", *_SCHEMAS)
-"""Columns with a list of texts for each exchange."""
+"""Columns with a list of texts for each exchange, besides those of hooks."""
+
+
+def contents_among(keys: Iterable[str]) -> set[str]:
+    """Return the keys that are columns of this module."""
+    return {each for each in keys if each in CONTENTS or each.startswith(HOOKED)}
 
 
 def parts_with_contents(
@@ -33,9 +43,16 @@ def parts_with_contents(
     Args:
         capture: The capture, which is being read.
         tables: Its exchanges by window, as `Selection.table` returns them.
-        chosen: Names of `CONTENTS`.
+        chosen: Names of `CONTENTS`, and of columns of hooks.
         values: Returns what decodes records; called for schemas only.
+
+    Raises:
+        UsageError: There is no such column of hooks.
     """
+    hooked = [
+        BodyPath("hook", tuple(each.split(".")[1:])) for each in chosen if each.startswith(HOOKED)
+    ]
+    use_hook_columns(capture, hooked)
     names = [name for name in CONTENTS if name in chosen]
     read_values = values() if {*names} & {*_SCHEMAS} else None
 
@@ -45,6 +62,13 @@ def parts_with_contents(
             found["group"] = groups_of(exchange)
         if "partition" in names:
             found["partition"] = partitions_of(exchange)
+        for path in hooked:
+            values = values_at(exchange.body("hook"), path.path)
+            found[str(path)] = [
+                each if isinstance(each, str) else json_text(each)
+                for each in values
+                if each is not None
+            ]
         return found
 
     for part in tables:
@@ -55,7 +79,10 @@ def parts_with_contents(
         reading = capture.reading
         assert reading is not None
         found = [contents(reading.exchange(table, row, capture.names)) for row in range(len(table))]
-        more = {name: coded([tuple(each[name]) for each in found]) for name in names}
+        more = {
+            name: coded([tuple(each[name]) for each in found])
+            for name in (*names, *map(str, hooked))
+        }
         yield {**columns, **more}
 
 

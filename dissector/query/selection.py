@@ -24,7 +24,7 @@ from dissector.errors import FilterError
 if TYPE_CHECKING:
     from dissector.engine.fields.window_query import WindowQuery
     from dissector.filter import Filter
-from dissector.query.decoded_values import RecordValues
+    from dissector.query.decoded_values import RecordValues
 
 
 @dataclass(frozen=True, slots=True)

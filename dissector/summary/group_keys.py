@@ -19,7 +19,7 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
-from dissector.summary.key_columns import columns_of_key, interval_ns
+from dissector.summary.key_columns import columns_of_key, interval_ns, list_of_key
 
 ORPHAN = "orphan"
 """Status of a response without a captured request; stands for its API, which is unknown."""
@@ -58,8 +58,8 @@ def group_rows(columns: Columns, keys: Sequence[str], software_of: SoftwareOf) -
     count = len(next(iter(columns.values())))
     found = GroupedRows(np.arange(count), np.zeros(count, np.int64), [()])
     for key in keys:
-        if key in _LISTS:
-            column = columns[_LISTS[key]]
+        if (name := list_of_key(key)) is not None:
+            column = columns[name]
             assert isinstance(column, Coded)
             positions, codes, labels = _explode(column, found.rows)
             found = GroupedRows(found.rows[positions], found.codes[positions], found.labels)
@@ -68,17 +68,6 @@ def group_rows(columns: Columns, keys: Sequence[str], software_of: SoftwareOf) -
             codes = codes[found.rows]
         found.codes, found.labels = _combine((found.codes, found.labels), (codes, labels))
     return found
-
-
-_LISTS = {
-    "topic": "topics",
-    "error": "errors",
-    "group": "group",
-    "partition": "partition",
-    "key_schema": "key_schema",
-    "value_schema": "value_schema",
-}
-"""Keys with several values per row, and their columns."""
 
 
 _MIN_PAIRS, _PAIRS_PER_ITEM = 100, 4

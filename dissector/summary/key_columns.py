@@ -27,6 +27,19 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """Each key, and the columns that it fills."""
 
+HOOKED = "hook."
+"""Begins the names of columns of hooks, which are keys too."""
+
+LISTS: Mapping[str, str] = {
+    "topic": "topics",
+    "error": "errors",
+    "group": "group",
+    "partition": "partition",
+    "key_schema": "key_schema",
+    "value_schema": "value_schema",
+}
+"""Keys with several values per row, and their columns; those of hooks have them too."""
+
 TIME_COLUMN = "time"
 """The column of intervals of any length."""
 
@@ -43,4 +56,11 @@ def interval_ns(key: str) -> int | None:
 
 def columns_of_key(key: str) -> tuple[str, ...] | None:
     """Return the columns that a key fills; None if it is no key."""
+    if key.startswith(HOOKED):
+        return (key,)
     return KEYS.get(key) or (None if interval_ns(key) is None else (TIME_COLUMN,))
+
+
+def list_of_key(key: str) -> str | None:
+    """Return the column of a key with several values per row; None of others."""
+    return key if key.startswith(HOOKED) else LISTS.get(key)

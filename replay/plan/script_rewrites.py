@@ -13,12 +13,14 @@ from typing import TypeAlias
 
 import numpy as np
 from construct import Container
+from numpy.typing import NDArray
 
 from cluster.client.pending_request import codecs_of
 from dissector.engine.reading.capture import Window
-from dissector.engine.tables.exchange_table import NONE, Exchanges
+from dissector.engine.tables.exchange_table import NO_RESPONSE, NONE, UNANSWERED, Exchanges
 from dissector.hooks.hook_functions import Hook, find_hooks
 from dissector.hooks.hook_types import Request
+from dissector.protocol.expected_response import expects_response
 from dissector.protocol.messages import Message, decode_request
 from replay.plan.schema_mapping import with_frames
 
@@ -66,9 +68,10 @@ class ScriptRewrites:
             elif new is not None and new != frame:
                 changed[row] = new
         self.left_out = left_out
-        return (
-            replace(window, exchanges=with_frames(table, "request", changed)) if changed else window
-        )
+        if not changed:
+            return window
+        table = replace(table, status=_status(table, changed))
+        return replace(window, exchanges=with_frames(table, "request", changed))
 
     def _frame(self, frame: bytes, place: Place) -> bytes | str | None:
         """Return another frame, or why it is left out; None for one that can't be read."""
@@ -80,15 +83,17 @@ class ScriptRewrites:
         request = Request(
             message.api, message.api_version, message.client_id, body, connection, packet
         )
+        head = request._replace(body=None)
         for hook in self._hooks:
             try:
                 found = hook.function(request)
-                if found is None:
-                    return f"{hook.place} leaves it out"
-                if not isinstance(found, Request):
-                    raise TypeError("a hook returns the request or None")
+                is_whole = isinstance(found, Request) and found._replace(body=None) == head
             except (Exception, SystemExit) as error:
                 return hook.failure(error)
+            if found is None:
+                return f"{hook.place} leaves it out"
+            if not is_whole:
+                return f"{hook.place} changes more than the body"
             request = found
         return _built(message, request.body, self._hooks[-1])
 
@@ -97,6 +102,16 @@ def place_of(table: Exchanges, row: int) -> Place:
     """Return the place of a request."""
     packet = int(table.request.packet[row])
     return int(table.connection[row]), packet + 1, int(table.correlation_id[row])
+
+
+def _status(table: Exchanges, changed: Mapping[int, bytes]) -> NDArray[np.int8]:
+    """Return the status of exchanges with other requests: Produce with acks = 0 has no response."""
+    status = table.status.copy()
+    for row, frame in changed.items():
+        is_expected = expects_response(frame)
+        if is_expected != (status[row] != NO_RESPONSE):
+            status[row] = UNANSWERED if is_expected else NO_RESPONSE
+    return status
 
 
 def _built(message: Message, body: Container, hook: Hook) -> bytes | str:

@@ -37,9 +37,9 @@ class StatsOptions(SectionOptions, LiveOptions):
         default=(),
         metavar="KEY[,KEY]",
         complete=complete_words(lambda: KEYS),
-        help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}, or an interval such as "
-        "'10 s'. May be given more than once. Exchanges without a topic, partition, group or error "
-        "are not in tables by these.",
+        help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}, hook.NAME of --script, "
+        "or an interval such as '10 s'. May be given more than once. Exchanges without a topic, "
+        "partition, group, error or value of a hook are not in tables by these.",
     )
     topics: bool = option(
         "--topics", default=False, help="Users of each topic: APIs, versions, software."

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import struct
+from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 
 ROOT = Path(__file__).parents[3]
+TEAM = 'hook.team == "billing"'
 DEMO = str(ROOT / "captures" / "demo.pcap")
 PAGE = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
 SCRIPTS = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
@@ -227,6 +229,15 @@ def test_columns_of_scripts_are_shown_and_filtered(
     assert main(["pairs", DEMO, "--script", path, "--columns", "api,hook.failing"]) == 0
     line = f"hook.failing: {path}, line 14: IndexError, {len(without)} times"
     assert line in capsys.readouterr().err
+    by_team = rows(capsys, "stats", DEMO, "--script", path, "--by", "hook.team,api", "--by", "api")
+    totals = {each["api"]: each["count"] for each in by_team if each.get("hook.team") == "billing"}
+    assert totals == Counter(each["api"] for each in rows(capsys, *given[:4], "-Y", TEAM))
+    tables = open_capture(DEMO, scripts=[path]).stats(by="hook.team")
+    assert tables["hook.team"]["count"].to_list() == [len(billing)]
+    assert main(["stats", DEMO, "--script", path, "--by", "hook.taem"]) == 2
+    assert "no function of --script is column_taem" in capsys.readouterr().err
+    secrets = rows(capsys, "stats", DEMO, "--script", path, "--by", "hook.secret")
+    assert "hidden" not in str(secrets)
     assert main(["pairs", DEMO, "--script", path, "--columns", "api,hook.secret"]) == 0
     assert "hidden" not in capsys.readouterr().out
     assert main(["pairs", DEMO, "--script", path, "-Y", "hook.taem == 1"]) == 2

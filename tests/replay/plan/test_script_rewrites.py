@@ -11,7 +11,8 @@ import pytest
 from dissector.cli import main
 from dissector.protocol.messages import decode_request
 from dissector.public import open_capture
-from replay import Plan
+from replay import Plan, replay
+from replay.model.outcome import Verdict
 
 ROOT = Path(__file__).parents[3]
 DEMO = ROOT / "captures" / "demo.pcap"
@@ -52,7 +53,7 @@ def test_a_failing_hook_leaves_its_requests_out(
         "    if request.api == 'Produce':\n"
         "        request.body.acks = 'all'\n"
         "    if request.api == 'Metadata':\n"
-        "        return 3\n"
+        "        return request._replace(client_id='other')\n"
         "    return request\n"
     )
     with Plan.of(DEMO) as plan:
@@ -63,10 +64,28 @@ def test_a_failing_hook_leaves_its_requests_out(
     assert before - after == Counter(
         {name: before[name] for name in ("Fetch", "Produce", "Metadata")}
     )
-    lines = {f"{path}, line 3: AttributeError", f"{path}: TypeError"}
+    lines = {f"{path}, line 3: AttributeError", f"{path} changes more than the body"}
     assert lines < reasons.keys()
     (built,) = reasons.keys() - lines
     assert built.startswith(f"{path}: its body can't be built: ")
     assert sum(reasons.values()) == (before - after).total()
     assert main(["replay", str(DEMO), "--dry-run", "--script", str(path)]) in (0, 1)
     assert f"{path}, line 3: AttributeError" in capsys.readouterr().out
+
+
+def test_responses_are_awaited_as_the_rewritten_acks_say(tmp_path: Path) -> None:
+    path = tmp_path / "acks.py"
+    expected = {}
+    for acks in (0, 1):
+        path = tmp_path / f"acks_{acks}.py"
+        path.write_text(
+            "def rewrite(request):\n"
+            "    if request.api == 'Produce':\n"
+            f"        request.body.acks = {acks}\n"
+            "    return request\n"
+        )
+        with Plan.of(DEMO, scripts=[path], filter="api == Produce") as plan:
+            expected[acks] = {each.captured.expects_response for each in plan}
+            report = replay(plan, "mock", create_topics=True)
+        assert report.verdicts.get(Verdict.MISSING, 0) == 0, report
+    assert expected == {0: {False}, 1: {True}}

@@ -181,7 +181,7 @@ def test_sizes(good: Run, shop: Path) -> None:
 
 
 def test_wrong_keys(run: Run, shop: Path) -> None:
-    known = f"{', '.join(KEYS)} or an interval such as '10 s'"
+    known = f"{', '.join(KEYS)}, hook.NAME or an interval such as '10 s'"
     done = run("stats", shop, "--by", "api,day")
     assert done == (2, "", f"kafkashark: --by takes {known}, not 'day'\n")
     done = run("stats", shop, "--by", "api,api")
