@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conform.evidence.batch_summaries import BatchSummaries
 from conform.evidence.bounded_memory import BudgetReached
@@ -28,8 +30,10 @@ from conform.evidence.observation import (
 )
 from conform.evidence.reporter import CurrentObservation, Reporter, observation_text
 from conform.registry.rule import FastCheck, Rule, RuleFunction
+from conform.registry.rule_screen import Screen
 from conform.registry.verdict import Tally, Verdict
 from conform.rule_budgets import RuleBudget, RuleBudgets
+from conform.screens.window_screens import NOTHING, WindowScreens, shape_of
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
@@ -71,7 +75,8 @@ class Judge:
         self._budgets = RuleBudgets(budget)
         self._current = CurrentObservation(passes)
         self._reporters = {rule.id: Reporter(rule, self.verdict, self._current) for rule in chosen}
-        self._by_api: dict[tuple[str, int | None], list[_RuleGroup]] = {}
+        self._by_api: dict[tuple[str, int | None, int], _RulePlan] = {}
+        self._screens = WindowScreens(each.screen.test for each in chosen if each.screen)
         self._exhausted: dict[type, str] = {}
         self._capture_state = CaptureState(self._exhausted)
         # Number of exchanges that no rule examines, by API and reason; there may be many.
@@ -103,11 +108,20 @@ class Judge:
         if self._decodes_values:
             self._learn_schemas(capture, window)
         summaries = BatchSummaries(table)
+        screened = self._screens.apply(table, self._are_complete(table))
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
             self._current.note(exchange)
-            read_records = summaries.reader(row)
-            self._judge(Observation(exchange, connection, self._capture_state, read_records))
+            passed = screened.passed[row]
+            observation = Observation(
+                exchange,
+                connection,
+                self._capture_state,
+                summaries.reader(row),
+                is_canonical=passed != NOTHING,
+            )
+            self._judge(observation, passed, screened.shape[row])
+        self._count_screened()
         self._drop_exhausted_states()
         for number in [n for n in self._connections if reading.streams.connections[n].ended]:
             self._close(self._connections.pop(number), reading.streams.connections[number].ended)
@@ -121,7 +135,7 @@ class Judge:
             self._close(connection, "")
         self._connections.clear()
         for (key, reason), count in self._uncertain.items():
-            for group in self._rule_groups("exchange", key):
+            for group in self._rule_plan("exchange", key).groups:
                 for _, reporter, _ in group.members:
                     reporter.count_unjudged(reason, count)
         self._uncertain.clear()
@@ -200,14 +214,23 @@ class Judge:
                 hooks=reading.options.hook_columns,
             )
 
-    def _judge(self, observation: Observation) -> None:
+    def _are_complete(self, table: Exchanges) -> NDArray[np.bool_]:
+        """Return for each exchange whether the messages of its connection are complete so far."""
+        numbers, index = np.unique(table.connection, return_inverse=True)
+        connections = [self._connections[number] for number in numbers.tolist()]
+        complete: NDArray[np.bool_] = np.array(
+            [not each.incomplete_reason for each in connections], np.bool_
+        )[index]
+        return complete
+
+    def _judge(self, observation: Observation, passed: int, shape: int) -> None:
         """Apply the rules to an exchange and its batches; record an exception as a fault."""
         try:
-            self._judge_exchange(observation)
+            self._judge_exchange(observation, passed, shape)
         except Exception as error:
             self.verdict.fault("", error, observation_text(observation))
 
-    def _judge_exchange(self, observation: Observation) -> None:
+    def _judge_exchange(self, observation: Observation, passed: int, shape: int) -> None:
         exchange, key = observation.exchange, observation.api_key
         if key == API_VERSIONS:
             with suppress(BudgetReached):
@@ -216,8 +239,11 @@ class Judge:
             self._uncertain[key, reason] += 1
             observation.connection.is_disordered |= exchange.status != "answered"
             return
-        self._apply(self._rule_groups("exchange", key), observation)
-        batch_groups = self._rule_groups("batch", key)
+        plan = self._rule_plan("exchange", key, passed)
+        if plan.screened:
+            plan.shapes[shape] += 1
+        self._apply(plan.groups, observation)
+        batch_groups = self._rule_plan("batch", key).groups
         if batch_groups:
             for message, field in observation.record_fields:
                 for index in range(len(field.batches)):
@@ -252,7 +278,17 @@ class Judge:
         if reason and not tally.is_stopped:
             tally.is_stopped = True
             tally.unjudged[reason] += 1
+            self._count_screened()
             self._by_api.clear()
+
+    def _count_screened(self) -> None:
+        """Count what rules judged in the exchanges that passed their screens."""
+        for plan in self._by_api.values():
+            for number, count in plan.shapes.items():
+                shape = shape_of(number)
+                for screen, tally in plan.screened:
+                    tally.judged += screen.judged(shape) * count
+            plan.shapes.clear()
 
     def _drop_exhausted_states(self) -> None:
         """Free the states that reached their budget; rules that need them are stopped."""
@@ -272,24 +308,29 @@ class Judge:
             self.verdict.fault("", error, observation_text(observation))
             return None
 
-    def _rule_groups(self, on: str, key: int | None) -> list[_RuleGroup]:
-        """Return the rules for a kind of observation of an API, grouped by their fast check."""
-        found = self._by_api.get((on, key))
+    def _rule_plan(self, on: str, key: int | None, passed: int = NOTHING) -> _RulePlan:
+        """Return the rules for a kind of observation of an API that passed some screens."""
+        found = self._by_api.get((on, key, passed))
         if found is None:
             api = None if key is None else api_name(key)
+            found = self._by_api[on, key, passed] = _RulePlan()
             groups: dict[FastCheck | None, _RuleGroup] = {}
             for rule in self.verdict.rules:
                 tally = self.verdict.tallies[rule.id]
-                if rule.on == on and (not rule.apis or api in rule.apis) and not tally.is_stopped:
+                if rule.on != on or tally.is_stopped or (rule.apis and api not in rule.apis):
+                    continue
+                if rule.screen and self._screens.bits[rule.screen.test] & passed:
+                    found.screened.append((rule.screen, tally))
+                else:
                     group = groups.setdefault(rule.fast_check, _RuleGroup(rule.fast_check, []))
                     group.members.append((rule.call, self._reporters[rule.id], tally))
-            found = self._by_api[on, key] = list(groups.values())
+            found.groups = list(groups.values())
         return found
 
     def _close(self, connection: ConnectionState, ended: str) -> None:
         connection.ended = ended
         observation = ConnectionObservation(connection, self._capture_state)
-        self._apply(self._rule_groups("close", None), observation)
+        self._apply(self._rule_plan("close", None).groups, observation)
 
 
 class _RuleGroup(NamedTuple):
@@ -297,6 +338,22 @@ class _RuleGroup(NamedTuple):
 
     fast_check: FastCheck | None
     members: list[tuple[RuleFunction, Reporter, Tally]]
+
+
+@dataclass(slots=True, eq=False)
+class _RulePlan:
+    """
+    The rules for exchanges of an API that passed the same screens.
+
+    Attributes:
+        groups: The rules to apply, grouped by their fast check.
+        screened: The rules whose screen they passed.
+        shapes: The number of such exchanges by their shape that are not counted yet.
+    """
+
+    groups: list[_RuleGroup] = field(default_factory=list)
+    screened: list[tuple[Screen, Tally]] = field(default_factory=list)
+    shapes: Counter[int] = field(default_factory=Counter)
 
 
 def _byte_count(table: Exchanges) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeAlias
 
+from conform.registry.rule_screen import FieldPlace, Limits
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.schema import Field, Schema, split_tagged
 
@@ -68,6 +69,11 @@ def find_duplicates(schema: Schema, version: int, body: Any) -> list[DuplicateIt
     """Return the duplicate items in a body."""
     find = _message_finder(schema, version)
     return [] if find is None else list(find(body, "", (), set()))
+
+
+def single_item_limits(place: FieldPlace) -> Limits | None:
+    """Return limits inside which `find_duplicates` finds nothing: lists of one item at most."""
+    return (-1, 1) if place.type.startswith("[]") else None
 
 
 @cache

@@ -14,7 +14,7 @@ from construct import Container
 
 from conform.evidence.bounded_memory import RuleStates
 from conform.evidence.decode_mismatch import DecodeMismatch, decode_mismatch_of
-from conform.evidence.non_canonical_values import non_canonical_check
+from conform.evidence.unreadable import unreadable_reason
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
@@ -197,6 +197,8 @@ class Observation(ConnectionObservation):
         connection: State of its connection.
         capture_state: State of the capture.
         read_records: Decodes the `records` fields of its messages, which must be read in order.
+        is_canonical: Whether it is known that each of its messages is whole and canonical; False
+            says nothing.
     """
 
     def __init__(
@@ -205,10 +207,12 @@ class Observation(ConnectionObservation):
         connection: ConnectionState,
         capture_state: CaptureState,
         read_records: ReadRecords = read_field,
+        is_canonical: bool = False,
     ) -> None:
         super().__init__(connection, capture_state)
         self.exchange = exchange
         self.read_records = read_records
+        self.is_canonical = is_canonical
 
     @_cached
     def request(self) -> Message | None:
@@ -265,6 +269,8 @@ class Observation(ConnectionObservation):
     @_cached
     def decode_mismatches(self) -> list[tuple[Message, DecodeMismatch]]:
         """The complete messages that do not match their schema, with the mismatch."""
+        if self.is_canonical:
+            return []
         complete = [each for each in self.decodable_messages if each.size == len(each.frame)]
         found = [(message, decode_mismatch_of(message)) for message in complete]
         return [(message, mismatch) for message, mismatch in found if mismatch is not None]
@@ -299,41 +305,17 @@ class Observation(ConnectionObservation):
 
     @_cached
     def _request_unreadable_reason(self) -> str:
-        return _unreadable_reason("request", self.request)
+        return unreadable_reason("request", self.request, self.is_canonical)
 
     @_cached
     def _response_unreadable_reason(self) -> str:
-        return _unreadable_reason("response", self.response)
+        return unreadable_reason("response", self.response, self.is_canonical)
 
     def topic_name(self, name: str | None, topic_id: UUID | None) -> str:
         """Return the name of a topic, looked up by its id if needed; an unknown id as text."""
         if name is not None or topic_id is None:
             return name or ""
         return self.exchange.known_topic(topic_id) or str(topic_id)
-
-
-def missing_bytes_reason(message: Message) -> str:
-    """Return why bytes of a message are missing."""
-    if message.broken_off:
-        return f"the connection ended within the {message.kind}"
-    return f"some bytes of the {message.kind} were not captured"
-
-
-def _unreadable_reason(kind: str, message: Message | None) -> str:
-    """Return why the body of a message is not available; empty: it is."""
-    if message is None:
-        return f"the {kind} is not in the capture"
-    if message.size > len(message.frame):
-        return missing_bytes_reason(message)
-    if message.body is None or message.schema is None:
-        return f"the {kind} can't be decoded"
-    if message.is_assumed:
-        return f"the {kind} has an unknown version"
-    if message.body_end != message.size:
-        return f"the {kind} has bytes after its body"
-    if non_canonical_check(message.schema, message.api_version or 0)(message.body):
-        return f"the {kind} has non-canonical values"
-    return ""
 
 
 class BatchObservation(Observation):

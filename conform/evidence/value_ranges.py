@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+from conform.registry.rule_screen import INTEGERS, FieldPlace, Limits
 from dissector.protocol.schema import Field, Schema, split_tagged
 
 _FROM_0 = frozenset(
@@ -79,8 +80,8 @@ _UNBOUNDED_FIELDS = frozenset(
 )
 """Fields that other rules check, or with any valid number."""
 
-_INTEGER_TYPES = ("int8", "int16", "int32", "int64")
 _MAX_PORT = 65535
+_MAX_INT64 = 2**63 - 1
 
 OutOfRange = tuple[str, int, int]
 """Path of a number, the number, and the minimum of its field."""
@@ -114,7 +115,7 @@ def _field(each: Field, version: int, depth: int, siblings: list[Field]) -> list
     pad, value = " " * (depth + 1), f"v{depth + 1}"
     read = f"{pad}{value} = v{depth}[{each.name!r}]"
     path = f"p{depth} + {each.name!r}"
-    if each.type in _INTEGER_TYPES:
+    if each.type in INTEGERS:
         minimum = minimum_of(each)
         if minimum is None:
             return []
@@ -131,7 +132,7 @@ def _field(each: Field, version: int, depth: int, siblings: list[Field]) -> list
         step = f"{pad} p{depth + 1} = {path} + f'[{{i{depth}}}].'"
         loop = f"{pad}for i{depth}, {value} in enumerate(v{depth}[{each.name!r}] or ()):"
         return [loop, step, *inner] if inner else []
-    if each.type.startswith("[]") and each.type[2:] in _INTEGER_TYPES and each.name in _FROM_0:
+    if each.type.startswith("[]") and each.type[2:] in INTEGERS and each.name in _FROM_0:
         loop = f"{pad}for {value} in v{depth}[{each.name!r}] or ():"
         return [loop, f"{pad} if {value} < 0: yield {path}, {value}, 0"]
     return []
@@ -144,6 +145,17 @@ def _port(pad: str, value: str, path: str, depth: int, siblings: list[Field]) ->
     if node is not None:
         lines += [f"{pad}if {value} == -1 and v{depth}[{node!r}] >= 0: yield {path}, {value}, 0"]
     return lines
+
+
+def range_limits(place: FieldPlace) -> Limits | None:
+    """Return limits inside which `find_out_of_range` finds nothing."""
+    declared = place.declared
+    if place.type not in INTEGERS or (place.is_item and declared.name not in _FROM_0):
+        return None
+    if place.is_item or declared.name == "port":
+        return 0, _MAX_PORT if declared.name == "port" else _MAX_INT64
+    minimum = minimum_of(declared)
+    return None if minimum is None else (minimum, _MAX_INT64)
 
 
 def minimum_of(each: Field) -> int | None:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from conform.registry.rank import Rank, Severity, rank_of
+from conform.registry.rule_screen import Screen
 
 ObservationKind: TypeAlias = Literal["exchange", "batch", "close", "live"]
 """The kind of observation that a rule examines."""
@@ -49,6 +50,7 @@ class Rule:
         call: The function.
         fast_check: A fast check; it returns the number of judged cases if none breaks the rule, or
             None if `call` must run. Rules with the same fast check share its result.
+        screen: Proves in the columns of a window which exchanges keep the rule (`rule_screen`).
     """
 
     id: str
@@ -61,6 +63,7 @@ class Rule:
     apis: tuple[str, ...]
     call: RuleFunction
     fast_check: FastCheck | None = None
+    screen: Screen | None = None
 
     @property
     def rank(self) -> Rank:
@@ -88,12 +91,15 @@ def rule(
     on: ObservationKind = "exchange",
     apis: tuple[str, ...] = (),
     fast_check: FastCheck | None = None,
+    screen: Screen | None = None,
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as a rule; the arguments are the attributes of `Rule`."""
 
     def register(call: RuleFunction) -> RuleFunction:
         assert id not in REGISTRY, f"rule {id} is registered twice"
-        REGISTRY[id] = Rule(id, title, severity, source, asks, example, on, apis, call, fast_check)
+        REGISTRY[id] = Rule(
+            id, title, severity, source, asks, example, on, apis, call, fast_check, screen
+        )
         return call
 
     return register

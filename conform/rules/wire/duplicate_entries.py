@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from conform.evidence.duplicate_items import find_duplicates
+from conform.evidence.duplicate_items import find_duplicates, single_item_limits
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.evidence.requested_items import EXPECTED_COVERAGE, item_keys
-from conform.evidence.value_ranges import find_out_of_range
+from conform.evidence.value_ranges import find_out_of_range, range_limits
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Screen, messages_judged
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import quoted
 
@@ -58,6 +59,7 @@ def _severity(side: Side) -> Severity:
     asks="Each item of a list (topic, partition, broker, member, setting) occurs once, identified "
     "by its key fields.",
     example="a Fetch response that contains partition 0 of a topic twice",
+    screen=Screen(messages_judged, limits=single_item_limits),
 )
 def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
     """Report duplicate items in lists."""
@@ -145,6 +147,7 @@ def _key_text(key: tuple[Any, ...]) -> str:
     asks="Offsets, ids, epochs, sizes and times are -1 or greater; partitions, throttle times, "
     "limits and fetch offsets are 0 or greater; ports fit into 16 bits.",
     example="throttle_time_ms -20",
+    screen=Screen(messages_judged, limits=range_limits),
 )
 def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
     """Report numbers outside the range of their field."""

@@ -8,10 +8,12 @@ from uuid import UUID
 from weakref import ref
 
 from conform.evidence.canonical_form import FormFault, find_form_faults, is_canonical
-from conform.evidence.observation import Observation, missing_bytes_reason
+from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
+from conform.evidence.unreadable import missing_bytes_reason
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Screen, Shape
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.messages import Message
 
@@ -117,6 +119,18 @@ def _canonical_fast_check(flexible: bool | None) -> Callable[[Observation], int 
     return count_canonical
 
 
+@cache
+def _canonical_screen(flexible: bool | None) -> Screen:
+    """Return the screen for flexible or for other versions; None: for all."""
+
+    def count(shape: Shape) -> int:
+        if flexible is None:
+            return shape.messages
+        return (shape.request, shape.response).count(flexible)
+
+    return Screen(count)
+
+
 def _register_encoding_rule(
     id: str,
     title: str,
@@ -129,7 +143,16 @@ def _register_encoding_rule(
     """Register an encoding rule; `flexible` limits it to flexible or to other versions."""
     call: Callable[..., None] = partial(_check_encoding, id, flexible)
     check = _canonical_fast_check(flexible)
-    rule(id, title, severity, source=source, asks=asks, example=example, fast_check=check)(call)
+    rule(
+        id,
+        title,
+        severity,
+        source=source,
+        asks=asks,
+        example=example,
+        fast_check=check,
+        screen=_canonical_screen(flexible),
+    )(call)
 
 
 _register_encoding_rule(

@@ -9,8 +9,9 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from dissector.protocol.error_codes import error_name
-from dissector.protocol.facts import NO_ID, Facts, collect
+from conform.registry.rule_screen import FieldPlace, Limits, Screen, Shape
+from dissector.protocol.error_codes import ERRORS, error_name
+from dissector.protocol.facts import ERROR, NO_ID, Facts, collect, fact_role
 from dissector.protocol.spans import spans
 from dissector.view.text.escape import quoted
 
@@ -40,6 +41,21 @@ _EMPTY_RESULTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 """API -> names of the lists that lead to the structs with an error code, and their empty values."""
 
 
+_MIN_CODE = min(ERRORS)
+_MAX_CODE = next(code for code in range(_MIN_CODE, 1 << 15) if code + 1 not in ERRORS)
+"""The first and the last of the known codes without a gap between them."""
+
+
+def _known_codes(place: FieldPlace) -> Limits | None:
+    """Return the limits of known error codes."""
+    is_code = fact_role(place.declared, place.siblings) == ERROR
+    return (_MIN_CODE, _MAX_CODE) if is_code else None
+
+
+def _has_response(shape: Shape) -> int:
+    return int(shape.response is not None)
+
+
 @rule(
     "C01",
     "Unknown error code",
@@ -47,6 +63,7 @@ _EMPTY_RESULTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     source="Errors.java: forCode maps unknown codes to UNKNOWN_SERVER_ERROR",
     asks="Each error code of a response is one that Kafka defines.",
     example="error_code 999",
+    screen=Screen(_has_response, limits=_known_codes),
 )
 def check_error_codes(observation: Observation, reporter: Reporter) -> None:
     """Report unknown error codes in a response."""

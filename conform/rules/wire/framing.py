@@ -8,6 +8,7 @@ from conform.evidence.observation import ConnectionObservation, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Screen, Shape, is_complete
 from dissector.protocol.headers import API_VERSIONS
 
 MAX_REQUEST_BYTES = 100 << 20
@@ -102,6 +103,23 @@ _ANY = _decodable_fast_check("")
 _REQUEST, _RESPONSE = _decodable_fast_check("request"), _decodable_fast_check("response")
 
 
+def _has_request(shape: Shape) -> int:
+    return int(shape.request is not None)
+
+
+def _has_response(shape: Shape) -> int:
+    return int(shape.response is not None)
+
+
+def _has_other_response(shape: Shape) -> int:
+    return int(shape.response is not None and shape.api_key != API_VERSIONS)
+
+
+_ANY_SCREEN = Screen(lambda shape: min(shape.messages, 1), rows=is_complete)
+_REQUEST_SCREEN = Screen(_has_request, rows=is_complete)
+_RESPONSE_SCREEN = Screen(_has_response, rows=is_complete)
+
+
 @rule(
     "F02",
     "Frame that does not match its declaration",
@@ -111,6 +129,7 @@ _REQUEST, _RESPONSE = _decodable_fast_check("request"), _decodable_fast_check("r
     asks="Header and body decode by their declarations, and no bytes are left over.",
     example="a Heartbeat v4 response with one more byte after its tagged fields",
     fast_check=_ANY,
+    screen=_ANY_SCREEN,
 )
 def check_body_is_consumed(observation: Observation, reporter: Reporter) -> None:
     """Report decode mismatches that no other rule explains."""
@@ -126,6 +145,7 @@ def check_body_is_consumed(observation: Observation, reporter: Reporter) -> None
     asks="The body of a response has the version of the request.",
     example="a Metadata v9 request, and a Metadata v1 response",
     fast_check=_RESPONSE,
+    screen=_RESPONSE_SCREEN,
 )
 def check_response_version(observation: Observation, reporter: Reporter) -> None:
     """Report responses encoded in another version."""
@@ -141,6 +161,7 @@ def check_response_version(observation: Observation, reporter: Reporter) -> None
     "v0 has header version 0.",
     example="Metadata v9 without tagged fields in its header",
     fast_check=_REQUEST,
+    screen=_REQUEST_SCREEN,
 )
 def check_request_header(observation: Observation, reporter: Reporter) -> None:
     """Report requests with another header version."""
@@ -156,6 +177,7 @@ def check_request_header(observation: Observation, reporter: Reporter) -> None:
     example="ApiVersions v3 with tagged fields in the response's header",
     apis=("ApiVersions",),
     fast_check=_RESPONSE,
+    screen=_RESPONSE_SCREEN,
 )
 def check_api_versions_header(observation: Observation, reporter: Reporter) -> None:
     """Report ApiVersions responses with the other header version."""
@@ -169,6 +191,7 @@ def check_api_versions_header(observation: Observation, reporter: Reporter) -> N
     source="ApiMessageTypeGenerator.java: responseHeaderVersion (KIP-482)",
     asks="The header of a response has version 1 in flexible versions, else 0.",
     example="Metadata v9 without tagged fields in the response's header",
+    screen=Screen(_has_other_response, rows=is_complete),
 )
 def check_response_header(observation: Observation, reporter: Reporter) -> None:
     """Report responses with the other header version, except those of ApiVersions."""
@@ -185,6 +208,7 @@ def check_response_header(observation: Observation, reporter: Reporter) -> None:
     "client id, small requests can't be recognised as Kafka, and break F01.",
     example="Metadata v9 with the client id as 05 's' 'h' 'o' 'p', not 00 04 's' 'h' 'o' 'p'",
     fast_check=_REQUEST,
+    screen=_REQUEST_SCREEN,
 )
 def check_client_id(observation: Observation, reporter: Reporter) -> None:
     """Report requests with a compact client id."""

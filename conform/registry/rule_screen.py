@@ -1,0 +1,130 @@
+"""
+Screens: what a whole window proves of its exchanges in columns, before any of them is decoded.
+
+A rule of one exchange may have a screen. Exchanges that pass it can't break the rule: they are
+counted as judged, and the rule's function does not run. It runs for all others, so that findings
+and their words have one implementation. A screen may let an exchange fail that keeps the rule; it
+must never let one pass that breaks it.
+
+Each screen implies that every captured message of the exchange is whole, of a known API and
+version, and canonical: the bytes that Kafka's own writers produce, without tagged fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.protocol.schema import Field
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+INTEGERS = frozenset(("int8", "int16", "int32", "int64"))
+
+
+class FieldPlace(NamedTuple):
+    """
+    A declared field in one version of a message.
+
+    Attributes:
+        declared: The field.
+        siblings: All fields of its struct in this version.
+        version: The version.
+        is_item: Whether this is an item of an array of numbers or texts, not its count.
+    """
+
+    declared: Field
+    siblings: Sequence[Field]
+    version: int
+    is_item: bool
+
+    @property
+    def type(self) -> str:
+        """The type of the values here: of a number, a text, an array with its count."""
+        return self.declared.type[2:] if self.is_item else self.declared.type
+
+
+Limits: TypeAlias = tuple[int, int]
+"""The lowest and the highest value of a field; of a text its length, of an array its count."""
+
+FieldLimits: TypeAlias = Callable[[FieldPlace], Limits | None]
+"""Returns the limits within which the values of a field can't break a rule; None: any value."""
+
+
+class ScreenedRows(NamedTuple):
+    """
+    The exchanges of a window, for screens that test their columns.
+
+    Attributes:
+        table: The exchanges.
+        is_complete: Whether the capture has all messages of the connection so far.
+    """
+
+    table: Exchanges
+    is_complete: Bools
+
+
+RowTest: TypeAlias = Callable[[ScreenedRows], Bools]
+
+
+class Shape(NamedTuple):
+    """
+    What an exchange consists of.
+
+    Attributes:
+        api_key: The API.
+        request: Whether the version of the request is flexible; None without one.
+        response: The same of the response.
+    """
+
+    api_key: int
+    request: bool | None
+    response: bool | None
+
+    @property
+    def messages(self) -> int:
+        """The number of messages."""
+        return (self.request is not None) + (self.response is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """
+    The screen of a rule.
+
+    Attributes:
+        judged: The number of cases that the rule judges in an exchange that passes.
+        limits: The limits of fields; an exchange passes if all values of its messages are inside.
+        rows: A test of columns, which must pass too.
+    """
+
+    judged: Callable[[Shape], int]
+    limits: FieldLimits | None = None
+    rows: RowTest | None = None
+
+    @property
+    def test(self) -> ScreenTest:
+        """What must pass; screens with the same tests pass together."""
+        return ScreenTest(self.limits, self.rows)
+
+
+class ScreenTest(NamedTuple):
+    """The tests of a screen, as there; both None: that the messages are canonical is enough."""
+
+    limits: FieldLimits | None
+    rows: RowTest | None
+
+
+def messages_judged(shape: Shape) -> int:
+    """Count a case for each message."""
+    return shape.messages
+
+
+def is_complete(rows: ScreenedRows) -> Bools:
+    """Let the exchanges of complete connections pass."""
+    return rows.is_complete

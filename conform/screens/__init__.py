@@ -1,0 +1,1 @@
+"""Screens of rules, applied to a window at once."""

@@ -1,0 +1,154 @@
+"""Screens: verdicts with them are those without them, and they let usual exchanges pass."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conform.judge import Judge
+from conform.registry.rule_screen import Bools, Screen
+from conform.registry.verdict import Verdict
+from conform.screens.window_screens import NOTHING, ScreenedWindow, WindowScreens
+from dissector import Capture, open_capture
+from dissector.engine.tables.exchange_table import Exchanges
+from tests import corpus, tcp_captures
+from tests.conform.mutations import MUTATIONS, file_of, packets_of, spoil, with_odd_fields
+from tests.conform.scene import MEASURED, Scene, capture_rules
+from tests.corpus import fast_and_long
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
+
+METADATA = 3
+
+CAPTURES = [path for path in corpus.CAPTURES if path.stat().st_size < 1_000_000]
+PLAIN = sorted((Path(__file__).parents[3] / "captures").glob("*.pcap"))
+SMALL = [path for path in PLAIN if path.stat().st_size < 60_000]
+
+SCREENS: list[Screen] = [rule.screen for rule in capture_rules() if rule.screen is not None]
+
+
+class _NoScreens(WindowScreens):
+    """Lets no exchange pass."""
+
+    def apply(self, table: Exchanges, is_complete: Bools) -> ScreenedWindow:
+        screened = super().apply(table, is_complete)
+        screened.passed = [NOTHING] * len(table)
+        return screened
+
+
+def _result(verdict: Verdict) -> dict[str, Any]:
+    counts = {
+        name: (tally.judged, tally.broken, dict(tally.unjudged))
+        for name, tally in verdict.tallies.items()
+    }
+    findings = [(str(kind.first), kind.count, kind.findings) for kind in verdict]
+    return {"counts": counts, "findings": findings, "faults": list(verdict.faults)}
+
+
+def _assert_same(opened: Callable[[], Capture], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a capture gets the same verdict with and without screens."""
+    screened = _result(Judge(capture_rules(), MEASURED).judge_capture(opened()))
+    with monkeypatch.context() as patch:
+        patch.setattr("conform.judge.WindowScreens", _NoScreens)
+        plain = _result(Judge(capture_rules(), MEASURED).judge_capture(opened()))
+    assert screened == plain
+
+
+def _each_capture() -> Any:
+    short = corpus.fast("verdicts")
+    marks = {path: () if path in short else pytest.mark.long for path in CAPTURES}
+    chosen = [pytest.param(path, id=path.name, marks=mark) for path, mark in marks.items()]
+    return pytest.mark.parametrize("path", chosen)
+
+
+@_each_capture()
+def test_verdicts_of_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _assert_same(lambda: open_capture(path), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", fast_and_long(range(12), range(12, 300)))
+def test_verdicts_of_damaged_captures(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    head, packets = packets_of(random.choice(SMALL))
+    for mutation in random.sample([*MUTATIONS, spoil, spoil], 2):
+        packets = mutation(packets, random) or packets[:1]
+    file = file_of(head, packets)
+    _assert_same(lambda: open_capture("-", stdin=io.BytesIO(file)), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", fast_and_long(range(12), range(12, 300)))
+def test_verdicts_of_odd_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    file = with_odd_fields(random.choice(SMALL), random)
+    _assert_same(lambda: open_capture("-", stdin=io.BytesIO(file)), monkeypatch)
+
+
+CANONICAL, SINGLE, RANGES, CODES, COMPLETE = (
+    next(rule.screen for rule in capture_rules() if rule.id == name and rule.screen)
+    for name in ("E01", "A01", "N01", "C01", "F02")
+)
+ALL = {CANONICAL, SINGLE, RANGES, CODES, COMPLETE}
+
+REQUEST = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}])
+RESPONSE = response_frame(METADATA, 9, 1, topics=[{"name": "orders"}], cluster_id="c")
+
+
+def _passed(request: bytes, response: bytes, *, is_complete: bool = True) -> set[Screen]:
+    """Return those of `ALL` that an exchange passes."""
+    scene = Scene()
+    scene.connect().client(request).broker(response)
+    file = io.BytesIO(tcp_captures.pcap_file(scene.wire.packets))
+    screens = WindowScreens(each.test for each in ALL)
+    (table,) = [
+        each.exchanges for each in open_capture("-", stdin=file).windows() if len(each.exchanges)
+    ]
+    (passed,) = screens.apply(table, np.array([is_complete])).passed
+    return {each for each in ALL if screens.bits[each.test] & passed}
+
+
+def _changed(frame: bytes, old: bytes, new: bytes) -> bytes:
+    """Return a frame, behind its size, with other bytes in one place."""
+    assert frame.count(old) == 1
+    frame = frame[4:].replace(old, new)
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def test_a_usual_exchange_passes_all() -> None:
+    assert _passed(REQUEST, RESPONSE) == ALL
+
+
+def test_an_incomplete_connection() -> None:
+    assert _passed(REQUEST, RESPONSE, is_complete=False) == ALL - {COMPLETE}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\x07orders", b"\x87\x00orders"),  # a longer varint
+        (b"\x07orders\x00", b"\x07orders\x01\x63\x00"),  # an unknown tag
+        (b"\x07orders", b"\x07order\xff"),  # not UTF-8
+        (b"\x07orders\x00\x01", b"\x07orders\x00\x02"),  # a boolean of 2
+        (b"\x07orders", b"\x00"),  # an undeclared null
+        (b"\x07orders", b"\x09orders"),  # a length behind the end
+    ],
+    ids=["varint", "tag", "text", "boolean", "null", "length"],
+)
+def test_what_is_not_canonical_passes_none(old: bytes, new: bytes) -> None:
+    assert _passed(_changed(REQUEST, old, new), RESPONSE) == set()
+
+
+def test_a_response_that_is_not_canonical_passes_none() -> None:
+    assert _passed(REQUEST, _changed(RESPONSE, b"\x02c", b"\x82\x00c")) == set()
+
+
+def test_limits_of_fields() -> None:
+    topics = [{"name": "orders", "error_code": 999}]
+    late = response_frame(METADATA, 9, 1, topics=topics, throttle_time_ms=-20)
+    assert _passed(REQUEST, late) == ALL - {RANGES, CODES}
+    two = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}, {"name": "orders"}])
+    assert _passed(two, RESPONSE) == ALL - {SINGLE}
