@@ -16,7 +16,6 @@ from time import perf_counter_ns
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from conform.evidence.batch_summaries import BatchSummaries
 from conform.evidence.bounded_memory import BudgetReached
@@ -33,6 +32,7 @@ from conform.registry.rule import FastCheck, Rule, RuleFunction
 from conform.registry.rule_screen import Screen
 from conform.registry.verdict import Tally, Verdict
 from conform.rule_budgets import RuleBudget, RuleBudgets
+from conform.screens.connection_columns import screened_rows
 from conform.screens.window_screens import NOTHING, WindowScreens, shape_of
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
@@ -108,7 +108,7 @@ class Judge:
         if self._decodes_values:
             self._learn_schemas(capture, window)
         summaries = BatchSummaries(table)
-        screened = self._screens.apply(table, self._are_complete(table))
+        screened = self._screens.apply(screened_rows(table, self._connections))
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
             self._current.note(exchange)
@@ -213,15 +213,6 @@ class Judge:
                 packets=packets,
                 hooks=reading.options.hook_columns,
             )
-
-    def _are_complete(self, table: Exchanges) -> NDArray[np.bool_]:
-        """Return for each exchange whether the messages of its connection are complete so far."""
-        numbers, index = np.unique(table.connection, return_inverse=True)
-        connections = [self._connections[number] for number in numbers.tolist()]
-        complete: NDArray[np.bool_] = np.array(
-            [not each.incomplete_reason for each in connections], np.bool_
-        )[index]
-        return complete
 
     def _judge(self, observation: Observation, passed: int, shape: int) -> None:
         """Apply the rules to an exchange and its batches; record an exception as a fault."""

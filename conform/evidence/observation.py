@@ -104,6 +104,7 @@ class ConnectionState(RuleStates):
         truncated: The first exchanges with an incomplete frame.
         may_have_raw_tokens: Whether the connection may contain raw SASL tokens, which only their
             order distinguishes.
+        has_login: Whether it had a SASL exchange or token, up to the end of the current window.
         repeats_correlation_ids: Whether the client uses a correlation id for several requests.
         is_disordered: Whether there was a response without a request in flight, or a request that
             expects a response and got none.
@@ -124,6 +125,7 @@ class ConnectionState(RuleStates):
         self.unanswered: list[Observation] = []
         self.orphans: list[Observation] = []
         self.truncated: list[Observation] = []
+        self.has_login = False
         self.may_have_raw_tokens = self.repeats_correlation_ids = self.is_disordered = False
 
     def uncertain_pairing_reason(self, observation: Observation) -> str:

@@ -63,10 +63,15 @@ class ScreenedRows(NamedTuple):
     Attributes:
         table: The exchanges.
         is_complete: Whether the capture has all messages of the connection so far.
+        has_login: Whether the connection had a SASL exchange or token before or in this window.
+        is_in_order: Whether all responses of the connection in this window are in the order of
+            their requests, also after those before the window.
     """
 
     table: Exchanges
     is_complete: Bools
+    has_login: Bools
+    is_in_order: Bools
 
 
 RowTest: TypeAlias = Callable[[ScreenedRows], Bools]
@@ -123,6 +128,26 @@ class ScreenTest(NamedTuple):
 def messages_judged(shape: Shape) -> int:
     """Count a case for each message."""
     return shape.messages
+
+
+def request_judged(shape: Shape) -> int:
+    """Count a case if there is a request."""
+    return int(shape.request is not None)
+
+
+def response_judged(shape: Shape) -> int:
+    """Count a case if there is a response."""
+    return int(shape.response is not None)
+
+
+def one_judged(shape: Shape) -> int:
+    """Count a case."""
+    return 1
+
+
+def none_judged(shape: Shape) -> int:
+    """Count no case: the rule does not concern such exchanges."""
+    return 0
 
 
 def is_complete(rows: ScreenedRows) -> Bools:

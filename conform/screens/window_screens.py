@@ -25,6 +25,9 @@ Ints: TypeAlias = NDArray[np.int64]
 NOTHING = 0
 """The result of an exchange that passes no test."""
 
+MIN_MESSAGES = 32
+"""Messages of one kind in a window from which on they are screened: the layout has a cost."""
+
 _REQUEST, _RESPONSE = 2, 1
 
 
@@ -57,15 +60,15 @@ class WindowScreens:
         limits = (test.limits for test in distinct if test.limits is not None)
         self._limits: tuple[FieldLimits, ...] = tuple(dict.fromkeys([canonical_limits, *limits]))
 
-    def apply(self, table: Exchanges, is_complete: Bools) -> ScreenedWindow:
-        """Apply all screens to a window; `is_complete` as in `ScreenedRows`."""
+    def apply(self, rows: ScreenedRows) -> ScreenedWindow:
+        """Apply all screens to a window."""
+        table = rows.table
         kinds = np.where(table.token, -1, message_kinds(table))
         has_request, has_response = (side.start != NONE for side in (table.request, table.response))
         shape = kinds * 4 + has_request * _REQUEST + has_response * _RESPONSE
         if not self.bits:
             return ScreenedWindow([NOTHING] * len(table), shape.tolist())
         inside = self._inside(table, kinds, "request") & self._inside(table, kinds, "response")
-        rows = ScreenedRows(table, is_complete)
         passed = np.zeros(len(table), np.int64)
         for test, bit in self.bits.items():
             passes = inside[0].copy()
@@ -83,9 +86,11 @@ class WindowScreens:
         inside[:, (frames.start == NONE) & (kinds >= 0)] = True
         is_readable = _readable(table, kinds, side, frames)
         for kind in distinct_kinds(np.where(is_readable, kinds, -1)):
+            rows = np.flatnonzero(is_readable & (kinds == kind))
+            if len(rows) < MIN_MESSAGES:
+                continue
             layout = message_layout(*divmod(kind, VERSIONS), side, self._limits)
             if layout is not None:
-                rows = np.flatnonzero(is_readable & (kinds == kind))
                 self._read(table, frames, rows, layout, inside)
         return inside
 

@@ -9,7 +9,7 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import FieldPlace, Limits, Screen, Shape
+from conform.registry.rule_screen import FieldPlace, Limits, Screen, response_judged
 from dissector.protocol.error_codes import ERRORS, error_name
 from dissector.protocol.facts import ERROR, NO_ID, Facts, collect, fact_role
 from dissector.protocol.spans import spans
@@ -52,10 +52,6 @@ def _known_codes(place: FieldPlace) -> Limits | None:
     return (_MIN_CODE, _MAX_CODE) if is_code else None
 
 
-def _has_response(shape: Shape) -> int:
-    return int(shape.response is not None)
-
-
 @rule(
     "C01",
     "Unknown error code",
@@ -63,7 +59,7 @@ def _has_response(shape: Shape) -> int:
     source="Errors.java: forCode maps unknown codes to UNKNOWN_SERVER_ERROR",
     asks="Each error code of a response is one that Kafka defines.",
     example="error_code 999",
-    screen=Screen(_has_response, limits=_known_codes),
+    screen=Screen(response_judged, limits=_known_codes),
 )
 def check_error_codes(observation: Observation, reporter: Reporter) -> None:
     """Report unknown error codes in a response."""

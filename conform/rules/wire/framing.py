@@ -8,7 +8,7 @@ from conform.evidence.observation import ConnectionObservation, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Screen, Shape, is_complete
+from conform.registry.rule_screen import Screen, Shape, is_complete, request_judged, response_judged
 from dissector.protocol.headers import API_VERSIONS
 
 MAX_REQUEST_BYTES = 100 << 20
@@ -103,21 +103,13 @@ _ANY = _decodable_fast_check("")
 _REQUEST, _RESPONSE = _decodable_fast_check("request"), _decodable_fast_check("response")
 
 
-def _has_request(shape: Shape) -> int:
-    return int(shape.request is not None)
-
-
-def _has_response(shape: Shape) -> int:
-    return int(shape.response is not None)
-
-
 def _has_other_response(shape: Shape) -> int:
     return int(shape.response is not None and shape.api_key != API_VERSIONS)
 
 
 _ANY_SCREEN = Screen(lambda shape: min(shape.messages, 1), rows=is_complete)
-_REQUEST_SCREEN = Screen(_has_request, rows=is_complete)
-_RESPONSE_SCREEN = Screen(_has_response, rows=is_complete)
+_REQUEST_SCREEN = Screen(request_judged, rows=is_complete)
+_RESPONSE_SCREEN = Screen(response_judged, rows=is_complete)
 
 
 @rule(

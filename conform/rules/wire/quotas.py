@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Bools, Screen, ScreenedRows, request_judged
 
 MARGIN_NS = 10_000_000
 """Tolerance: clients count in milliseconds, and the capture may be from the broker's side."""
@@ -122,6 +125,15 @@ def check_throttle_is_respected(observation: Observation, reporter: Reporter) ->
         throttle.until_ns = throttle.response_ns + throttle_ms * 1_000_000
 
 
+def _accepted_by_4_0(rows: ScreenedRows) -> Bools:
+    """Let requests pass that brokers of Kafka 4.0 accept."""
+    keys, versions = rows.table.api_key, rows.table.api_version
+    accepted: Bools = ~np.isin(keys, list(_REMOVED_IN_4_0))
+    for key, first in _FIRST_ACCEPTED_BY_4_0.items():
+        accepted &= (keys != key) | (versions >= first)
+    return accepted
+
+
 @rule(
     "Q02",
     "Version that Kafka 4.0 no longer accepts",
@@ -129,6 +141,7 @@ def check_throttle_is_respected(observation: Observation, reporter: Reporter) ->
     source="KIP-896: removed in Kafka 4.0; broker_api_versions of 4.0",
     asks="Brokers of Kafka 4.0 accept the version of the request.",
     example="Fetch v2",
+    screen=Screen(request_judged, rows=_accepted_by_4_0),
 )
 def check_not_deprecated(observation: Observation, reporter: Reporter) -> None:
     """Report APIs and versions that brokers of Kafka 4.0 no longer accept."""

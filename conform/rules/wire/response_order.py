@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from conform.evidence.observation import ConnectionObservation, ConnectionState, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Bools, Screen, ScreenedRows, one_judged, request_judged
+from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from dissector.protocol.records import RecordBatch
 
@@ -13,6 +17,23 @@ FIND_COORDINATOR = 10
 
 FIRST_RESERVED_ID = 2**31 - 8
 """First correlation id that the Java client reserves for SASL authentication."""
+
+
+def _answered_in_order(rows: ScreenedRows) -> Bools:
+    """Let exchanges pass whose response is not before those to earlier requests."""
+    passes: Bools = rows.is_complete & rows.is_in_order & (rows.table.status == ANSWERED)
+    return passes
+
+
+def _due_or_answered(rows: ScreenedRows) -> Bools:
+    """Let exchanges pass that are as they should be."""
+    is_ended: Bools = np.isin(rows.table.status, (ANSWERED, NO_RESPONSE))
+    return rows.is_complete & is_ended
+
+
+def _has_usual_id(rows: ScreenedRows) -> Bools:
+    usual: Bools = rows.table.correlation_id < FIRST_RESERVED_ID
+    return usual
 
 
 @rule(
@@ -23,6 +44,7 @@ FIRST_RESERVED_ID = 2**31 - 8
     "response",
     asks="The responses of a connection arrive in the order of their requests.",
     example="request 1, request 2, response 2, response 1",
+    screen=Screen(one_judged, rows=_answered_in_order),
 )
 def check_response_order(observation: Observation, reporter: Reporter) -> None:
     """Check that no later request got its response earlier."""
@@ -104,6 +126,7 @@ def _is_response_to_acks_0(observation: Observation) -> bool:
     source="KafkaApis.handleProduceRequest (acks = 0); SocketServer",
     asks="Each request gets one response, except Produce with acks = 0, which gets none.",
     example="Produce v9 with acks = 0, and a response with its correlation id",
+    screen=Screen(one_judged, rows=_due_or_answered),
 )
 def check_no_response_to_acks_0(observation: Observation, reporter: Reporter) -> None:
     """Report responses to Produce requests with acks = 0."""
@@ -201,6 +224,7 @@ def check_no_request_skipped(observation: ConnectionObservation, reporter: Repor
     asks="Correlation ids from 2^31 - 8 on are used only by authentication requests: the Java "
     "client reserves them, and analysers of its traffic may rely on that.",
     example="Metadata with correlation id 2147483647",
+    screen=Screen(request_judged, rows=_has_usual_id),
 )
 def check_reserved_correlation_ids(observation: Observation, reporter: Reporter) -> None:
     """Report reserved correlation ids of requests that do not belong to authentication."""

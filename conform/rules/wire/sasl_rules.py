@@ -6,6 +6,7 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Bools, Screen, ScreenedRows, none_judged
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 
 MARGIN_NS = 1_000_000_000
@@ -14,6 +15,14 @@ MARGIN_NS = 1_000_000_000
 _UNSUPPORTED_MECHANISM = 33
 
 _APIS_BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
+
+
+def _has_no_login(rows: ScreenedRows) -> Bools:
+    """Let the exchanges of connections pass that do not log in by SASL."""
+    return ~rows.has_login
+
+
+_SCREEN = Screen(none_judged, rows=_has_no_login)
 
 
 class _Login:
@@ -42,6 +51,7 @@ class _Login:
     "ApiVersions, SaslHandshake and SaslAuthenticate; the broker closes it after any other "
     "request.",
     example="SaslHandshake v1, then Metadata",
+    screen=_SCREEN,
 )
 def check_login_comes_first(observation: Observation, reporter: Reporter) -> None:
     """Report other requests during authentication, and responses after one of them."""
@@ -160,6 +170,7 @@ class _TokenFraming:
     asks="After SaslHandshake v0, tokens are raw: a size and the bytes; from v1 on they are in "
     "SaslAuthenticate requests.",
     example="SaslHandshake v0, then SaslAuthenticate",
+    screen=_SCREEN,
 )
 def check_token_framing(observation: Observation, reporter: Reporter) -> None:
     """Check the framing of the first token after a handshake."""
@@ -200,6 +211,7 @@ class _Session:
     asks="If the SaslAuthenticate response has a session lifetime, the client re-authenticates on "
     "the same connection before it expires, or sends no more requests.",
     example="session_lifetime_ms 60000, and Fetch 70 seconds later",
+    screen=_SCREEN,
 )
 def check_reauthentication(observation: Observation, reporter: Reporter) -> None:
     """Report requests sent after the end of the session."""

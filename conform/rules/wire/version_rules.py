@@ -11,6 +11,7 @@ from conform.evidence.offered_versions import offered_versions_of
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Bools, Screen, ScreenedRows, none_judged
 from dissector.protocol.apis import api_name
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
@@ -122,6 +123,12 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
     reporter.report_violation(Side.BROKER, found)
 
 
+def _is_not_first(rows: ScreenedRows) -> Bools:
+    """Let exchanges pass whose request is not the first of its connection."""
+    later: Bools = rows.table.request.offset != 0
+    return later
+
+
 @rule(
     "F15",
     "Connection that does not begin with ApiVersions",
@@ -131,6 +138,7 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
     "known. Clients older than Kafka 0.10, and those that request the versions once for all "
     "connections, omit it.",
     example="Metadata as the first request of a connection",
+    screen=Screen(none_judged, rows=_is_not_first),
 )
 def check_api_versions_first(observation: Observation, reporter: Reporter) -> None:
     """Check that the first request of a connection is ApiVersions."""

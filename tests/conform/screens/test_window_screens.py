@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from conform.judge import Judge
-from conform.registry.rule_screen import Bools, Screen
+from conform.registry.rule_screen import Screen, ScreenedRows
 from conform.registry.verdict import Verdict
+from conform.screens import window_screens
 from conform.screens.window_screens import NOTHING, ScreenedWindow, WindowScreens
 from dissector import Capture, open_capture
-from dissector.engine.tables.exchange_table import Exchanges
 from tests import corpus, tcp_captures
 from tests.conform.mutations import MUTATIONS, file_of, packets_of, spoil, with_odd_fields
 from tests.conform.scene import MEASURED, Scene, capture_rules
@@ -32,12 +32,18 @@ SMALL = [path for path in PLAIN if path.stat().st_size < 60_000]
 SCREENS: list[Screen] = [rule.screen for rule in capture_rules() if rule.screen is not None]
 
 
+@pytest.fixture(autouse=True)
+def screened_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Screen messages of each kind, however few."""
+    monkeypatch.setattr(window_screens, "MIN_MESSAGES", 1)
+
+
 class _NoScreens(WindowScreens):
     """Lets no exchange pass."""
 
-    def apply(self, table: Exchanges, is_complete: Bools) -> ScreenedWindow:
-        screened = super().apply(table, is_complete)
-        screened.passed = [NOTHING] * len(table)
+    def apply(self, rows: ScreenedRows) -> ScreenedWindow:
+        screened = super().apply(rows)
+        screened.passed = [NOTHING] * len(rows.table)
         return screened
 
 
@@ -107,7 +113,8 @@ def _passed(request: bytes, response: bytes, *, is_complete: bool = True) -> set
     (table,) = [
         each.exchanges for each in open_capture("-", stdin=file).windows() if len(each.exchanges)
     ]
-    (passed,) = screens.apply(table, np.array([is_complete])).passed
+    columns = ScreenedRows(table, *(np.array([each]) for each in (is_complete, False, True)))
+    (passed,) = screens.apply(columns).passed
     return {each for each in ALL if screens.bits[each.test] & passed}
 
 
