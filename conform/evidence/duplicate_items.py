@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeAlias
 
-from conform.registry.rule_screen import FieldPlace, Limits
+from conform.registry.rule_screen import FieldPlace
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.schema import Field, Schema, split_tagged
 
@@ -71,9 +71,14 @@ def find_duplicates(schema: Schema, version: int, body: Any) -> list[DuplicateIt
     return [] if find is None else list(find(body, "", (), set()))
 
 
-def single_item_limits(place: FieldPlace) -> Limits | None:
-    """Return limits inside which `find_duplicates` finds nothing: lists of one item at most."""
-    return (-1, 1) if place.type.startswith("[]") else None
+def distinct_key_fields(place: FieldPlace) -> tuple[str, ...]:
+    """Return fields of the items of a list: `find_duplicates` finds nothing if they differ."""
+    declared = place.declared
+    if not declared.fields:
+        is_compared = place.type[2:] in _SCALAR_TYPES and declared.name not in _MAY_REPEAT
+        return ("",) if is_compared else ()
+    topic_keys, keys = _key_names(declared.fields, place.version)
+    return (*topic_keys[:1], *keys)
 
 
 @cache
@@ -176,12 +181,7 @@ def _each_element_finder(find_in_struct: _Finder) -> _Finder:
 
 def _key_reader(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
     """Return the function that reads the key of a struct; None if it has no key."""
-    declared = [each for each in fields if version in each.versions]
-    topic_keys = [name for name in _TOPIC_KEYS if any(each.name == name for each in declared)]
-    keys = [each.name for each in declared if each.key and each.name not in topic_keys]
-    if not any(each.key for each in declared):
-        # A struct with such a name, as `source` of a topology, is not a key.
-        keys = [each.name for each in declared if each.name in _KEY_FIELDS and not each.fields]
+    topic_keys, keys = _key_names(fields, version)
     if not keys and not topic_keys:
         return None
 
@@ -195,6 +195,17 @@ def _key_reader(fields: tuple[Field, ...], version: int) -> Callable[[Any], tupl
         return (topic, *key)
 
     return key_of
+
+
+def _key_names(fields: tuple[Field, ...], version: int) -> tuple[list[str], list[str]]:
+    """Return the fields of which the first that is not null is a key, and the other keys."""
+    declared = [each for each in fields if version in each.versions]
+    topic_keys = [name for name in _TOPIC_KEYS if any(each.name == name for each in declared)]
+    keys = [each.name for each in declared if each.key and each.name not in topic_keys]
+    if not any(each.key for each in declared):
+        # A struct with such a name, as `source` of a topology, is not a key.
+        keys = [each.name for each in declared if each.name in _KEY_FIELDS and not each.fields]
+    return topic_keys, keys
 
 
 def _may_be_split(fields: tuple[Field, ...], version: int) -> bool:

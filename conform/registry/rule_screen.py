@@ -56,6 +56,13 @@ FieldLimits: TypeAlias = Callable[[FieldPlace], Limits | None]
 """Returns the limits within which the values of a field can't break a rule; None: any value."""
 
 
+ItemKeys: TypeAlias = Callable[[FieldPlace], tuple[str, ...]]
+"""
+Returns the fields in which the items of a list must differ; a single empty name for the items
+themselves, as of a list of numbers; nothing if any items are good.
+"""
+
+
 class ScreenedRows(NamedTuple):
     """
     The exchanges of a window, for screens that test their columns.
@@ -106,23 +113,27 @@ class Screen:
         judged: The number of cases that the rule judges in an exchange that passes.
         limits: The limits of fields; an exchange passes if all values of its messages are inside.
         rows: A test of columns, which must pass too.
+        keys: The keys of the items of lists; in each list they must differ, without null and zero
+            ids.
     """
 
     judged: Callable[[Shape], int]
     limits: FieldLimits | None = None
     rows: RowTest | None = None
+    keys: ItemKeys | None = None
 
     @property
     def test(self) -> ScreenTest:
         """What must pass; screens with the same tests pass together."""
-        return ScreenTest(self.limits, self.rows)
+        return ScreenTest(self.limits, self.rows, self.keys)
 
 
 class ScreenTest(NamedTuple):
-    """The tests of a screen, as there; both None: that the messages are canonical is enough."""
+    """The tests of a screen, as there; all None: that the messages are canonical is enough."""
 
     limits: FieldLimits | None
     rows: RowTest | None
+    keys: ItemKeys | None
 
 
 def messages_judged(shape: Shape) -> int:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conform.registry.rule_screen import FieldLimits, FieldPlace, Limits
+from conform.registry.rule_screen import FieldLimits, FieldPlace, ItemKeys, Limits
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
@@ -51,6 +51,8 @@ class MessageLayout:
             item for arrays.
         is_compact: Whether a varint precedes the value.
         is_text: Whether the value is a text.
+        has_content: Whether the value is the length of a text or of bytes, or of an id.
+        list_of: Of fields that are part of the key of an item, the number of the list; else 0.
         lowest: Rows of the lowest values, one for each of the requested limits.
         highest: Likewise.
     """
@@ -62,6 +64,8 @@ class MessageLayout:
     unit_size: Ints
     is_compact: NDArray[np.bool_]
     is_text: NDArray[np.bool_]
+    has_content: NDArray[np.bool_]
+    list_of: Ints
     lowest: Ints
     highest: Ints
 
@@ -78,10 +82,14 @@ def canonical_limits(place: FieldPlace) -> Limits | None:
 
 @per_schemas
 def message_layout(
-    key: int, version: int, kind: Kind, limits: tuple[FieldLimits, ...]
+    key: int,
+    version: int,
+    kind: Kind,
+    limits: tuple[FieldLimits, ...] = (),
+    keys: ItemKeys | None = None,
 ) -> MessageLayout | None:
     """
-    Return the layout of a message with some limits.
+    Return the layout of a message with some limits, and the keys of items.
 
     None for a message without a program, or with a struct that may be null: the presence of that is
     not in columns.
@@ -109,13 +117,19 @@ def message_layout(
         unit_size=np.zeros(count, np.int64),
         is_compact=np.zeros(count, np.bool_),
         is_text=np.zeros(count, np.bool_),
+        has_content=np.zeros(count, np.bool_),
+        list_of=np.zeros(count, np.int64),
         lowest=lowest,
         highest=highest,
     )
     for part in parts:
+        key_paths: dict[str, int] = {}
         for path, place in part.places(part.schema.fields, ""):
             number = programs().field_number(FieldRef(part.key, kind, path, place.declared))
             part.add(layout, number, place)
+            layout.list_of[number] = key_paths.get(path, 0)
+            if keys is not None and place.type.startswith("[]"):
+                key_paths |= {f"{path}.{name or '[]'}": number for name in keys(place)}
             for row, limit in enumerate(limits):
                 allowed = limit(place) or ANY_LIMITS
                 layout.lowest[row, number], layout.highest[row, number] = allowed
@@ -166,6 +180,7 @@ class _Part:
     def add(self, layout: MessageLayout, number: int, place: FieldPlace) -> None:
         """Add the size of a field."""
         declared, type = place.declared, place.type
+        layout.has_content[number] = type in ("string", "bytes", "records", "uuid", "float64")
         if type in _FIXED_SIZES:
             layout.size[number] = _FIXED_SIZES[type]
             return

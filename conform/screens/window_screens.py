@@ -9,7 +9,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conform.registry.rule_screen import Bools, FieldLimits, ScreenedRows, ScreenTest, Shape
+from conform.registry.rule_screen import (
+    Bools,
+    FieldLimits,
+    ItemKeys,
+    ScreenedRows,
+    ScreenTest,
+    Shape,
+)
+from conform.screens.item_keys import messages_with_repeats
 from conform.screens.message_layout import MessageLayout, canonical_limits, message_layout
 from dissector.engine.facts.fact_kernel import VERSIONS
 from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
@@ -57,6 +65,8 @@ class WindowScreens:
     def __init__(self, tests: Iterable[ScreenTest]) -> None:
         distinct = list(dict.fromkeys(tests))
         self.bits = {test: 1 << number for number, test in enumerate(distinct)}
+        self._keys: ItemKeys | None = next((test.keys for test in distinct if test.keys), None)
+        assert all(test.keys in (None, self._keys) for test in distinct), "keys of one kind only"
         limits = (test.limits for test in distinct if test.limits is not None)
         self._limits: tuple[FieldLimits, ...] = tuple(dict.fromkeys([canonical_limits, *limits]))
 
@@ -74,22 +84,24 @@ class WindowScreens:
             passes = inside[0].copy()
             if test.limits is not None:
                 passes &= inside[self._limits.index(test.limits)]
+            if test.keys is not None:
+                passes &= inside[-1]
             if test.rows is not None:
                 passes &= test.rows(rows)
             passed[passes] |= bit
         return ScreenedWindow(passed.tolist(), shape.tolist())
 
     def _inside(self, table: Exchanges, kinds: Ints, side: Kind) -> Bools:
-        """Return for each of the limits the exchanges whose message is inside, or absent."""
+        """Return for each of the limits, and the keys, which messages keep it or are absent."""
         frames = table.request if side == "request" else table.response
-        inside = np.zeros((len(self._limits), len(table)), np.bool_)
+        inside = np.zeros((len(self._limits) + 1, len(table)), np.bool_)
         inside[:, (frames.start == NONE) & (kinds >= 0)] = True
         is_readable = _readable(table, kinds, side, frames)
         for kind in distinct_kinds(np.where(is_readable, kinds, -1)):
             rows = np.flatnonzero(is_readable & (kinds == kind))
             if len(rows) < MIN_MESSAGES:
                 continue
-            layout = message_layout(*divmod(kind, VERSIONS), side, self._limits)
+            layout = message_layout(*divmod(kind, VERSIONS), side, self._limits, self._keys)
             if layout is not None:
                 self._read(table, frames, rows, layout, inside)
         return inside
@@ -110,7 +122,7 @@ class WindowScreens:
         ):
             read = rows[first : first + len(tape.state)]
             first += len(read)
-            passes = np.tile(tape.state == FITS, (len(self._limits), 1))
+            passes = np.tile(tape.state == FITS, (len(inside), 1))
             passes[0] &= _canonical_sizes(tape, layout, len(read)) == frames.size[read]
             passes[0, tape.message[_non_ascii_rows(table, tape, layout)]] = False
             for number, (lowest, highest) in enumerate(
@@ -119,6 +131,7 @@ class WindowScreens:
                 is_outside = tape.value < lowest[tape.field]
                 is_outside |= tape.value > highest[tape.field]
                 passes[number, tape.message[is_outside]] = False
+            passes[-1, messages_with_repeats(table, tape, layout)] = False
             inside[:, read] = passes
 
 
@@ -128,7 +141,7 @@ def shape_of(number: int) -> Shape:
     key, version = divmod(kind, VERSIONS)
 
     def flexible(side: Kind, bit: int) -> bool | None:
-        layout = message_layout(key, version, side, ()) if messages & bit else None
+        layout = message_layout(key, version, side) if messages & bit else None
         return None if layout is None else layout.is_flexible
 
     return Shape(key, flexible("request", _REQUEST), flexible("response", _RESPONSE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from conform.evidence.duplicate_items import find_duplicates, single_item_limits
+from conform.evidence.duplicate_items import distinct_key_fields, find_duplicates
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.evidence.requested_items import EXPECTED_COVERAGE, item_keys
@@ -59,7 +59,7 @@ def _severity(side: Side) -> Severity:
     asks="Each item of a list (topic, partition, broker, member, setting) occurs once, identified "
     "by its key fields.",
     example="a Fetch response that contains partition 0 of a topic twice",
-    screen=Screen(messages_judged, limits=single_item_limits),
+    screen=Screen(messages_judged, keys=distinct_key_fields),
 )
 def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
     """Report duplicate items in lists."""

@@ -94,11 +94,11 @@ def test_verdicts_of_odd_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
     _assert_same(lambda: open_capture("-", stdin=io.BytesIO(file)), monkeypatch)
 
 
-CANONICAL, SINGLE, RANGES, CODES, COMPLETE = (
+CANONICAL, KEYS, RANGES, CODES, COMPLETE = (
     next(rule.screen for rule in capture_rules() if rule.id == name and rule.screen)
     for name in ("E01", "A01", "N01", "C01", "F02")
 )
-ALL = {CANONICAL, SINGLE, RANGES, CODES, COMPLETE}
+ALL = {CANONICAL, KEYS, RANGES, CODES, COMPLETE}
 
 REQUEST = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}])
 RESPONSE = response_frame(METADATA, 9, 1, topics=[{"name": "orders"}], cluster_id="c")
@@ -153,9 +153,11 @@ def test_a_response_that_is_not_canonical_passes_none() -> None:
     assert _passed(REQUEST, _changed(RESPONSE, b"\x02c", b"\x82\x00c")) == set()
 
 
-def test_limits_of_fields() -> None:
+def test_limits_and_keys_of_fields() -> None:
     topics = [{"name": "orders", "error_code": 999}]
     late = response_frame(METADATA, 9, 1, topics=topics, throttle_time_ms=-20)
     assert _passed(REQUEST, late) == ALL - {RANGES, CODES}
     two = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}, {"name": "orders"}])
-    assert _passed(two, RESPONSE) == ALL - {SINGLE}
+    assert _passed(two, RESPONSE) == ALL - {KEYS}
+    other = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}, {"name": "order"}])
+    assert _passed(other, RESPONSE) == ALL

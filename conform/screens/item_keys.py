@@ -1,0 +1,76 @@
+"""
+Finds messages with lists in which two items may have the same key, on the tape.
+
+Keys are compared by 64-bit digests. Two keys with the same digest count as the same key, so a
+message without equal digests has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conform.screens.message_layout import MessageLayout
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.engine.tape.tape import Tape
+
+Ints: TypeAlias = NDArray[np.int64]
+Digests: TypeAlias = NDArray[np.uint64]
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_FOLD = np.uint64(32)
+
+
+def messages_with_repeats(table: Exchanges, tape: Tape, layout: MessageLayout) -> Ints:
+    """Return the messages in which two items of a list may be equal, or a key is null or zero."""
+    rows = np.flatnonzero(layout.list_of[tape.field])
+    if not len(rows):
+        return rows
+    field, value = tape.field[rows], tape.value[rows]
+    digest = value.astype(np.uint64)
+    has_content = layout.has_content[field]
+    digest[has_content] = _content_digests(table, tape, rows[has_content])
+    is_empty = has_content & ((value <= 0) | (digest == 0))
+    part = _mixed(digest + _mixed(field))
+    # The parts of an item's key, which other lists may separate, are added.
+    owner = np.stack([tape.message[rows], tape.item[rows]], axis=1).astype(np.int64)
+    _, first, index = np.unique(
+        owner[:, 0] << 32 | owner[:, 1], return_index=True, return_inverse=True
+    )
+    key = np.zeros(len(first), np.uint64)
+    np.add.at(key, index, part)
+    for place in (layout.list_of[field], tape.around[rows], tape.message[rows]):
+        key = _mixed(key + _mixed(place[first]))
+    message = tape.message[rows][first]
+    order = np.argsort(key)
+    is_repeated = key[order][1:] == key[order][:-1]
+    repeated: Ints = np.concatenate([message[order][1:][is_repeated], tape.message[rows][is_empty]])
+    return repeated
+
+
+def _mixed(values: NDArray[Any]) -> Digests:
+    mixed: Digests = (values.astype(np.uint64) + np.uint64(1)) * _FACTOR
+    mixed ^= mixed >> _FOLD
+    return mixed * _FACTOR
+
+
+def _content_digests(table: Exchanges, tape: Tape, rows: Ints) -> Digests:
+    """Return digests of texts and ids; 0 for what has no byte but 0."""
+    digests = np.zeros(len(rows), np.uint64)
+    start, lengths = tape.start[rows], np.maximum(tape.value[rows], 0)
+    border = len(table.data)
+    for source, chosen, base in (
+        (table.data, start < border, 0),
+        (table.carry_over, start >= border, border),
+    ):
+        at = np.flatnonzero(chosen & (lengths > 0))
+        if not len(at):
+            continue
+        length = lengths[at]
+        begin = np.cumsum(length) - length
+        place = np.arange(int(length.sum())) - np.repeat(begin, length)
+        content = source[np.repeat(start[at] - base, length) + place].astype(np.uint64)
+        digests[at] = np.add.reduceat(content * _mixed(place), begin)
+    return digests
