@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from typing import Protocol
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.order.access_sweep import AccessSweep, CaptureTimes
 from replay.order.group_order import GroupHistory, GroupOrder
 from replay.order.log_order import LogOrder, NameTopic
 from replay.order.read_write_sets import (
@@ -32,53 +30,6 @@ from replay.order.read_write_sets import (
     ShapeReadWriteSets,
 )
 from replay.order.topic_lives import TopicLives, log_topic
-
-
-class CaptureTimes(Protocol):
-    """Provides the connection and the times of exchanges, by their numbers."""
-
-    def connection(self, number: int) -> int:
-        """Return the connection of an exchange."""
-
-    def times_ns(self, number: int) -> tuple[int, int | None]:
-        """Return when request and response were complete; None without a response."""
-
-
-_RespondedSteps = dict[int, tuple[int, int]]
-"""Connection -> its newest step, and the time of its response."""
-
-
-@dataclass(slots=True)
-class _Accesses:
-    """Answered steps that accessed a resource; `commutes`: its writes may be in any order."""
-
-    readers: _RespondedSteps = field(default_factory=dict)
-    writers: _RespondedSteps = field(default_factory=dict)
-    commutes: bool = False
-
-    def add_dependencies(self, found: set[int], connection: int, writes: bool) -> None:
-        """Add the dependencies of a step on steps of other connections."""
-        for side in self._sides(writes):
-            for other, (step, _) in side.items():
-                if other != connection:
-                    found.add(step)
-
-    def record(self, connection: int, step: int, begun_ns: int, done_ns: int, writes: bool) -> None:
-        """Add an answered step; a write replaces its own dependencies."""
-        if not writes:
-            self.readers[connection] = step, done_ns
-            return
-        for side in self._sides(writes):
-            if side:
-                for other in [each for each, (_, at_ns) in side.items() if at_ns < begun_ns]:
-                    del side[other]
-        self.writers[connection] = step, done_ns
-
-    def _sides(self, writes: bool) -> tuple[_RespondedSteps, ...]:
-        """Return the steps with a relevant order relative to a read or a write."""
-        if not writes:
-            return (self.writers,)
-        return (self.readers,) if self.commutes else (self.readers, self.writers)
 
 
 class Dependencies:
@@ -235,13 +186,22 @@ class Dependencies:
         ends = np.frombuffer(self._ends, np.int64)
         return ends[1:] - ends[:-1], np.frombuffer(self._accesses, np.int32)
 
-    def accesses_by_name(self, same: Mapping[int, int]) -> Callable[[int], list[int]]:
-        """Return what gives the accesses of an exchange; `same` is as for `writers`."""
+    def ordered_accesses(self, same: Mapping[int, int]) -> Callable[[int], list[int]]:
+        """
+        Return what gives the accesses of an exchange that order it: of resources that are written.
+
+        Args:
+            same: As for `writers`.
+        """
         numbers = np.array([same.get(each, each) for each in range(len(self.resources))], np.int32)
         accesses = np.frombuffer(self._accesses, np.int32)
-        named = array("i", (numbers[accesses >> 1] << 1 | accesses & 1).tobytes())
-        ends = self._ends
-        return lambda number: named[ends[number] : ends[number + 1]].tolist()
+        named = numbers[accesses >> 1] << 1 | accesses & 1
+        is_written = np.zeros(len(numbers), bool)
+        is_written[named[(named & 1).astype(bool)] >> 1] = True
+        is_kept = is_written[named >> 1]
+        ends = np.concatenate(([0], np.cumsum(is_kept)))[np.frombuffer(self._ends, np.int64)]
+        kept, begins = array("i", named[is_kept].tobytes()), array("q", ends.tobytes())
+        return lambda number: kept[begins[number] : begins[number + 1]].tolist()
 
     def writers(
         self, wanted: Collection[int], same: Mapping[int, int]
@@ -272,7 +232,9 @@ class Dependencies:
             times: Provides their connections and times.
             name: Returns the name of a topic id.
         """
-        sweep = _Sweep(self, times, name)
+        same = same_resources(self.resources, name)
+        commuting = {self.resources[each] for each in COMMUTING if each in self.resources}
+        sweep = AccessSweep(self.ordered_accesses(same), commuting, times)
         further = self._log_and_group_dependencies(np.asarray(order, np.int64), times, name)
         for step, number in enumerate(order):
             if number < 0:
@@ -337,50 +299,6 @@ def _add_newest(
     earlier = [int(step_of[each]) for each in before if 0 <= step_of[each] < step]
     if earlier:
         found.setdefault(step, []).append(max(earlier))
-
-
-class _Sweep:
-    """Processes captured requests in order, merged with the responses by time."""
-
-    def __init__(
-        self, dependencies: Dependencies, times: CaptureTimes, name: Callable[[UUID], str | None]
-    ) -> None:
-        self._times = times
-        same = same_resources(dependencies.resources, name)
-        self._accessed = dependencies.accesses_by_name(same)
-        self._commuting = {
-            dependencies.resources[each] for each in COMMUTING if each in dependencies.resources
-        }
-        self._accesses: dict[int, _Accesses] = {}
-        self._newest_steps: dict[int, int] = {}
-        self._responses: list[tuple[int, int, int]] = []
-
-    def record_request(self, step: int, number: int) -> set[int]:
-        """Return the dependencies of a request on steps with earlier responses."""
-        begun_ns, done_ns = self._times.times_ns(number)
-        while self._responses and self._responses[0][0] < begun_ns:
-            self._record_response(*heappop(self._responses))
-        if done_ns is not None:
-            heappush(self._responses, (done_ns, step, number))
-        connection = self._times.connection(number)
-        found = {self._newest_steps[connection]} if connection in self._newest_steps else set()
-        for each in self._accessed(number):
-            access = self._accesses.get(each >> 1)
-            if access is not None:
-                access.add_dependencies(found, connection, bool(each & 1))
-        return found
-
-    def _record_response(self, done_ns: int, step: int, number: int) -> None:
-        """Record the read and write sets of a step at the time of its response."""
-        connection = self._times.connection(number)
-        begun_ns = self._times.times_ns(number)[0]
-        self._newest_steps[connection] = max(self._newest_steps.get(connection, -1), step)
-        for each in self._accessed(number):
-            resource = each >> 1
-            access = self._accesses.get(resource)
-            if access is None:
-                access = self._accesses[resource] = _Accesses(commutes=resource in self._commuting)
-            access.record(connection, step, begun_ns, done_ns, bool(each & 1))
 
 
 def same_resources(

@@ -70,7 +70,7 @@ def _missing_by_step(
     name: Callable[[UUID], str | None],
 ) -> Iterator[frozenset[str]]:
     """Yield the missing prerequisites of each step."""
-    accessed = dependencies.accesses_by_name(same_resources(dependencies.resources, name))
+    accessed = dependencies.ordered_accesses(same_resources(dependencies.resources, name))
     cluster = dependencies.resources.get(CLUSTER)  # orders all configuration requests
     listed = {dependencies.resources.get(resource) for resource in _LISTED}
     nothing = frozenset[str]()
