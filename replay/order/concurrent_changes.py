@@ -15,7 +15,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.order.dependencies import CaptureTimes, Dependencies, same_resources
+from replay.order.access_sweep import CaptureTimes
+from replay.order.dependencies import Dependencies, same_resources
 from replay.order.read_write_sets import Resource
 
 _Ints = NDArray[np.int64]

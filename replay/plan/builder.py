@@ -12,7 +12,6 @@ import numpy as np
 
 from cluster.fields.kafka_enums import INTERNAL_TOPICS
 from dissector.capture.columns import Int64s
-from dissector.engine.exchanges.captured_exchange import CapturedExchange, captured_exchange
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.stored_exchanges import NONE
 from dissector.engine.reading.capture import Capture, Window
@@ -43,7 +42,6 @@ from replay.order.read_write_sets import (
     read_write_sets_of,
 )
 from replay.order.service_order import service_order
-from replay.plan.answered_rows import AnsweredRows
 from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import completeness
 from replay.plan.missing_prerequisites import find_missing_prerequisites
@@ -55,14 +53,12 @@ from replay.plan.script_rewrites import ScriptRewrites, place_of
 from replay.plan.sequence_gaps import SequenceFinder, produced_batches
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
 from replay.plan.shown_cluster import ShownCluster, software_of
+from replay.plan.window_rows import WindowRows
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
 _ShapeSets = tuple[str | None, ShapeReadWriteSets, list[tuple[Log, bool]]]
 """Client id, read and write sets; the logs of the batches, and whether they were accepted."""
-
-_CLIENT_ID_AT = 10
-"""Position of the client id in a request, behind its length."""
 
 
 class PlanBuilder:
@@ -106,8 +102,11 @@ class PlanBuilder:
             if self._rewrites:
                 with using(capture.options.schemas):
                     window = self._rewrites.rewritten(window)
-            for exchange in self._slow_path_exchanges(window):
-                self._record(exchange)
+            assert capture.reading is not None
+            rows = WindowRows(window.exchanges, plan.spill, capture.reading)
+            for row, exchange in self._slow_path_exchanges(window, rows):
+                self._record(rows, row, exchange)
+            rows.store()
         assert capture.reading is not None
         plan.places_text = capture.reading.source.places_text
         plan.shapes = self._shapes.shapes
@@ -132,27 +131,28 @@ class PlanBuilder:
         plan.given_topics = frozenset(plan.topics.keys() - self._dependencies.auto_created - own)
         plan.absent_topics = frozenset(plan.topics.keys() & own)
 
-    def _slow_path_exchanges(self, window: Window) -> Iterator[Exchange]:
-        """Yield the exchanges of a window that need the slow path; record the others."""
+    def _slow_path_exchanges(
+        self, window: Window, rows: WindowRows
+    ) -> Iterator[tuple[int, Exchange]]:
+        """Yield the rows of a window that need the slow path; record the others."""
         capture, table, reading = self._capture, window.exchanges, self._capture.reading
         assert reading is not None
         if self._filter is not None:
-            yield from capture.exchanges_of(window)
+            yield from enumerate(capture.exchanges_of(window))
             return
         with using(capture.options.schemas):
             fetches = self._fetches.read(table)
-        rows = AnsweredRows(table)
         left_out = self._rewrites.left_out if self._rewrites else ()
         for row, may_be_alike in enumerate(_may_take_fast_path(table)):
             if left_out and place_of(table, row) in left_out:
-                yield reading.exchange(table, row, capture.names)
+                yield row, reading.exchange(table, row, capture.names)
                 continue
             if row in fetches and self._record_fetch(rows, row, fetches[row]):
                 continue
             if not may_be_alike or not self._record_by_shape(rows, row):
-                yield reading.exchange(table, row, capture.names)
+                yield row, reading.exchange(table, row, capture.names)
 
-    def _record(self, exchange: Exchange) -> None:
+    def _record(self, rows: WindowRows, row: int, exchange: Exchange) -> None:
         request = exchange.request
         connection = exchange.connection
         if request is None:
@@ -162,7 +162,7 @@ class PlanBuilder:
         # Filtered exchanges show names of topic ids, and deletions, as well.
         names = {key: name for facts in exchange.facts for key, name in facts.names.items()}
         self._plan.topic_ids.update(names)
-        lives, number = self._dependencies.lives, len(self._plan.spill)
+        lives, number = self._dependencies.lives, rows.next_number
         if lives.record(number, request, exchange.response, names):
             self._shapes.begin_anew()
             self._fetches.begin_anew()
@@ -179,13 +179,13 @@ class PlanBuilder:
         self._counts[connection, "request"] += 1
         self._counts[connection, exchange.status] += 1
         if not is_readable:
-            number = self._plan.spill.add(captured_exchange(exchange, request), NONE)
+            number = rows.add(row, request.client_id)
             self._exclusions[number] = UNDECLARED_NULL
             self._dependencies.add(ReadWriteSets())
             return
         shape = self._shapes.add(connection, request, exchange.response)
         places = list(produced_batches(request, exchange.response))
-        number = self._plan.spill.add(captured_exchange(exchange, request), shape)
+        number = rows.add(row, request.client_id, shape)
         places = [(lives.log(log), is_kept, of) for log, is_kept, of in places]
         self._sequences.record(number, places)
         reason = self._why_rewritten_away(exchange) or why_left_out(request, self._allow)
@@ -209,35 +209,30 @@ class PlanBuilder:
         place = exchange.connection, exchange.request_packet, exchange.correlation_id
         return self._rewrites.left_out.get(place, "") if self._rewrites else ""
 
-    def _record_by_shape(self, rows: AnsweredRows, row: int) -> bool:
+    def _record_by_shape(self, rows: WindowRows, row: int) -> bool:
         """Record an exchange of known shape without decoding; False if it needs the slow path."""
-        connection, _ = rows.connection_and_client(row)
         request, response = rows.frames(row)
-        match = self._shapes.find(connection, request, response)
+        match = self._shapes.find(rows.connection(row), request, response)
         if match is None:
             return False
         shape, batches, offsets = match
         client_id, model, logs = self._shape_sets[shape]
-        captured = self._answered(rows, row, client_id, (request, response))
         producers = [producer_at(request, begin) for begin in batches]
         batches_of = ((*log, each) for log, each in zip(logs, producers, strict=True))
-        self._sequences.record(self._plan.spill.add(captured, shape), batches_of)
+        self._sequences.record(self._add_answered(rows, row, client_id, shape), batches_of)
         self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in producers})
         return True
 
-    def _record_fetch(self, rows: AnsweredRows, row: int, fetch: PlainFetch) -> bool:
+    def _record_fetch(self, rows: WindowRows, row: int, fetch: PlainFetch) -> bool:
         """Record a plain Fetch without decoding; False if it needs the slow path."""
-        request, response = rows.frames(row)
-        size = int.from_bytes(request[_CLIENT_ID_AT - 2 : _CLIENT_ID_AT], "big", signed=True)
-        client_id = request[_CLIENT_ID_AT : _CLIENT_ID_AT + max(size, 0)]
-        if not client_id.isascii():
+        client_id = rows.client_id(row)
+        if client_id is not None and not client_id.isascii():
             return False
-        name = client_id.decode() if size >= 0 else None
-        captured = self._answered(rows, row, name, (request, response))
-        number = self._plan.spill.add(captured, PLAIN_FETCH)
+        name = None if client_id is None else client_id.decode()
+        number = self._add_answered(rows, row, name, PLAIN_FETCH)
         if fetch.session is not None:
             session = fetch.session, fetch.given_session
-            self._sessions.record_fetch(number, captured.broker, *session)
+            self._sessions.record_fetch(number, rows.broker(row), *session)
         model = self._fetch_sets.get(fetch.places)
         if model is None:
             sets = self._fetches.read_write_sets(fetch)
@@ -246,18 +241,12 @@ class PlanBuilder:
         self._dependencies.add_by_shape(model, reads=reads)
         return True
 
-    def _answered(
-        self, rows: AnsweredRows, row: int, client_id: str | None, frames: tuple[bytes, bytes]
-    ) -> CapturedExchange:
-        """Count the answered request of a client, and return the exchange."""
-        connection, client = rows.connection_and_client(row)
+    def _add_answered(self, rows: WindowRows, row: int, client_id: str | None, shape: int) -> int:
+        """Count and take up the answered request of a client; return its number."""
+        connection = rows.connection(row)
         self._counts[connection, "request"] += 1
         self._sent_by_brokers.setdefault(connection, set()).add(False)
-        ends = self._plan.spill.endpoints.get(connection)
-        if ends is None:
-            assert self._capture.reading is not None
-            ends = self._capture.reading.client_and_broker(connection, client)
-        return rows.exchange(row, client_id, ends, frames)
+        return rows.add(row, client_id, shape)
 
     def _record_refused_as_new(self, number: int, exchange: Exchange, sets: ReadWriteSets) -> None:
         """Record a Produce request that was refused because its partition was new."""

@@ -6,12 +6,15 @@ import mmap
 import tempfile
 import weakref
 from array import array
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
+from dissector.engine.tables.exchange_table import NO_RESPONSE, Exchanges
+from dissector.engine.tables.exchange_table import NONE as TABLE_NONE
 from dissector.protocol.login_secrets import NOTHING_KNOWN, KnownSecrets
 
 NONE = -1
@@ -40,6 +43,11 @@ def release_pages(view: mmap.mmap | bytes) -> None:
     """Release the pages of a mapped file from memory, where the system can; they stay readable."""
     if isinstance(view, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         view.madvise(mmap.MADV_DONTNEED)
+
+
+def _or_none(values: NDArray[np.int64], instead: int = NONE) -> NDArray[np.int64]:
+    """Return a column of a window with NONE, or another value, where it has none."""
+    return np.where(values == TABLE_NONE, instead, values)
 
 
 class ExchangeSpill:
@@ -73,9 +81,6 @@ class ExchangeSpill:
         self.endpoints[captured.connection] = captured.client, captured.broker
         if captured.known_secrets is not NOTHING_KNOWN:
             self._known_secrets[captured.connection] = captured.known_secrets
-        client_id = self._client_numbers.setdefault(captured.client_id, len(self._client_ids))
-        if client_id == len(self._client_ids):
-            self._client_ids.append(captured.client_id)
         response = captured.response
         answered_ns = captured.response_time_ns
         row = (
@@ -83,7 +88,7 @@ class ExchangeSpill:
             captured.api_key,
             captured.api_version,
             captured.correlation_id,
-            client_id,
+            self._client_number(captured.client_id),
             self._size,
             len(captured.request),
             NONE if response is None else len(response),
@@ -98,6 +103,58 @@ class ExchangeSpill:
         self._size += self._file.write(captured.request + (response or b""))
         self._is_flushed, self._view = False, None
         return len(self) - 1
+
+    def add_rows(
+        self,
+        table: Exchanges,
+        rows: Sequence[int],
+        client_ids: Iterable[str | None],
+        shapes: Iterable[int],
+    ) -> None:
+        """
+        Write exchanges of a window, without decoding them.
+
+        Args:
+            table: The window.
+            rows: The rows of the exchanges; all have a request.
+            client_ids: Their client ids.
+            shapes: The numbers of their shapes.
+        """
+        at = np.array(rows, np.int64)
+        sides = table.request, table.response
+        starts = np.stack([each.start[at] for each in sides], 1)
+        sizes = np.stack([_or_none(each.captured_bytes[at]) for each in sides], 1)
+        written = np.maximum(sizes, 0)
+        ends = self._size + np.cumsum(written.sum(1))
+        columns = (
+            table.connection[at],
+            _or_none(table.api_key[at]),
+            _or_none(table.api_version[at]),
+            _or_none(table.correlation_id[at], 0),
+            np.fromiter(map(self._client_number, client_ids), np.int64, len(at)),
+            ends - written.sum(1),
+            *sizes.T,
+            table.status[at] != NO_RESPONSE,
+            *(_or_none(each.time_ns[at]) for each in sides),
+            table.request.packet[at] + 1,
+            np.fromiter(shapes, np.int64, len(at)),
+        )
+        for column, values in zip(self.columns.values(), columns, strict=True):
+            column.frombytes(values.astype(column.typecode).tobytes())
+        pieces = zip(starts.ravel().tolist(), written.ravel().tolist(), strict=True)
+        self._file.writelines(table.bytes_at(start, size) for start, size in pieces if size)
+        self._size = int(ends[-1]) if len(ends) else self._size
+        self._is_flushed, self._view = False, None
+        for row in dict(zip(table.connection[at].tolist(), rows, strict=True)).values():
+            known = table.known_secrets(row)
+            if known is not NOTHING_KNOWN:
+                self._known_secrets[int(table.connection[row])] = known
+
+    def _client_number(self, client_id: str | None) -> int:
+        number = self._client_numbers.setdefault(client_id, len(self._client_ids))
+        if number == len(self._client_ids):
+            self._client_ids.append(client_id)
+        return number
 
     def get(self, number: int) -> CapturedExchange:
         """Return an exchange."""
