@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from cluster.client.cluster import Cluster
 from cluster.client.topic_admin import end_offsets, fetch_records
 from dissector.errors import ReplayError
-from replay.compare.other_parts import is_shared_log
+from replay.compare.other_parts import is_deleted_elsewhere, is_shared_log
 from replay.compare.record_diff import data_offsets
 from replay.mapping.appended_ranges import ExcessRange, Stretch
 from replay.mapping.id_map import IdMap
@@ -37,6 +37,7 @@ _MAX_CHECKS = 64
 
 _NOT_ALL = f"only the first {_MAX_CHECKS} ranges of the log were checked"
 _STOPPED = "the replay ended early"
+_DELETED = "another part deletes its topic"
 
 
 class Finding(NamedTuple):
@@ -114,10 +115,12 @@ class _LogBalancer:
         appended_logs = {
             topic_partition: log
             for topic_partition, log in self._ids.offsets.logs()
-            if log.appended and topic in ("", topic_partition[0])
+            if log.appended and self._is_judged(topic_partition, topic)
         }
         with_missing = [
-            account for account in self._ids.readers.with_missing() if topic in ("", account.log[0])
+            account
+            for account in self._ids.readers.with_missing()
+            if self._is_judged(account.log, topic)
         ]
         if appended_logs or with_missing:
             await self._refresh(appended_logs.keys() | {account.log for account in with_missing})
@@ -131,6 +134,15 @@ class _LogBalancer:
                 await self._run_check(account.log, self._check_reader(account))
         unbalanced = [UnbalancedLog(*each, why) for each, why in self._open.items()]
         return Balance(self._found, unbalanced, tuple(self._shared))
+
+    def _is_judged(self, topic_partition: _TopicPartition, topic: str) -> bool:
+        """Return whether to balance a log; leave it open if it may be of a later life."""
+        if topic not in ("", topic_partition[0]):
+            return False
+        if is_deleted_elsewhere(topic_partition[0], self._ids):
+            self._leave_open(topic_partition, _DELETED)
+            return False
+        return True
 
     async def _refresh(self, topic_partitions: Iterable[_TopicPartition]) -> None:
         names = {self._ids.names.topic(topic) for topic, _ in topic_partitions}

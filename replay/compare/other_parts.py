@@ -25,11 +25,15 @@ from replay.order.read_write_sets import (
     Resource,
     read_write_sets_of,
 )
+from replay.order.topic_lives import deletion_of
 
 _LISTED = COMMUTING | {TOPICS}
 """Resources that stand for whole lists: a response depends on them only if it lists them."""
 
 _RECORD_KINDS = frozenset({"partition", "start"})
+
+_OF_LIVES = _RECORD_KINDS | {"topic"}
+"""Kinds of resources that belong to a life of a topic, which is next in them."""
 
 _TOPIC_ERRORS = frozenset(
     error_code(name)
@@ -68,7 +72,7 @@ def follow_from_other_parts(
     shared = set(_shared_resources(captured, response, ids))
     topics = {resource[1] for resource in shared if resource[0] == "topic"}
     partitions = {resource[1:] for resource in shared if resource[0] in _RECORD_KINDS}
-    if any(resource[0] not in _RECORD_KINDS | {"topic"} for resource in shared):
+    if any(resource[0] not in _OF_LIVES for resource in shared):
         return True
     changed = {_record_of(each.path) for each in differences if not each.path.endswith(_TIMES)}
     if any(
@@ -83,8 +87,17 @@ def follow_from_other_parts(
 
 
 def is_shared_log(topic: str, partition: int, ids: IdMap) -> bool:
-    """Return whether other parts of the capture write to a partition, by its captured name."""
-    return ("partition", topic, partition) in ids.foreign
+    """Return whether other parts of the capture change a partition, by its captured name."""
+    return ("partition", topic, partition) in ids.foreign or is_deleted_elsewhere(topic, ids)
+
+
+def is_deleted_elsewhere(topic: str, ids: IdMap) -> bool:
+    """
+    Return whether another part of the capture deletes a topic, by its captured name.
+
+    Nobody knows which of the records and commits of this part were before that.
+    """
+    return deletion_of(topic) in ids.foreign
 
 
 def _shared_resources(
@@ -94,7 +107,8 @@ def _shared_resources(
     sets = read_write_sets_of(captured.request_message(), response)
     for resource in (*sets.reads, *(sets.writes - _LISTED)):
         named = _by_name(resource, ids)
-        if named in ids.foreign or ("partition", *named[1:]) in ids.foreign:
+        is_changed = named in ids.foreign or ("partition", *named[1:]) in ids.foreign
+        if is_changed or (named[0] in _OF_LIVES and is_deleted_elsewhere(named[1], ids)):
             yield named
 
 

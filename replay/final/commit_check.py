@@ -13,6 +13,7 @@ from cluster.client.router import MISROUTED
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import ERRORS, error_name
+from replay.compare.other_parts import is_deleted_elsewhere
 from replay.final.asking import ask_until
 from replay.final.commits import Commit, GroupLog
 from replay.final.findings import Findings
@@ -57,6 +58,8 @@ class CommitCheck:
         groups: dict[str, list[GroupLog]] = {}
         for place in expected:
             is_shared = ("group", self._ids.names.unprefixed(place.group)) in self._ids.foreign
+            topic = self._ids.names.captured_topic(place.topic)
+            is_shared = is_shared or is_deleted_elsewhere(topic, self._ids)
             if not is_shared and place.topic in self._cluster.topics:
                 groups.setdefault(place.group, []).append(place)
         for group, places in groups.items():

@@ -14,7 +14,7 @@ from cluster.client.cluster import Cluster
 from cluster.client.topic_admin import end_offsets
 from dissector.errors import ReplayError
 from replay.compare.log_balance import UnbalancedLog
-from replay.compare.other_parts import is_shared_log
+from replay.compare.other_parts import is_deleted_elsewhere, is_shared_log
 from replay.final.commit_check import CommitCheck
 from replay.final.findings import Findings
 from replay.final.log_check import LogCheck
@@ -52,7 +52,7 @@ async def _check(written: Written, ids: IdMap, cluster: Cluster, findings: Findi
     logs = {
         place: log
         for place, log in written.bounds.logs.items()
-        if place[0] not in written.topics.deleted
+        if not is_deleted_elsewhere(ids.names.captured_topic(place[0]), ids)
     }
     await check_topics(written.topics.counts, ids, cluster, findings)
     await check_settings(written.created.topics, ids, cluster, findings)

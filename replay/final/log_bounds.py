@@ -32,6 +32,8 @@ _MAX_MARKS = 256
 
 _READ_UNCOMMITTED = 0
 
+_NEVER = (1 << 63) - 1
+
 _FETCHED = "responses", "partitions"
 _APPENDED = "responses", "partition_responses"
 _LISTED = "topics", "partitions"
@@ -140,12 +142,26 @@ class BoundsOfLogs:
     def __init__(self, target: Topology) -> None:
         self._target = target
         self.logs: dict[tuple[str, int], LogBounds] = {}
+        self._begun_ns: dict[str, int] = {}
 
     def record(self, api: str, exchange: Exchange) -> None:
         """Record the bounds in a response."""
         reader = _READERS.get(api)
         if reader is not None:
             reader(self, exchange)
+        elif api == "CreateTopics":
+            self._begin_topics(exchange)
+
+    def end_topic(self, topic: str) -> None:
+        """Forget the logs of a topic that is about to be deleted, and all until its next life."""
+        self.logs = {place: log for place, log in self.logs.items() if place[0] != topic}
+        self._begun_ns[topic] = _NEVER
+
+    def _begin_topics(self, exchange: Exchange) -> None:
+        """Expect the logs of deleted topics again that were created anew."""
+        for topic in exchange.response.topics if not exchange.request.get("validate_only") else ():
+            if topic.name in self._begun_ns and not topic.error_code:
+                self._begun_ns[topic.name] = exchange.received_ns
 
     def _log(self, topic: str, partition: int) -> LogBounds:
         log = self.logs.get((topic, partition))
@@ -160,7 +176,7 @@ class BoundsOfLogs:
     def _fetch(self, exchange: Exchange) -> None:
         of = _FETCHED, exchange.step
         for topic in exchange.response.responses:
-            for each, log in self._partitions(topic, _FETCHED):
+            for each, log in self._partitions(exchange, topic, _FETCHED):
                 high, start = each.high_watermark, each.get("log_start_offset", -1)
                 log.add("end", high, "high_watermark", *of)
                 log.add("end", each.get("last_stable_offset", -1), "last_stable_offset", *of)
@@ -188,7 +204,7 @@ class BoundsOfLogs:
 
     def _produce(self, exchange: Exchange) -> None:
         for topic in exchange.response.responses:
-            for each, log in self._partitions(topic, _APPENDED):
+            for each, log in self._partitions(exchange, topic, _APPENDED):
                 start = each.get("log_start_offset", -1)
                 log.add("start", start, "log_start_offset", _APPENDED, exchange.step)
 
@@ -200,7 +216,7 @@ class BoundsOfLogs:
             for each in topic.partitions
         }
         for topic in exchange.response.topics:
-            for each, log in self._partitions(topic, _LISTED):
+            for each, log in self._partitions(exchange, topic, _LISTED):
                 of, offset = (_LISTED, exchange.step), each.get("offset", -1)
                 when = times.get((topic.name, each.partition_index))
                 log.add("epoch", each.get("leader_epoch", -1), "leader_epoch", *of)
@@ -215,17 +231,18 @@ class BoundsOfLogs:
 
     def _epochs(self, exchange: Exchange) -> None:
         for topic in exchange.response.topics:
-            for each, log in self._partitions(topic, _LISTED):
+            for each, log in self._partitions(exchange, topic, _LISTED):
                 epoch = each.get("leader_epoch", -1)
                 log.add("epoch", epoch, "leader_epoch", _LISTED, exchange.step)
 
     def _partitions(
-        self, topic: Container, arrays: tuple[str, str]
+        self, exchange: Exchange, topic: Container, arrays: tuple[str, str]
     ) -> Iterator[tuple[Container, LogBounds]]:
         """Yield the partitions without an error, and their bounds."""
         topic_id = topic.get("topic_id") or NO_ID
         name = topic.get("topic") or topic.get("name") or self._target.topic_name(topic_id) or ""
-        for each in () if not name or topic.get("error_code") else topic[arrays[1]]:
+        is_of_life = exchange.sent_ns >= self._begun_ns.get(name, exchange.sent_ns)
+        for each in topic[arrays[1]] if name and is_of_life and not topic.get("error_code") else ():
             if not each.error_code:
                 index = each.get("partition_index", each.get("partition", each.get("index")))
                 yield each, self._log(name, index)

@@ -34,7 +34,7 @@ class TopicChanges:
 
     Attributes:
         counts: Topic -> its partition count.
-        deleted: The topics that the pass deleted, if only for a while.
+        deleted: The topics that the pass deleted, and did not create again.
     """
 
     def __init__(self) -> None:
@@ -61,6 +61,8 @@ class TopicChanges:
             field = "num_partitions" if api == "CreateTopics" else "count"
             count = len(topic.assignments or ()) if api == "CreateTopics" else 0
             count = count or topic[field]
+            if topic.name in accepted and api == "CreateTopics":
+                self.deleted.discard(topic.name)
             if topic.name in accepted and count > 0:
                 self.counts[topic.name] = Wanted(count, field, step)
 

@@ -52,6 +52,7 @@ class Written:
             for name in filter(None, names):
                 self.topics.record_deletion(name)
                 self.created.record_deletion(name)
+                self.bounds.end_topic(name)
         self.topics.record_request(api, body)
         self.created.record_request(api, body)
         self.shares.record_request(api, body, step)

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from dissector.capture.columns import Int64s
 from dissector.protocol.messages import Message
-from replay.order.read_write_sets import Log, ReadWriteSets
+from replay.order.read_write_sets import Log, ReadWriteSets, Resource
 
 
 class TopicLife(NamedTuple):
@@ -186,6 +186,11 @@ class TopicLives:
         name = self._names.get(topic_id)
         life = self.ids[name][topic_id] if name else 0
         return TopicLife(name, life) if name and life else name
+
+
+def deletion_of(topic: str) -> Resource:
+    """Return what stands for the deletion of a topic among the changes of other parts."""
+    return "deletion", topic
 
 
 def log_topic(life: TopicLife) -> str | TopicLife:

@@ -53,7 +53,7 @@ from replay.plan.script_rewrites import ScriptRewrites, place_of
 from replay.plan.sequence_gaps import SequenceFinder, produced_batches
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
 from replay.plan.shown_cluster import ShownCluster, software_of
-from replay.plan.window_rows import WindowRows
+from replay.plan.taken_rows import TakenRows
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
@@ -103,7 +103,7 @@ class PlanBuilder:
                 with using(capture.options.schemas):
                     window = self._rewrites.rewritten(window)
             assert capture.reading is not None
-            rows = WindowRows(window.exchanges, plan.spill, capture.reading)
+            rows = TakenRows(window.exchanges, plan.spill, capture.reading)
             for row, exchange in self._slow_path_exchanges(window, rows):
                 self._record(rows, row, exchange)
             rows.store()
@@ -132,7 +132,7 @@ class PlanBuilder:
         plan.absent_topics = frozenset(plan.topics.keys() & own)
 
     def _slow_path_exchanges(
-        self, window: Window, rows: WindowRows
+        self, window: Window, rows: TakenRows
     ) -> Iterator[tuple[int, Exchange]]:
         """Yield the rows of a window that need the slow path; record the others."""
         capture, table, reading = self._capture, window.exchanges, self._capture.reading
@@ -152,7 +152,7 @@ class PlanBuilder:
             if not may_be_alike or not self._record_by_shape(rows, row):
                 yield row, reading.exchange(table, row, capture.names)
 
-    def _record(self, rows: WindowRows, row: int, exchange: Exchange) -> None:
+    def _record(self, rows: TakenRows, row: int, exchange: Exchange) -> None:
         request = exchange.request
         connection = exchange.connection
         if request is None:
@@ -209,7 +209,7 @@ class PlanBuilder:
         place = exchange.connection, exchange.request_packet, exchange.correlation_id
         return self._rewrites.left_out.get(place, "") if self._rewrites else ""
 
-    def _record_by_shape(self, rows: WindowRows, row: int) -> bool:
+    def _record_by_shape(self, rows: TakenRows, row: int) -> bool:
         """Record an exchange of known shape without decoding; False if it needs the slow path."""
         request, response = rows.frames(row)
         match = self._shapes.find(rows.connection(row), request, response)
@@ -223,7 +223,7 @@ class PlanBuilder:
         self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in producers})
         return True
 
-    def _record_fetch(self, rows: WindowRows, row: int, fetch: PlainFetch) -> bool:
+    def _record_fetch(self, rows: TakenRows, row: int, fetch: PlainFetch) -> bool:
         """Record a plain Fetch without decoding; False if it needs the slow path."""
         client_id = rows.client_id(row)
         if client_id is not None and not client_id.isascii():
@@ -241,7 +241,7 @@ class PlanBuilder:
         self._dependencies.add_by_shape(model, reads=reads)
         return True
 
-    def _add_answered(self, rows: WindowRows, row: int, client_id: str | None, shape: int) -> int:
+    def _add_answered(self, rows: TakenRows, row: int, client_id: str | None, shape: int) -> int:
         """Count and take up the answered request of a client; return its number."""
         connection = rows.connection(row)
         self._counts[connection, "request"] += 1

@@ -21,7 +21,7 @@ from replay.model.plan_source import Source
 from replay.model.step import Step
 from replay.order.group_order import GroupHistory
 from replay.order.read_write_sets import Resource
-from replay.order.topic_lives import EndedLife
+from replay.order.topic_lives import EndedLife, deletion_of
 from replay.plan.capture_part import CapturePart, order_within
 from replay.plan.completeness import Completeness
 from replay.plan.missing_prerequisites import MissingPrerequisites
@@ -158,10 +158,11 @@ class PlannedSteps:
             part_of: Connection -> its part, from 0.
             foreign: Resources that other parts change.
         """
-        self.part, self.foreign = part, foreign
+        self.part = part
         connections = np.frombuffer(self.spill.columns["connection"], np.int32)
         own = [each for each in self._by_connection if part_of[each] == part.number - 1]
         self._is_elsewhere = bytearray(~np.isin(connections, own))
+        self.foreign = foreign.union(self._deleted_elsewhere())
         self.ended_lives = self._ended_within()
         order = self.causes, self.cause_ends
         self.causes, self.cause_ends = order_within(
@@ -171,6 +172,12 @@ class PlannedSteps:
         self.left_out = Counter(
             why for step, why in self._exclusions.items() if not self._is_elsewhere[step]
         )
+
+    def _deleted_elsewhere(self) -> Iterator[Resource]:
+        """Yield the topics with lives that other parts end."""
+        for step, lives in self.ended_lives.items():
+            if self._is_elsewhere[step]:
+                yield from (deletion_of(life.topic) for life in lives)
 
     def _ended_within(self) -> dict[int, list[EndedLife]]:
         """

@@ -14,6 +14,7 @@ from replay.compare.log_balance import Balance, UnbalancedLog, balance, not_bala
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.offset_ranges import Range, Ranges
+from replay.order.topic_lives import deletion_of
 from tests.replay.support.produce_messages import batches
 from tests.replay.support.scripted_broker import Answer, scripted
 
@@ -164,6 +165,14 @@ def test_a_deleted_topic_is_unbalanced() -> None:
     (left,) = balanced(ids, Log()).unbalanced
     assert left[:2] == ("gone", 0)
     assert left.why.startswith("the target has no such topic")
+
+
+def test_a_topic_that_another_part_deletes_is_unbalanced() -> None:
+    ids = with_returned(appended((0, 0, 5), (0, 0, 5)), 7, Range(0, 10), Range(0, 6))
+    assert balanced(ids, Log(range(2))).findings
+    ids.foreign = frozenset({deletion_of("orders")})
+    found = balanced(ids, Log(range(2)))
+    assert found == Balance([], [UnbalancedLog(*ORDERS, "another part deletes its topic")])
 
 
 def test_all_logs_are_unbalanced_after_an_early_end() -> None:

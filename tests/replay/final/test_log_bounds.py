@@ -87,6 +87,20 @@ def test_the_highest_values_are_kept() -> None:
     assert log.epoch is None  # no batch yet
 
 
+def test_a_topic_that_is_created_again_has_other_bounds() -> None:
+    bounds = _bounds()
+    _fetch(bounds, 0, 10)
+    bounds.end_topic("orders")
+    assert not bounds.logs
+    created = Container(topics=[Container(name="orders", error_code=0)])
+    bounds.record("CreateTopics", Exchange(20, 1, 20, 21, Container(), created))
+    _fetch(bounds, 19, 10)
+    assert not bounds.logs  # a response of the former life
+    _fetch(bounds, 30, 2)
+    _fetch(bounds, 40, 1)
+    assert _contradiction(bounds) == (1, 2, "high_watermark")
+
+
 def test_cut_or_foreign_records_end_the_reading() -> None:
     bounds = _bounds()
     whole = batches(0, 1)

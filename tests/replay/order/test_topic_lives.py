@@ -10,7 +10,7 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import decode_request, decode_response
 from replay import Plan
 from replay.mapping.id_map import IdMap
-from replay.order.topic_lives import TopicLife, TopicLives
+from replay.order.topic_lives import TopicLife, TopicLives, deletion_of
 from tests.default_frames import request, response, sized
 from tests.replay.support import produce_messages
 from tests.replay.support.builders import uuid
@@ -78,12 +78,15 @@ def test_a_deletion_ends_a_life_and_later_logs_are_others(tmp_path: Path) -> Non
 
 
 def test_a_deletion_in_another_part_ends_a_life_where_the_next_is_used(tmp_path: Path) -> None:
-    ends = {}
+    ends: dict[str, list[int]] = {}
+    foreign: dict[str, bool] = {}
     for part in ("1/2", "2/2"):
         with Plan.of(reborn(tmp_path), allow=["DeleteTopics"], part=part) as plan:
             ends |= {step.captured.api: list(plan.ended_lives) for step in plan}
+            foreign |= {step.captured.api: deletion_of("t") in plan.foreign for step in plan}
     assert ends["DeleteTopics"] == [2]
     assert ends["Produce"] == [5], "the first one that waits for the deletion"
+    assert (foreign["DeleteTopics"], foreign["Produce"]) == (False, True)
 
 
 def test_a_deletion_that_is_not_sent_ends_a_life_where_the_next_begins(tmp_path: Path) -> None:

@@ -93,6 +93,32 @@ def removed(folder: Path) -> str:
     return saved(folder, wire)
 
 
+def reborn(folder: Path) -> str:
+    """Write a topic that is deleted and created again, and written and read in its second life."""
+    wire = Wire()
+    client = _Client(wire)
+    _init(client, None, _WRITER)
+    for is_last in (False, True):
+        client.ask(
+            "CreateTopics",
+            {
+                "topics": [{"name": LOG, "num_partitions": 1, "replication_factor": 1}],
+                "timeout_ms": 5000,
+            },
+            {"topics": [{"name": LOG, "error_message": None}]},
+        )
+        for number in range(BATCHES):
+            _produce(client, LOG, number, _WRITER)
+        if not is_last:
+            client.ask(
+                "DeleteTopics",
+                {"topic_names": [LOG], "timeout_ms": 5000},
+                {"responses": [{"name": LOG}]},
+            )
+    _fetch(client, 0, b"".join(_batch(LOG, n, _WRITER, n * RECORDS) for n in range(BATCHES)))
+    return saved(folder, wire)
+
+
 def _batch(topic: str, number: int, producer_id: int, offset: int = 0) -> bytes:
     records = [
         Record(0, 0, at, None, b"%s %d %d" % (topic.encode(), number, at), (), at, 0)

@@ -10,7 +10,7 @@ _CLIENT_ID_AT = 10
 """Position of the client id in a request, behind its length."""
 
 
-class WindowRows:
+class TakenRows:
     """
     Rows of a window, read one by one.
 
