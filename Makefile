@@ -4,6 +4,7 @@
 #             long ones, Spark's, those with a real broker, and those in other environments; the
 #             commits of seven days in a row run all of them. Prints what each part took
 # make full   the same, with all tests: before a change is called done, and once a week
+# make site   builds the pages of docs/, and of each command, rule, advice and API, in build/site
 # make wheel  builds dist/kafkashark-*.whl, with compiled kernels
 # make fuzz   looks for examples that fail for MINUTES=10, prints them and keeps them in .hypothesis
 # make mutants ROOM=timeline/groups   prints small faults in its code that its tests do not notice
@@ -52,7 +53,7 @@ NO_COMPILER := Without a C compiler only $(UNCOMPILED) are run. For all tests: \
 FAST := not (broker or long or spark)
 
 .PHONY: env kernels demo test check full long checked spark broker versions wheel-test fuzz mutants lint bench wheel \
-	clean
+	site clean
 
 env: $(READY)
 
@@ -125,6 +126,10 @@ bench: kernels
 
 wheel: env
 	$(BIN)/python -m tools.wheel
+
+# Strictly: a link that leads nowhere is an error.
+site: env
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 clean:
 	rm -rf .venv .venvs build dist *.egg-info

@@ -22,7 +22,7 @@ def advices_page() -> str:
     ordered = sorted(ADVICES.values(), key=lambda each: RANKS.index(each.rank))
     lines += [f"| [{each.id}](#{each.id}) | {each.rank} | {each.title} |" for each in ordered]
     for each in ordered:
-        lines += _section(each)
+        lines += ["", f"### {each.id}", "", *advice_section(each)]
     return "\n".join(lines)
 
 
@@ -31,8 +31,9 @@ def with_advices_in(text: str) -> str:
     return with_generated(text, (_BEGIN, _END), f"\n\n{advices_page()}\n\n")
 
 
-def _section(advice: Advice) -> Iterator[str]:
-    yield from ("", f"### {advice.id}", "", f"*{advice.title}* ({advice.rank}). {advice.what}", "")
+def advice_section(advice: Advice) -> Iterator[str]:
+    """Yield the documentation of an advice as Markdown, without a heading."""
+    yield from (f"*{advice.title}* ({advice.rank}). {advice.what}", "")
     yield from (f"Why it costs: {advice.cost}", "", "| client | setting |", "|---|---|")
     yield from (f"| {library} | {_cell(text)} |" for library, text in advice.settings.items())
     yield from ("", "| threshold | default | meaning |", "|---|---:|---|")

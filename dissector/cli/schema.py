@@ -27,7 +27,7 @@ def schema(given: SchemaOptions) -> None:
     elif name is None:
         lines = table_lines(map(_overview, chosen), list(_overview(chosen[0])))
     else:
-        lines = _declaration_lines(
+        lines = declaration_lines(
             chosen[0], chosen[0].request.versions.high if version is None else version
         )
     write_lines(lines, given.output)
@@ -79,7 +79,8 @@ def _field(path: str, field: Field, version: int) -> dict[str, Any]:
     }
 
 
-def _declaration_lines(each: Api, version: int) -> Iterator[str]:
+def declaration_lines(each: Api, version: int) -> Iterator[str]:
+    """Yield the fields of a request and its response at a version, as text."""
     for kind in KINDS:
         declared = each.schema(kind)
         flexible = ", flexible" if version in declared.flexible else ""

