@@ -22,6 +22,7 @@ from dissector.errors import UsageError
 from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
 from dissector.redaction.packets.stream_index import Position, StreamIndex
+from dissector.redaction.redacted_mark import REDACTED
 from dissector.redaction.redaction import Redaction, is_decrypted
 
 
@@ -44,7 +45,7 @@ def write_redacted(
         file: Gets the packets as pcapng.
         stop: Ends the writing.
     """
-    written = _PacketPass(redaction, reading, CaptureWriter(file))
+    written = _PacketPass(redaction, reading, CaptureWriter(file, REDACTED))
     layers, total, sections = Layers(decode_as=reading.options.decode_as), 0, set[int]()
     for window in read_packets(paths, stop=stop):
         # Files that are merged by time share a section.

@@ -87,6 +87,12 @@ class ValueUseOptions(SectionOptions, TimeOptions, LiveOptions):
     """The options of `schemas`."""
 
 
+class SecretPlaceOptions(OutputOptions, ReadingOptions):
+    """The options of `secrets`."""
+
+    form: str = format_option("text", "ndjson")
+
+
 class UpgradeOptions(SectionOptions, LiveOptions):
     """The options of `upgrade`."""
 

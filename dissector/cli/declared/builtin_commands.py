@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dissector.cli.declared.answer_options import (
     GroupOptions,
+    SecretPlaceOptions,
     StatsOptions,
     UpgradeOptions,
     ValueUseOptions,
@@ -114,6 +115,17 @@ def schemas(given: ValueUseOptions) -> None:
     schemas(given)
 
 
+def secrets(given: SecretPlaceOptions) -> int:
+    """Print where captures hold secrets: passwords, tokens, keys; status 1 if any does.
+
+    Each CAPTURE is read on its own: a line for each field with secrets, with its first packet. A
+    hook of pre-commit that refuses such captures runs this.
+    """
+    from dissector.cli.answers.secrets_in_files import secrets
+
+    return secrets(given)
+
+
 def export(given: ExportOptions) -> None:
     """Write the packets of the exchanges that pass a filter to a pcapng file.
 
@@ -133,4 +145,7 @@ def schema(given: SchemaOptions) -> None:
     schema(given)
 
 
-BUILTIN = (dissect, pairs, streams, records, stats, groups, upgrade, schemas, export, schema)
+BUILTIN = (
+    *(dissect, pairs, streams, records, stats, groups, upgrade, schemas, secrets),
+    *(export, schema),
+)

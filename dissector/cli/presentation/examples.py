@@ -34,6 +34,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "groups": ("groups a.pcap --group billing",),
     "upgrade": ("upgrade a.pcap --to 4.4",),
+    "secrets": (
+        "secrets captures/*.pcap",
+        "secrets a.pcapng --keylog keys.log -T ndjson",
+    ),
     "schemas": (
         "schemas a.pcap",
         "schemas a.pcap --values schemas/ -Y 'topic == orders' -T ndjson",

@@ -22,13 +22,16 @@ _LIST = "a list of findings"
 _SCREEN = "the screen has keys for it"
 _WHOLE = "stands in for whole brokers"
 _FIGURES = "writes figures, no rows"
+_FILES = "judges whole files"
+_SECRET = "a line for each kind of secret, in packet order"
 _TWICE = "reads the capture more than once"
 
 LACKING: dict[str, dict[str, str]] = {
-    "-Y": {"serve": _WHOLE, "pipeline": _SPARK},
-    "--since": {"serve": _WHOLE, "pipeline": _SPARK},
-    "--until": {"serve": _WHOLE, "pipeline": _SPARK},
+    "-Y": {"secrets": _FILES, "serve": _WHOLE, "pipeline": _SPARK},
+    "--since": {"secrets": _FILES, "serve": _WHOLE, "pipeline": _SPARK},
+    "--until": {"secrets": _FILES, "serve": _WHOLE, "pipeline": _SPARK},
     "-i": {
+        "secrets": _FILES,
         "export": _TWICE,
         "replay": _TWICE,
         "report": _TWICE,
@@ -36,6 +39,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": "--watch reads the files that a capture writes",
     },
     "-c": {
+        "secrets": _SECRET,
         "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
@@ -47,6 +51,7 @@ LACKING: dict[str, dict[str, str]] = {
         "replay": "--limit is the number of requests",
     },
     "-t": {
+        "secrets": _SECRET,
         "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
@@ -60,6 +65,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": _SPARK,
     },
     "--columns": {
+        "secrets": _SECRET,
         "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
@@ -72,6 +78,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": _SPARK,
     },
     "--sort": {
+        "secrets": _SECRET,
         "exporter": _FIGURES,
         "dissect": "packet order; pairs and records sort",
         "export": _FILE,
@@ -85,6 +92,7 @@ LACKING: dict[str, dict[str, str]] = {
         "pipeline": _SPARK,
     },
     "--color": {
+        "secrets": _SECRET,
         "exporter": _FIGURES,
         "export": _FILE,
         "report": _PAGE,
