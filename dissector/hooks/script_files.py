@@ -46,6 +46,22 @@ def functions_of(module: ModuleType, kind: str) -> Iterator[tuple[str, Callable[
             yield name, each
 
 
+def written_columns(name: str) -> list[str]:
+    """Return the labels of the columns in the text of a script, which is not run."""
+    import ast  # only shells that complete need it
+
+    try:
+        body = ast.parse(Path(name).expanduser().read_bytes()).body
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    names = [each.name for each in body if isinstance(each, ast.FunctionDef)]
+    return [
+        each.removeprefix("column").strip("_") or Path(name).stem
+        for each in names
+        if each == "column" or each.startswith("column_")
+    ]
+
+
 @cache
 def _loaded(path: str, shown: str) -> ModuleType:
     # A prefix, so that a script named json.py hides no module.

@@ -36,7 +36,7 @@ class StatsOptions(SectionOptions, LiveOptions):
         "--by",
         default=(),
         metavar="KEY[,KEY]",
-        complete=complete_words(lambda: KEYS),
+        complete=complete_words(lambda: KEYS, hooks=True),
         help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}, hook.NAME of --script, "
         "or an interval such as '10 s'. May be given more than once. Exchanges without a topic, "
         "partition, group, error or value of a hook are not in tables by these.",

@@ -35,8 +35,8 @@ PROGRAM = "kafkashark"
 
 T = TypeVar("T")
 
-Complete: TypeAlias = Callable[[str, str], Iterable[str]]
-"""Completes a value: the command's name and the text so far to whole values."""
+Complete: TypeAlias = Callable[[str, str, Sequence[str]], Iterable[str]]
+"""Completes a value: the command's name, the text so far, and the words before to whole values."""
 
 REQUIRED: Any = object()
 """The default of what must be given."""

@@ -190,9 +190,10 @@ def command_offers(command: Command, before: Sequence[str], typed: str) -> Itera
             arguments += not word.startswith(SHORT)
     name, equals, value = typed.partition("=")
     if awaited is not None:
-        yield from map(Offer, _values(command, awaited, typed))
+        yield from map(Offer, _values(command, awaited, typed, before))
     elif equals and name in named and name.startswith(LONG):
-        yield from (Offer(f"{name}={each}") for each in _values(command, named[name][0], value))
+        values = _values(command, named[name][0], value, before)
+        yield from (Offer(f"{name}={each}") for each in values)
     elif typed.startswith(SHORT):
         for each, (found, _) in named.items():
             if each.startswith(typed):
@@ -200,12 +201,12 @@ def command_offers(command: Command, before: Sequence[str], typed: str) -> Itera
     else:
         positions = [each for each in declared.values() if not each.names]
         for position in positions[arguments : arguments + 1]:
-            yield from map(Offer, _values(command, position, typed))
+            yield from map(Offer, _values(command, position, typed, before))
 
 
-def _values(command: Command, declared: Option, typed: str) -> Iterable[str]:
+def _values(command: Command, declared: Option, typed: str, before: Sequence[str]) -> Iterable[str]:
     if declared.complete is not None:
-        return declared.complete(command.name, typed)
+        return declared.complete(command.name, typed, before)
     return [each for each in declared.choices if each.startswith(typed)]
 
 

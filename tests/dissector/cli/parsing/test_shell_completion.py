@@ -15,6 +15,8 @@ from dissector.cli.parsing import shell_completion
 from dissector.cli.parsing.shell_completion import SHELLS
 from tests.dissector.cli.conftest import Run
 
+SCRIPT = "teams.py"
+
 
 @pytest.fixture
 def offered(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
@@ -66,6 +68,9 @@ def offered(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
         (["export", "--keep", "top"], {"topic"}),
         (["replay", "--allow", "deletet"], {"DeleteTopics"}),
         (["replay", "--offsets", ""], {"kept", "earliest", "latest"}),
+        (["pairs", "--script", SCRIPT, "--columns", "api,hook.t"], {"api,hook.team"}),
+        (["pairs", f"--script={SCRIPT}", "-Y", "error and hook."], {"error and hook.team"}),
+        (["stats", "--script", SCRIPT, "--by", "api,ho"], {"api,hour", "api,hook.team"}),
         # Where nothing is offered, the shell completes files.
         (["pairs", ""], set()),
         (["pairs", "-o", "--a"], set()),
@@ -76,8 +81,15 @@ def offered(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 )
 @pytest.mark.parametrize("shell", SHELLS)
 def test_words_are_completed(
-    offered: Run, shell: str, words: list[str], expected: set[str]
+    offered: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    shell: str,
+    words: list[str],
+    expected: set[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / SCRIPT).write_text("def column_team(exchange): ...\nraise SystemExit\n")
     separator = {"zsh": ":", "fish": "\t"}.get(shell)
     lines = offered(shell, *words)
     found = {each.split(separator)[0] if separator else each for each in lines}
