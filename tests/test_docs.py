@@ -82,6 +82,7 @@ NOT_RUN = {
     r"^kafkashark \w+ -i ": "captures on a network interface",
     r"^kafkashark exporter - ": "reads a pipe, and sends to a collector",
     r"^kafkashark (browse|mcp|serve|record) ": "runs until the user ends it",
+    r"^kafkashark wireshark (?!.*--no-open)": "opens a window",
     r"^kafkashark pipeline ": "needs Spark: tests/pipeline",
     r" --(to|target) (?!mock)\S+:\d+": "needs a broker",
     r" --merge ": "reads reports of other hosts: tests/replay/report",

@@ -17,7 +17,7 @@ from tools.house_figures import circle_of_imports, imports_of
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
     *("kafkashark", "dissector", "cluster", "conform", "replay", "pipeline", "timeline", "report"),
-    *("browse", "serve", "record", "advise", "findings", "exporter", "assistant"),
+    *("browse", "serve", "record", "advise", "findings", "exporter", "assistant", "wireshark"),
 )
 ALL = (*PACKAGES, "tests", "tools", "benchmarks")
 

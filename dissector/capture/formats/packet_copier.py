@@ -2,8 +2,8 @@
 Writes selected packets of captures to one pcapng file, with a section for each capture.
 
 Blocks of pcapng are copied unchanged, with times, interfaces, comments and secrets, unless packets
-are given other comments. From the first packet on where captures overlap in time, there is one
-section for all, with packets in time order.
+are given other comments, and the file secrets. From the first packet on where captures overlap in
+time, there is one section for all, with packets in time order.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 """
@@ -60,6 +60,7 @@ class PacketCopier:
         inputs: Inputs | None = None,
         comments: Mapping[int, Sequence[str]] | None = None,
         section_comment: str = "",
+        secrets: Sequence[bytes] = (),
     ) -> None:
         """
         Start to write into a file.
@@ -70,6 +71,7 @@ class PacketCopier:
             inputs: Streams to read in place of files of some names.
             comments: All comments of some packets, by number, in place of those in the captures.
             section_comment: A comment that sections are given, beside their own; or none.
+            secrets: TLS key logs that the file is given, beside those of the captures.
         """
         self.copied = 0
         self._paths = paths
@@ -77,6 +79,7 @@ class PacketCopier:
         self._inputs = inputs
         self._comments = comments or {}
         self._section_comment = section_comment
+        self._secrets = secrets
         self._started: list[int] = []
         self._is_merged = False
         self._own: _OwnSection | None = None
@@ -89,7 +92,7 @@ class PacketCopier:
         self.copied += int(keep.sum())
         kept = self._kept(packets, keep)
         if packets.path_index == SEVERAL and not self._is_merged:
-            self._is_merged, self._own = True, _OwnSection(self._file, self._section_comment)
+            self._is_merged, self._own = True, None
         if self._is_merged:
             self._own_section().write_secrets(packets.tls_secrets)
             self._own_section().write(packets, kept, slice(0, len(packets)), self._comments)
@@ -129,7 +132,14 @@ class PacketCopier:
         """Return the section for packets of pcap; behind blocks of pcapng it is a new one."""
         if self._own is None:
             self._own = _OwnSection(self._file, self._section_comment)
+            self._write_secrets("<")
         return self._own
+
+    def _write_secrets(self, order: str) -> None:
+        """Write the secrets of the file behind the head of its first section."""
+        for each in self._secrets:
+            self._file.write(_secrets_block(order, each))
+        self._secrets = ()
 
     def _copy_blocks(self, data: Bytes, table: PacketTable, begin: int) -> None:
         self._own = None
@@ -164,6 +174,7 @@ class PacketCopier:
             # Its length would no longer be correct.
             section = b"".join((data[at : at + 16], _ANY_LENGTH, data[at + 24 : end]))
             self._file.write(with_section_comment(self._order, section, self._section_comment))
+            self._write_secrets(self._order)
         elif kind in _PACKETS:
             head_bytes = 12 if kind == pcapng.SIMPLE else pcapng.PACKET_HEAD_BYTES
             if packet < len(table.start) and table.start[packet] == at + head_bytes:
@@ -217,8 +228,7 @@ class _OwnSection:
     def write_secrets(self, logs: Sequence[bytes]) -> None:
         """Write TLS key logs."""
         for secrets in logs:
-            head = struct.pack("<II", pcapng.TLS_KEY_LOG, len(secrets))
-            self._file.write(block_of("<", pcapng.SECRETS, head + secrets))
+            self._file.write(_secrets_block("<", secrets))
 
     def write(
         self, packets: Packets, keep: Bytes, rows: slice, comments: Mapping[int, Sequence[str]]
@@ -243,6 +253,11 @@ class _OwnSection:
         room = int(packets.captured[rows][chosen].sum())
         out = np.empty(room + ENHANCED_EXTRA_BYTES * int(chosen.sum()), np.uint8)
         return out[: write_packets(packets.data, table, numbers, out)].data
+
+
+def _secrets_block(order: str, secrets: bytes) -> bytes:
+    head = struct.pack(f"{order}II", pcapng.TLS_KEY_LOG, len(secrets))
+    return block_of(order, pcapng.SECRETS, head + secrets)
 
 
 def _table(packets: Packets, keep: Bytes, rows: slice) -> PacketTable:

@@ -23,7 +23,7 @@ ENTRY_POINT_GROUP = "kafkashark.commands"
 _OWN_PACKAGES = frozenset(
     (
         *("advise", "browse", "conform", "findings", "pipeline", "record", "replay", "report"),
-        *("assistant", "exporter", "serve", "timeline"),
+        *("assistant", "exporter", "serve", "timeline", "wireshark"),
     )
 )
 """Packages with commands of ours. Their names are common, so others may have them too."""

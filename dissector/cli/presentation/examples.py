@@ -82,6 +82,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "record --to broker:9092 -o a.pcapng --fault 'api == Fetch' delay:500,times:3",
     ),
     "mcp": ("mcp captures/",),
+    "wireshark": (
+        "wireshark a.pcap",
+        "wireshark tls.pcap --keylog keys.log --no-open",
+    ),
     "exporter": (
         "exporter -i eth0 -f 'tcp port 9092'",
         "exporter a.pcap -o a.prom",

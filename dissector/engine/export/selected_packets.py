@@ -55,32 +55,37 @@ class SelectedPackets(FileSource):
 
 def write_packets(
     paths: Sequence[str],
-    flows: FlowFilter,
+    flows: FlowFilter | None,
     file: BinaryIO,
     options: Options,
     *,
-    fragments: bool,
+    fragments: bool = False,
 ) -> tuple[int, int]:
     """
     Write the packets of passing segments; return their number, and the number of all.
 
     Args:
         paths: The captures.
-        flows: Selects segments.
+        flows: Selects segments; None: all packets are written.
         file: Receives them as pcapng.
         options: How the captures are read.
         fragments: Whether to write all packets without a whole segment, too.
     """
-    copier = PacketCopier(paths, file, options.inputs, options.comments, options.section_comment)
+    added = options.comments, options.section_comment, options.secrets
+    copier = PacketCopier(paths, file, options.inputs, *added)
     layers, total = Layers(decode_as=options.decode_as), 0
     for window in _windows(paths, options, every_block=True):
-        segments = layers.segments(window)
-        keep = _packets_of(segments.packet[flows.passing(segments)], window)
-        if fragments:
-            keep |= ~_packets_of(segments.packet, window)
+        if flows is None:
+            keep = np.ones(len(window), np.bool_)
+        else:
+            segments = layers.segments(window)
+            keep = _packets_of(segments.packet[flows.passing(segments)], window)
+            if fragments:
+                keep |= ~_packets_of(segments.packet, window)
+            del segments
         copier.write(window, keep)
         total += len(window)
-        del window, segments
+        del window
     copier.finish()
     return copier.copied, total
 

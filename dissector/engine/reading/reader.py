@@ -83,6 +83,7 @@ class Options:
         hook_columns: Columns of hooks, if any is asked for.
         comments: All comments of some packets, by number from 0, in place of those in the files.
         section_comment: A comment for the sections of an export.
+        secrets: TLS key logs that are written into an export.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Whether connections that the capture holds twice count twice.
         values: How keys and values of records are decoded; None: by schemas of the capture.
@@ -103,6 +104,7 @@ class Options:
     hook_columns: HookColumns | None = None
     comments: Mapping[int, list[str]] = field(default_factory=dict)
     section_comment: str = ""
+    secrets: tuple[bytes, ...] = ()
     inputs: Inputs = field(default_factory=dict)
     first_window_bytes: int | None = None
     decode_as: tuple[str, ...] = ()

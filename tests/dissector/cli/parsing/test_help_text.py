@@ -25,6 +25,7 @@ INSTALLED = (
     "report",
     "serve",
     "timeline",
+    "wireshark",
 )
 COMMANDS = (*(each.__name__ for each in BUILTIN), "demo", *INSTALLED)
 
