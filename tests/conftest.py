@@ -83,6 +83,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Each test is in one share, the same in each run.
     """
     mark_thinned(items)
+    for item in items:
+        # Programs of others start on a machine that others use: that is no fault of a test.
+        is_slow = item.get_closest_marker("broker") or item.get_closest_marker("spark")
+        if is_slow and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(1200))
     if config.getoption("share"):
         share = Share.parsed(config.getoption("share"))
         kept = [item for item in items if share.has(item.nodeid)]

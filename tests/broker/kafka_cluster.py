@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -61,10 +62,6 @@ def leashed(command: list[str]) -> list[str]:
 
 class BrokerError(Exception):
     """A node did not start or ended by itself; the message ends with the end of its log."""
-
-
-class PortTakenError(BrokerError):
-    """Another process took a port of the node first."""
 
 
 @dataclass
@@ -145,6 +142,11 @@ class Cluster:
         assert process.stdin is not None
         process.stdin.close()
 
+    def ended_nodes(self) -> list[Node]:
+        """Return the nodes that ended by themselves."""
+        running = ((node, node.process) for node in self.nodes)
+        return [node for node, each in running if each is not None and each.poll() is not None]
+
     def wait_until_ready(self, patience_s: float = START_PATIENCE_S) -> None:
         """
         Wait until every started node answers ApiVersions and lists exactly the started nodes.
@@ -158,19 +160,16 @@ class Cluster:
             port = node.address.ports["PLAINTEXT"]
             while not (probe.answers(port) and probe.brokers(port) == len(started)):
                 # Without another node, none answers for all.
-                for each in started:
-                    if each.process is not None and each.process.poll() is not None:
-                        raise self._failure(each, "ended")
+                for each in self.ended_nodes():
+                    raise self._failure(each, "ended")
                 if time.monotonic() > deadline:
                     raise self._failure(node, f"did not answer in {patience_s:.0f} s")
                 time.sleep(0.1)
 
     def _failure(self, node: Node, why: str) -> BrokerError:
-        log_end, port = node.log_end(), node.address.ports["PLAINTEXT"]
-        is_lost = why == "ended" and "Address already in use" in log_end
-        return (PortTakenError if is_lost else BrokerError)(
-            f"node {node.address.node_id} of Kafka {self.version} on port {port} {why}; "
-            f"its log ends:\n{log_end}"
+        return BrokerError(
+            f"node {node.address.node_id} of Kafka {self.version} on port "
+            f"{node.address.ports['PLAINTEXT']} {why}; its log ends:\n{node.log_end()}"
         )
 
     def stop(self) -> None:
@@ -201,8 +200,12 @@ def running(shape: Shape = Shape()) -> Iterator[Cluster]:  # noqa: B008 (frozen)
 
 
 def _started(shape: Shape, jars: artifacts.Jars) -> Cluster:
-    """Start a cluster on free ports, retrying with others if one is taken."""
-    for attempt in range(START_ATTEMPTS):
+    """
+    Start a cluster; try again where that may help.
+
+    Another process may take a port first, and a machine without memory ends a node.
+    """
+    for attempt in range(1, START_ATTEMPTS + 1):
         cluster = Cluster(shape, jars, Path(tempfile.mkdtemp(prefix="kafkashark-broker-")))
         atexit.register(cluster.stop)
         try:
@@ -214,8 +217,10 @@ def _started(shape: Shape, jars: artifacts.Jars) -> Cluster:
         except BaseException as error:
             cluster.stop()
             atexit.unregister(cluster.stop)
-            if not isinstance(error, PortTakenError) or attempt == START_ATTEMPTS - 1:
+            is_lasting = not isinstance(error, BrokerError) or "ConfigException" in str(error)
+            if is_lasting or attempt == START_ATTEMPTS:
                 raise
+            print(f"start {attempt} of {START_ATTEMPTS} failed: {error}", file=sys.stderr)
     raise AssertionError("unreachable")
 
 
@@ -250,7 +255,7 @@ def _prepare(cluster: Cluster) -> None:
 
 def _format(cluster: Cluster, arguments: list[str]) -> None:
     command = cluster.jars.java("kafka.tools.StorageTool", "format", *arguments, heap_mb=256)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BrokerError(f"Kafka {cluster.version} can not format: {done.stdout}{done.stderr}")
 
@@ -270,7 +275,7 @@ def _make_key(keystore: Path, certificate: Path, subject: str, *more: str) -> No
     about = ["-dname", subject, "-validity", "3650", *more]
     export = ["-exportcert", "-rfc", "-file", str(certificate)]
     for arguments in ([*key, *about, *store], [*export, *store]):
-        subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=180)
+        subprocess.run(["keytool", *arguments], check=True, capture_output=True)
 
 
 def _heap_mb(shape: Shape) -> int:
@@ -279,9 +284,8 @@ def _heap_mb(shape: Shape) -> int:
 
 def _kafka_uuid() -> str:
     """Make an id in Kafka's form: 22 characters, without a leading dash."""
-    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()).startswith("-"):
-        pass
-    return text
+    first, *rest = uuid.uuid4().bytes
+    return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest]))[:22].decode()
 
 
 def free_ports(count: int) -> list[int]:

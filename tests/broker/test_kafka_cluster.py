@@ -15,7 +15,7 @@ from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import BrokerError, Cluster, Node, free_ports
 from tests.broker.replay.support.recording import fresh
 from tests.broker.server_properties import PASSWORD, USER, Shape
-from tests.child_processes import child
+from tests.waiting import child
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

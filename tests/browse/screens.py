@@ -15,9 +15,9 @@ from browse.app.browse_app import BrowseApp
 from browse.listing.capture_opening import CaptureOpening
 from browse.listing.exchange_loading import ExchangeLoading
 from tests.corpus import FOLDER
+from tests.waiting import PATIENCE_S
 
 DEMO = FOLDER / "demo.pcap"
-_WAIT_S = 60
 
 
 class Screen:
@@ -64,7 +64,7 @@ class Screen:
         await self.pilot.pause()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(_WAIT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 await self.pilot.pause(0.01)
 

@@ -14,7 +14,7 @@ import pytest
 from browse.cli import browse
 from dissector.cli import main
 from tests.browse.screens import DEMO
-from tests.child_processes import child
+from tests.waiting import child
 
 
 def run(*words: str) -> int:

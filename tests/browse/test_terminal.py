@@ -6,17 +6,15 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.browse.screens import DEMO
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
-
-_WAIT_S = 30
 
 
 class Terminal:
@@ -38,10 +36,8 @@ class Terminal:
         subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
 
     def until(self, condition: Callable[[str], bool]) -> str:
-        end_s = time.monotonic() + _WAIT_S
-        while not condition(text := self.shown()):
-            assert time.monotonic() < end_s, text
-        return text
+        wait_until(lambda: condition(self.shown()), self.shown())
+        return self.shown()
 
     def _run(self, *words: str) -> str:
         return subprocess.run(

@@ -21,7 +21,8 @@ from dissector.cli import main
 from exporter.metric_families import DIMENSIONS, HEALTH, HISTOGRAM, all_families
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
-from tests.dissector.cli.test_process import PATIENCE_S, started
+from tests.dissector.cli.test_process import started
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "captures"

@@ -15,9 +15,9 @@ from typing import Any, BinaryIO
 
 from dissector.protocol.schema import Versions
 from tests.broker import artifacts
+from tests.waiting import PATIENCE_S
 
 SOURCE = Path(__file__).with_name("Oracle.java")
-PATIENCE_S = 20
 _CONVERTER = "JsonConverter.class"
 A_PRODUCER = {
     "magic": 2,

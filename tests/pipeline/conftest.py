@@ -68,16 +68,12 @@ def without_session(shared: SharedSession) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
-    Run tests on Spark first, and give them more time.
+    Run tests on Spark first.
 
     The short tests at the end can then be divided between processes. Tests with the shared session
-    come before those without, so that it is started once. Tests on Spark start several processes
-    on a busy machine, and need more time.
+    come before those without, so that it is started once.
     """
     items.sort(key=_position)
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.timeout(900))
 
 
 def _position(item: pytest.Item) -> int:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from site import getsitepackages
 from socket import gethostname
-from threading import Event, Thread
+from threading import Thread
 from venv import EnvBuilder
 
 import pyspark
@@ -32,10 +32,10 @@ from pipeline.jobs.session import FAST_STARTUP_OPTION, open_session, spark_error
 from pipeline.jobs.spark_cluster import WORKER_SECONDS_SETTING
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.child_processes import child
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.split_captures import imperfect_packets
 from tests.tcp_captures import write
+from tests.waiting import child, wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -176,9 +176,8 @@ def test_a_killed_executor_does_not_change_the_tables(
         """Kill the executor of one worker, while headers are read and before rows are written."""
         if stage in ("dissecting", "writing tables"):
             worker = workers[len(killed)]
-            while not (found := _executors(worker)):
-                Event().wait(0.05)
-            killed.append(found)
+            wait_until(lambda: _executors(worker), "an executor")
+            killed.append(_executors(worker))
             for executor in killed[-1]:
                 os.kill(executor, signal.SIGKILL)
 

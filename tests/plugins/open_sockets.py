@@ -21,7 +21,7 @@ HANDLES = "/dev/fd"
 EXEMPT = ("broker", "spark", "keeps_sockets")
 """Marks of tests with libraries that keep connections for later."""
 
-GRACE_S = 5.0
+GRACE_S = 60.0
 CLOSING = threading.Event()
 """Never set: between two looks other threads run."""
 

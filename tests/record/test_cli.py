@@ -16,10 +16,10 @@ from dissector.cli.parsing.declarations import Command
 from dissector.errors import DissectorError
 from dissector.public import dissect
 from record.cli import record
-from tests.child_processes import child
 from tests.record.support.recorded_cluster import broker_thread
 from tests.replay.support.scripted_broker import Scripted
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import child, wait_until
 
 COMMAND = (sys.executable, "-m", "kafkashark", "record")
 ROOT = Path(__file__).parents[2]
@@ -28,6 +28,7 @@ ASK = """
 import os, sys
 from record.child_process import BOOTSTRAP_VARIABLES
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import wait_until, child
 with RawClient(os.environ["KAFKA_BOOTSTRAP_SERVERS"]) as client:
     print(len(client.ask("Metadata", 9, topics=[]).brokers), sys.argv[1:])
 assert len({os.environ[name] for name in BOOTSTRAP_VARIABLES}) == 1
@@ -79,8 +80,7 @@ def test_a_recording_is_readable_while_it_grows_and_after_a_kill(
         address = process.stderr.readline().split()[-1]
         with RawClient(address) as client:
             client.ask("Metadata", 9, topics=[])
-            while not any(each.status == "answered" for each in dissect(str(file))):
-                pass
+            wait_until(lambda: any(each.status == "answered" for each in dissect(str(file))))
             process.send_signal(signal.SIGKILL)
     assert [each.api for each in dissect(str(file))] == ["Metadata"]
 

@@ -16,9 +16,9 @@ import pytest
 from browse.listing.capture_opening import CaptureOpening
 from dissector.cli import main
 from tests.browse.screens import play, screen
-from tests.child_processes import child
 from tests.record.support.recorded_cluster import broker_thread, recorded
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import child, wait_until
 
 PROGRAM = (sys.executable, "-m", "kafkashark")
 ROOT = Path(__file__).parents[2]
@@ -65,8 +65,8 @@ def test_commands_read_the_file_while_it_grows(
         for turn in (1, 2):
             client.ask("ApiVersions", 3, **SOFTWARE)
             client.ask("Heartbeat", 4, **HEARTBEAT)
-            while shown("pairs", "-T", "csv").count("answered") < 2 * turn:
-                pass  # a thread writes it
+            count = 2 * turn  # a thread writes them
+            wait_until(lambda: shown("pairs", "-T", "csv").count("answered") >= count)  # noqa: B023
             assert "Heartbeat" in shown("stats", "--interval", "1")
             assert "connected" in shown("timeline")
             assert "0 errors" in shown("conform")

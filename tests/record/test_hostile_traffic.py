@@ -23,13 +23,14 @@ from tests.default_frames import sized
 from tests.record.support.recorded_cluster import ADVERTISED, broker_thread, recorded
 from tests.record.test_recorder import HEARTBEAT, port_of
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import PATIENCE_S, wait_until
 
 SASL_AUTHENTICATE, HEARTBEAT_KEY = 36, 12
 ROOT = Path(__file__).parents[2]
 
 
 def connected(bootstrap: str) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port_of(bootstrap)), 30)
+    return socket.create_connection(("127.0.0.1", port_of(bootstrap)), PATIENCE_S)
 
 
 def request(api_key: int, version: int, body: bytes) -> bytes:
@@ -43,11 +44,12 @@ def test_half_a_request(tmp_path: Path, api_key: int, is_reset: bool) -> None:
         half = sized(request(api_key, 0, b"s3cret" * 100))[:-300]
         with connected(running.recorder.bootstrap) as client:
             client.sendall(half)
+            # A connection that is reset before it is accepted never gets there.
+            wait_until(lambda: running.broker.connections)
             if is_reset:
                 linger = struct.pack("ii", 1, 0)
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        while running.broker.open or not running.broker.connections:
-            pass
+        wait_until(lambda: not running.broker.open)
         with RawClient(running.recorder.bootstrap) as other:
             other.ask("Heartbeat", 4, **HEARTBEAT)
     assert [each.api for each in running.exchanges()][-1] == "Heartbeat"
@@ -132,7 +134,7 @@ def test_clients_without_the_tls_of_the_listener(tmp_path: Path) -> None:
             assert process.stderr is not None
             port = port_of(process.stderr.readline().split()[-1])
             for data in (sized(request(18, 0, b"")), b"\x16\x03\x01\x02\0" + b"\xff" * 600, b""):
-                with socket.create_connection(("127.0.0.1", port), 30) as client:
+                with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:
                     client.sendall(data)
                     client.shutdown(socket.SHUT_WR)
                     with suppress(ConnectionError):
@@ -140,13 +142,13 @@ def test_clients_without_the_tls_of_the_listener(tmp_path: Path) -> None:
                             pass
             context = ssl.create_default_context(cafile=CERTIFICATE)
             with (
-                socket.create_connection(("127.0.0.1", port), 30) as plain,
+                socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain,
                 context.wrap_socket(plain, server_hostname="127.0.0.1") as client,
             ):
                 client.sendall(sized(request(18, 0, b"")))
                 assert client.recv(4)
             process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=60)[1]
+            said = process.communicate(timeout=PATIENCE_S)[1]
         finally:
             process.kill()
             process.communicate()

@@ -19,6 +19,7 @@ from tests.default_frames import sized
 from tests.record.support.recorded_cluster import ADVERTISED, recorded
 from tests.replay.support.scripted_broker import HANG_UP
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import PATIENCE_S, wait_until
 
 HEARTBEAT = {"group_id": "g", "member_id": "m", "generation_id": 1}
 
@@ -82,7 +83,9 @@ def test_what_is_no_kafka_is_forwarded_and_counted(tmp_path: Path, data: bytes) 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         with Recorder(tmp_path / "a.pcapng", to=address) as recorder:
-            client = socket.create_connection(("127.0.0.1", port_of(recorder.bootstrap)), 30)
+            client = socket.create_connection(
+                ("127.0.0.1", port_of(recorder.bootstrap)), PATIENCE_S
+            )
             server, _ = listening.accept()
             with client, server:
                 client.sendall(data)
@@ -246,8 +249,7 @@ def test_a_filter_chooses_the_recorded_exchanges(tmp_path: Path) -> None:
         client.ask("Metadata", 9, topics=[])
         assert client.ask("Heartbeat", 4, **HEARTBEAT).error_code == 27
         client.send_request("Heartbeat", 4, **HEARTBEAT)
-        while len(running.broker.requests) < 4:
-            pass
+        wait_until(lambda: len(running.broker.requests) == 4)
     found = running.exchanges()
     assert [(each.api, each.correlation_id) for each in found] == [
         ("Heartbeat", 3),

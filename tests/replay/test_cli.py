@@ -17,13 +17,11 @@ import pytest
 from dissector.cli import main
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from tests.child_processes import child
 from tests.default_frames import request, response
 from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted_broker import Answer, scripted, single_broker
 from tests.tcp_captures import Wire
-
-PATIENCE_S = 60.0
+from tests.waiting import PATIENCE_S, child
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 PRODUCED = str(CAPTURES / "librdkafka-idempotent.pcap")

@@ -17,6 +17,7 @@ from replay.plan.schema_mapping import SchemaMapping
 from tests.corpus import FOLDER
 from tests.replay.support.fake_registry import FakeRegistry, fake_registry
 from tests.replay.test_recorded_replay import stored_records
+from tests.waiting import PATIENCE_S
 
 CAPTURE = FOLDER / "values" / "franz-go-sr.pcap"
 
@@ -44,7 +45,7 @@ def test_the_log_of_the_target_has_ids_of_its_registry(capsys: pytest.CaptureFix
             Plan.of(CAPTURE, schema_mapping=mapping) as plan,
             EmbeddedBroker(1, plan.topics) as target,
         ):
-            replay(plan, target.addresses[0], pace=Pace(0), timeout_s=20)
+            replay(plan, target.addresses[0], pace=Pace(0), timeout_s=PATIENCE_S)
             written = stored_records(target.addresses[0])
         assert sorted(registry.ids.values()) == [100, 101, 102]
         with Plan.of(CAPTURE, schema_mapping=SchemaMapping(registry.url)) as plan:

@@ -17,6 +17,7 @@ from tests.default_frames import request, response, sized
 from tests.replay.support.produce_messages import Written, produce_request, produce_response
 from tests.replay.support.replay_captures import SHIPPED, exchange, saved
 from tests.tcp_captures import Wire
+from tests.waiting import PATIENCE_S
 
 TOPIC, RECORDS, WRITES = "orders", 5, 12
 COUNTS = ("captured", "sent", "left_out", "never_reached", "requests_sent", "missing", "differs")
@@ -81,7 +82,9 @@ def _played(capture: str, count: int, folder: Path) -> tuple[Report, list[Report
     """Replay all parts concurrently; return the merged report and those of the parts."""
 
     async def play(plans: list[Plan], address: str) -> list[Report]:
-        return await asyncio.gather(*(replay_async(plan, address, timeout_s=20) for plan in plans))
+        return await asyncio.gather(
+            *(replay_async(plan, address, timeout_s=PATIENCE_S) for plan in plans)
+        )
 
     plans = [Plan.of(capture, part=f"{number}/{count}") for number in range(1, count + 1)]
     with EmbeddedBroker(1, {TOPIC: 1}) as embedded:
@@ -98,7 +101,7 @@ def _played(capture: str, count: int, folder: Path) -> tuple[Report, list[Report
 def test_merged_parts_have_the_counts_of_the_whole(tmp_path: Path, count: int) -> None:
     capture = _capture(tmp_path)
     with Plan.of(capture) as plan, EmbeddedBroker(1, {TOPIC: 1}) as embedded:
-        whole = replay(plan, ",".join(embedded.addresses), timeout_s=20)
+        whole = replay(plan, ",".join(embedded.addresses), timeout_s=PATIENCE_S)
     merged, parts = _played(capture, count, tmp_path)
     assert whole.passed, str(whole)
     assert merged.passed, str(merged)

@@ -20,6 +20,7 @@ from replay import Noise, Pace, Plan, Report, merge_reports, replay, replay_asyn
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.run.orchestrator import learn_noise
+from tests.waiting import PATIENCE_S
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 PRODUCED = CAPTURES / "librdkafka-idempotent.pcap"
@@ -115,7 +116,9 @@ def test_an_error_of_the_target_is_in_the_report() -> None:
 
 def test_noise_is_learned_from_a_reference() -> None:
     with Plan.of(ACKS) as plan:
-        noise = learn_noise(plan, TargetSettings("mock", play_options=PlayOptions(timeout_s=10)))
+        noise = learn_noise(
+            plan, TargetSettings("mock", play_options=PlayOptions(timeout_s=PATIENCE_S))
+        )
         assert "ApiVersions.api_keys[*].max_version" in noise
         assert replay(plan, "mock", noise=Noise(noise)).passed
 

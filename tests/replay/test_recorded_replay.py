@@ -15,10 +15,9 @@ from cluster.mock.embedded_broker import EmbeddedBroker
 from replay import Pace, Plan, replay
 from tests.broker.replay.support.found import Record, records
 from tests.corpus import fast_and_long
+from tests.waiting import PATIENCE_S
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
-
-PATIENCE_S = 20
 
 SCENARIOS = [each for each in all_scenarios() if isinstance(each.cluster, Mock)]
 

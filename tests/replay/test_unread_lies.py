@@ -12,6 +12,7 @@ from tests.corpus import fast_and_long
 from tests.replay.support.fault_proxy import Fault, proxied
 from tests.replay.support.lies import LIES
 from tests.replay.support.unread import IN_TRANSACTION, LOG, PARTITIONS, unread
+from tests.waiting import PATIENCE_S
 
 TIMEOUT_S = 2.0
 FAST = (
@@ -31,7 +32,8 @@ def played(folder: Path, fault: Fault, *, final_check: bool = True) -> Report:
         proxied(embedded.addresses, fault) as address,
     ):
         options = {"noise": [MOCK_HAS_NO_EPOCH], "final_check": final_check}
-        return replay(plan, address, timeout_s=TIMEOUT_S, **options)
+        timeout_s = PATIENCE_S if type(fault) is Fault else TIMEOUT_S
+        return replay(plan, address, timeout_s=timeout_s, **options)
 
 
 @pytest.mark.parametrize("name", fast_and_long(FAST, [each for each in LIES if each not in FAST]))

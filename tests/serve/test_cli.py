@@ -14,13 +14,14 @@ from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.other_members import BY_EPOCHS, NAME, beat_alone, join
 from tests.serve.support.raw_client import RawClient
 from tests.serve.support.serve_process import serving
+from tests.waiting import PATIENCE_S
 
 CAPTURE = str(SHIPPED / "kafka4-librdkafka-group.pcap")
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out
 
 

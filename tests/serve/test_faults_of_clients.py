@@ -10,11 +10,11 @@ from kafka import KafkaProducer
 from kafka.errors import TopicAuthorizationFailedError
 
 from tests.serve.support.scenarios import cassette
+from tests.waiting import PATIENCE_S
 from tools.record.scenarios.kafka_python import ClosingSelector
 
 NAME = "kafka4-librdkafka-group"
 TOPIC = f"{NAME}.orders"
-PATIENCE_S = 30
 
 
 def _produce(bootstrap: str, **settings: Any) -> list[KafkaError | None]:

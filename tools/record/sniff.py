@@ -22,7 +22,7 @@ from tests.broker.kafka_cluster import leashed
 from tools.record.packet_socket import SNAPLEN, packet_socket
 from tools.record.raw_packets import walk
 
-_PATIENCE_S = 20.0
+_PATIENCE_S = 90.0
 
 
 class CaptureRefusedError(Exception):
@@ -125,7 +125,7 @@ def _packet_socket(
         yield
 
 
-def wait_until_quiet(ports: Sequence[int], patience_s: float = 3.0) -> bool:
+def wait_until_quiet(ports: Sequence[int], patience_s: float = 10.0) -> bool:
     """Wait until all connections to these ports are closed; return whether they were in time."""
     deadline = time.monotonic() + patience_s
     while _open_connections(frozenset(ports)):

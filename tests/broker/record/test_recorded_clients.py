@@ -13,6 +13,7 @@ from dissector.public import dissect
 from record.public import Recorder
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import Cluster
+from tests.waiting import PATIENCE_S
 from tools.record.scenario import KAFKA_4, Stage, all_scenarios
 
 pytestmark = pytest.mark.broker
@@ -41,7 +42,7 @@ def committed_records(cluster: Cluster, scenario: str) -> Records:
     settings |= {"bootstrap.servers": cluster.bootstrap(), "enable.partition.eof": True}
     consumer = Consumer(settings)
     begin = f"{scenario}."
-    topics = consumer.list_topics(timeout=60).topics
+    topics = consumer.list_topics(timeout=PATIENCE_S).topics
     found: Records = {}
     for name in sorted(each for each in topics if each.startswith(begin)):
         parts = [TopicPartition(name, number, 0) for number in topics[name].partitions]
@@ -49,7 +50,7 @@ def committed_records(cluster: Cluster, scenario: str) -> Records:
         records = found.setdefault(name.removeprefix(begin), [])
         left = len(parts)
         while left:
-            message = consumer.poll(60)
+            message = consumer.poll(PATIENCE_S)
             assert message is not None, name
             if message.error() is None:
                 records.append((message.key(), message.value()))

@@ -128,10 +128,11 @@ def play_alone(shape: Shape, case: Case) -> Played | BaseException:
 
 
 def _play_line(folder: Path, line: Line) -> Outcomes:
+    """Play a line; what ends all of it, such as a cluster's start, is the result of each case."""
     try:
         return _play(folder, *line)
-    except pytest.skip.Exception as missing:
-        return dict.fromkeys((case.name for case in line[1]), missing)
+    except (Exception, pytest.skip.Exception) as error:
+        return dict.fromkeys((case.name for case in line[1]), error)
 
 
 def _play(folder: Path, shape: Shape, cases: tuple[Case, ...]) -> Outcomes:
@@ -150,9 +151,13 @@ def _play(folder: Path, shape: Shape, cases: tuple[Case, ...]) -> Outcomes:
     with fresh(shape) as cluster:
         _prepare(cluster, cases)
         for case in cases:
-            if case.name in recorded:
-                learned_noise = noise.get(case.name, ())
+            if case.name not in recorded:
+                continue
+            learned_noise = noise.get(case.name, ())
+            try:
                 played[case.name] = _replayed(case, cluster, *recorded[case.name], learned_noise)
+            except Exception as error:
+                played[case.name] = error
     return played
 
 

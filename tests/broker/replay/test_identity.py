@@ -29,9 +29,18 @@ pytestmark = [
 FOR_THE_MOMENT = r"was refused temporarily \(\w+\), and retried"
 
 
+TESTED = "test_replay_at_the_same_version_has_the_same_effect"
+
+
 @pytest.fixture(scope="module")
-def played() -> Outcomes:
-    outcomes = play_all(LINES)
+def played(request: pytest.FixtureRequest) -> Outcomes:
+    """Play the cases that are tested: all, or those of a share."""
+    names = {each.name for each in request.session.items}
+    lines = [
+        (shape, tuple(each for each in cases if f"{TESTED}[{each.name}]" in names))
+        for shape, cases in LINES
+    ]
+    outcomes = play_all(tuple(line for line in lines if line[1]))
     gc.collect()  # objects left by clients, in this test only
     return outcomes
 

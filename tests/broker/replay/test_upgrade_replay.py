@@ -10,7 +10,7 @@ import pytest
 from replay import Pace, Plan, replay
 from replay.order.exclusion_policy import EXCLUDED_APIS, Exclusion
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.replay.support.found import Found, found
+from tests.broker.replay.support.found import found
 from tests.broker.replay.support.recording import fresh, record
 from tests.broker.replay.support.releases import beside_releases
 from tests.broker.server_properties import Shape
@@ -52,24 +52,18 @@ still offered, but not taken (KAFKA-18659): message sets are written as record b
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Found]]:
-    """All scenarios, and their results on the broker."""
-    folder = tmp_path_factory.mktemp("recorded")
-    with fresh(Shape("3.9.x")) as cluster:
-        return {name: (record(cluster, name, folder), found(cluster, name)) for name in SCENARIOS}
-
-
-@pytest.fixture(scope="module")
-def target(recorded: object) -> Iterator[Cluster]:
-    with fresh(Shape("4.x")) as cluster:
-        yield cluster
+def clusters() -> Iterator[tuple[Cluster, Cluster]]:
+    """An old cluster and a new one, without topics."""
+    with fresh(Shape("3.9.x")) as old, fresh(Shape("4.x")) as new:
+        yield old, new
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_only_changes_of_the_release_differ(
-    recorded: dict[str, tuple[Path, Found]], target: Cluster, name: str
+    clusters: tuple[Cluster, Cluster], tmp_path: Path, name: str
 ) -> None:
-    capture, before = recorded[name]
+    source, target = clusters
+    capture, before = record(source, name, tmp_path), found(source, name)
     with Plan.of(capture, allow=EXCLUDED_APIS[Exclusion.CHANGING].split()) as plan:
         report = replay(plan, target.bootstrap(), pace=AS_CAPTURED)
     assert not report.ended

@@ -123,7 +123,7 @@ def test_too_many_screens_are_refused_until_one_ends() -> None:
             await screen.receive()
         await screens.pop().close()
         while (await client.get(f"http://{address}/")).status != 200:
-            pass
+            await asyncio.sleep(0.01)
         screens.append(await client.ws_connect(f"http://{address}/ws"))
         for screen in screens:
             await screen.close()

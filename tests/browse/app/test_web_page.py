@@ -13,10 +13,16 @@ import pytest
 
 from tests.browse.screens import DEMO
 from tests.browser import browser, browser_path
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.long
 
 ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture
@@ -32,12 +38,7 @@ def address() -> Iterator[str]:
         printed = re.search(r"http://\S+", server.stderr.readline().decode())
         assert printed is not None
         assert address in printed[0]
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except ConnectionRefusedError:
-                assert server.poll() is None
+        wait_until(lambda: server.poll() is not None or is_listening(port), "the server")
         yield printed[0]
     finally:
         server.terminate()

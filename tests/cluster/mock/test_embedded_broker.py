@@ -18,6 +18,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.records import Record, new_batch
 from replay import Plan, replay
 from tests.replay.support.closing import assert_closed
+from tests.waiting import PATIENCE_S
 
 DEMO = Path(__file__).parents[3] / "captures/demo.pcap"
 
@@ -38,7 +39,7 @@ INVALID_RECORD = 87
 def with_link(do: Callable[[BrokerConnection], Awaitable[None]]) -> None:
     async def main(address: str) -> None:
         host, _, port = address.rpartition(":")
-        link = await BrokerConnection.open(await resolve(host, int(port), 20), timeout_s=20)
+        link = await BrokerConnection.open(await resolve(host, int(port), 20), timeout_s=PATIENCE_S)
         try:
             await do(link)
         finally:
@@ -73,7 +74,7 @@ def test_a_partition_without_records_is_refused(records: bytes | None, version: 
 
 def test_brokers_listen_at_their_advertised_addresses() -> None:
     async def main(addresses: list[str]) -> None:
-        cluster = await Cluster.connect(addresses[:1], timeout_s=20)
+        cluster = await Cluster.connect(addresses[:1], timeout_s=PATIENCE_S)
         shown = [f"{broker.host}:{broker.port}" for _, broker in sorted(cluster.brokers.items())]
         cluster.close()
         assert shown == addresses
@@ -129,9 +130,9 @@ def test_a_request_with_acks_0_before_a_close_is_processed() -> None:
 
     async def main(port: int) -> None:
         endpoint = await resolve("127.0.0.1", port, 20)
-        staying = await BrokerConnection.open(endpoint, timeout_s=20)
+        staying = await BrokerConnection.open(endpoint, timeout_s=PATIENCE_S)
         for _ in range(20):
-            leaving = await BrokerConnection.open(endpoint, timeout_s=20)
+            leaving = await BrokerConnection.open(endpoint, timeout_s=PATIENCE_S)
             for _ in range(5):
                 await leaving.request(KEYS["Produce"], 7, produce(acks=0), expects_response=False)
             leaving.close()
@@ -241,14 +242,14 @@ def test_group_apis_work_in_flexible_versions(name: str) -> None:
 
 def test_the_demo_capture_replays_without_difference() -> None:
     with Plan.of(DEMO) as plan:
-        report = replay(plan, "mock", noise=["ApiVersions"], timeout_s=20)
+        report = replay(plan, "mock", noise=["ApiVersions"], timeout_s=PATIENCE_S)
     assert report.passed, str(report)
 
 
 def test_the_broker_closes_its_connections_at_the_end() -> None:
     with EmbeddedBroker() as embedded:
         host, _, port = embedded.addresses[0].rpartition(":")
-        client = socket.create_connection((host, int(port)), timeout=20)
+        client = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
         client.sendall(bytes((0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255)))
         assert client.recv(8)[4:] == bytes((0, 0, 0, 1))
     with client:

@@ -11,10 +11,13 @@ from cluster.client.topic_admin import LATEST, offsets
 from cluster.mock.librdkafka_mock import MockCluster
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
+from tests.waiting import PATIENCE_S
 
 
 def with_mock(
-    mock: MockCluster, do: Callable[[MockCluster, Cluster], Awaitable[None]], timeout_s: float = 20
+    mock: MockCluster,
+    do: Callable[[MockCluster, Cluster], Awaitable[None]],
+    timeout_s: float = PATIENCE_S,
 ) -> None:
     async def main() -> None:
         cluster = await Cluster.connect(mock.addresses, timeout_s=timeout_s)

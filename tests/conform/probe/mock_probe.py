@@ -14,6 +14,7 @@ from cluster.mock.librdkafka_mock import MockCluster
 from conform.probe.probe_runner import probe_broker
 from tests.conform.mutations import key_of
 from tests.conform.probe.scripts import LIVE
+from tests.waiting import PATIENCE_S
 
 
 def main(ids: list[str]) -> None:
@@ -27,7 +28,7 @@ def main(ids: list[str]) -> None:
             probe_broker(
                 mock.addresses[0],
                 [LIVE[each] for each in ids],
-                timeout_s=10,
+                timeout_s=PATIENCE_S,
                 allow_writes=True,
             )
         )

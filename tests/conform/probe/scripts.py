@@ -10,6 +10,7 @@ from cluster.client.auth import Security
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.registry.rule import REGISTRY
 from tests.replay.support.scripted_broker import Answers, Scripted, scripted, single_broker
+from tests.waiting import PATIENCE_S
 
 LIVE = {rule.id: rule for rule in REGISTRY.values() if rule.on == "live"}
 
@@ -18,7 +19,7 @@ def probed(
     answers: Answers,
     *ids: str,
     allow_writes: bool = False,
-    timeout_s: float = 20.0,
+    timeout_s: float = PATIENCE_S,
     security: Security | None = None,
     on_progress: Callable[[str], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,

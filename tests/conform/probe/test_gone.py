@@ -198,7 +198,7 @@ def test_findings_of_one_cause_are_reported_once() -> None:
 def test_a_silent_preparatory_step_is_awaited_once() -> None:
     script: Answers = {"CreateTopics": lambda _: None}
     outcome, broker = probed(
-        {**script, "DeleteTopics": _deleted}, "P20", "P25", "P44", allow_writes=True, timeout_s=0.5
+        {**script, "DeleteTopics": _deleted}, "P20", "P25", "P44", allow_writes=True, timeout_s=1
     )
     assert len(broken(outcome)) == 1
     assert [each.api for each in broker.requests].count("CreateTopics") == 1

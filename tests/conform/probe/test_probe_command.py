@@ -16,7 +16,8 @@ from conform.probe.probe_command import QUIET_S, ProbeProgress, release_lines
 from dissector.cli.app import main
 from dissector.protocol.releases.kafka_releases import best_match, ranges_of
 from tests.conform.probe.scripts import LIVE
-from tests.dissector.cli.test_process import PATIENCE_S, started
+from tests.dissector.cli.test_process import started
+from tests.waiting import PATIENCE_S
 
 Run = tuple[int, str, str]
 

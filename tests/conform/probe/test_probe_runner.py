@@ -142,7 +142,7 @@ def framed(message: Message, codec: Any, body: dict[str, Any]) -> bytes:
 
 
 def test_the_probe_of_a_silent_broker_ends() -> None:
-    outcome, broker = probed({"Metadata": lambda _: None}, "P14", timeout_s=0.5)
+    outcome, broker = probed({"Metadata": lambda _: None}, "P14", timeout_s=1)
     assert len(broken(outcome)) == 3
     (why,) = outcome.verdict.tallies["P14"].unjudged
     assert why == "the broker did not answer 3 requests before"

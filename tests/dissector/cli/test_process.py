@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ import pytest
 from tests import tcp_captures
 from tests.corpus import fast_and_long
 from tests.dissector.cli import cli_traffic
-
-PATIENCE_S = 120
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def started(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
@@ -133,9 +131,7 @@ def test_a_signal_deletes_streams_with_secrets(tmp_path: Path, number: int) -> N
     wire.connect().syn().client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1))
     writer.write(tcp_captures.pcap_file(wire.packets))
     writer.flush()
-    waiting = threading.Event()
-    while not (folder / "0-a.bin").exists() and process.poll() is None:
-        waiting.wait(0.01)
+    wait_until((folder / "0-a.bin").exists)
     process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)
     writer.close()

@@ -23,6 +23,7 @@ from dissector.public import Capture, dissect, open_capture
 from dissector.query.lazy_frames import display_filter
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
+from tests.waiting import PATIENCE_S
 
 DEMO = Path(__file__).parents[3] / "captures" / "demo.pcap"
 TLS = DEMO.with_name("kafka4-java-tls13.pcap.gz")
@@ -335,7 +336,7 @@ def test_exchanges_are_yielded_as_packets_arrive() -> None:
                 capture.feed(packet)
                 if seen.is_set():
                     break
-            assert seen.wait(60), "an exchange comes before the end"
+            assert seen.wait(PATIENCE_S), "an exchange comes before the end"
             capture.feed(fed)
             capture.stop()
 

@@ -15,6 +15,7 @@ from scapy.layers.inet import TCP
 from scapy.sendrecv import AsyncSniffer
 
 from dissector.public import codec, open_capture
+from tests.waiting import PATIENCE_S
 
 REQUEST = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 RESPONSE = b"\0\0\0\x07" + codec(18, 0, "response").build({"error_code": 0, "api_keys": []})
@@ -59,7 +60,7 @@ def test_packets_are_sniffed_and_followed(broker: int) -> None:
             started_callback=begun.set,
         )
         sniffer.start()
-        assert begun.wait(30)
+        assert begun.wait(PATIENCE_S)
         with socket.create_connection(("127.0.0.1", broker)) as client:
             client.sendall(REQUEST)
             exchange = next(capture.follow())

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.child_processes import child
 from tests.dissector.tls.endpoints import Party
+from tests.waiting import PATIENCE_S, child
 
 PROGRAM = """
 import sys
@@ -27,7 +27,7 @@ sys.stdin.read()
 def test_librdkafka_creates_an_empty_key_log(tmp_path: Path) -> None:
     keylog = tmp_path / "trap.keylog"
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(30)
+        listener.settimeout(PATIENCE_S)
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         with child(
             subprocess.Popen(
@@ -38,7 +38,7 @@ def test_librdkafka_creates_an_empty_key_log(tmp_path: Path) -> None:
             )
         ) as program:
             accepted, _ = listener.accept()
-            accepted.settimeout(30)
+            accepted.settimeout(PATIENCE_S)
             with Party(tmp_path).server.wrap_socket(accepted, server_side=True) as connection:
                 assert connection.version() == "TLSv1.3"
                 assert connection.read(4)  # a request of Kafka

@@ -13,6 +13,7 @@ from dissector.public import dissect, open_capture
 from record.packets.packet_sink import BROKER, CLIENT, PacketSink
 from record.packets.recording_files import RecordingFiles
 from tests.default_frames import request, response
+from tests.waiting import PATIENCE_S, wait_until
 
 CLIENT_ADDRESS, BROKER_ADDRESS = ("10.0.0.1", 40_000), ("10.0.0.2", 9092)
 HEARTBEAT = 12
@@ -26,7 +27,7 @@ class SlowFiles(RecordingFiles):
         self.is_free = threading.Event()
 
     def write(self, time_ns: int, packet: bytes) -> None:
-        self.is_free.wait(60)
+        self.is_free.wait(PATIENCE_S)
         super().write(time_ns, packet)
 
 
@@ -61,8 +62,7 @@ def test_a_slow_disk_delays_nobody_and_leaves_a_gap(tmp_path: Path) -> None:
         add_exchange(sink, number)
     assert sink.lost_bytes == 7 * size
     files.is_free.set()
-    while sink.written_bytes < 3 * size:
-        pass
+    wait_until(lambda: sink.written_bytes == 3 * size)
     add_exchange(sink, 10)
     sink.close()
     assert said == ["the disk is too slow for this traffic: the recording has gaps"]

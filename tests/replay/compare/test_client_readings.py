@@ -15,6 +15,7 @@ from replay.mapping.id_map import IdMap
 from replay.model.outcome import Reason, Verdict
 from tests.replay.support.kfake import kfake
 from tests.replay.support.outcomes import outcome
+from tests.waiting import PATIENCE_S
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 ON_KFAKE = (
@@ -92,7 +93,7 @@ def test_only_the_heartbeat_interval_of_kfake_differs() -> None:
             kfake() as address,
             Plan.of(CAPTURES / f"{name}.pcap", filter="api != ApiVersions") as plan,
         ):
-            report = replay(plan, address, create_topics=True, timeout_s=5)
+            report = replay(plan, address, create_topics=True, timeout_s=PATIENCE_S)
         counts = {row["reason"]: row["count"] for row in report.reason_rows()}
         equivalent += counts.get(Reason.READ_ALIKE, 0)
         differing += [row["field"] for row in report.field_rows() for _ in range(row["count"])]

@@ -17,6 +17,7 @@ from replay.model.offset_ranges import Range, Ranges
 from replay.order.topic_lives import deletion_of
 from tests.replay.support.produce_messages import batches
 from tests.replay.support.scripted_broker import Answer, scripted
+from tests.waiting import PATIENCE_S
 
 ORDERS = "orders", 0
 READER = 1
@@ -64,7 +65,7 @@ def balanced(ids: IdMap, log: Log) -> Balance:
         answers = {"Metadata": log.metadata, "ListOffsets": log.list_offsets, "Fetch": log.fetch}
         async with scripted(answers) as broker:
             log.port = broker.port
-            cluster = await Cluster.connect([f"127.0.0.1:{broker.port}"], timeout_s=0.2)
+            cluster = await Cluster.connect([f"127.0.0.1:{broker.port}"], timeout_s=PATIENCE_S)
             try:
                 return await balance(ids, cluster)
             finally:

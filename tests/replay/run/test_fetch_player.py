@@ -27,6 +27,7 @@ from tests.replay.support.produce_messages import Written, produce_request, prod
 from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted_broker import HANG_UP, Answer, scripted, single_broker
 from tests.tcp_captures import Wire
+from tests.waiting import PATIENCE_S
 
 FETCH, PRODUCE_VERSION, VERSION = KEYS["Fetch"], 9, 12
 WRITES, ID, LIVE_ID, BASE = 24, 77, 5, 100
@@ -121,7 +122,7 @@ def played(path: str, turn: Turn) -> tuple[Report, list[bytes]]:
         script = {**single_broker(ports), "Produce": produce, "Fetch": fetch}
         async with scripted(script) as broker:
             ports.append(broker.port)
-            options = PlayOptions(AS_FAST_AS_POSSIBLE, timeout_s=1, final_check=False)
+            options = PlayOptions(AS_FAST_AS_POSSIBLE, timeout_s=PATIENCE_S, final_check=False)
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=options)
             with Plan.of(path) as plan:
                 report = await run_until_ended(plan, setting, [setting.to], None)

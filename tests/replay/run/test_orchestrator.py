@@ -80,7 +80,7 @@ def test_a_silent_target_ends_the_run(tmp_path: Path) -> None:
         "ApiVersions": lambda heartbeat: None if beats else offer(heartbeat),
         "Heartbeat": beat,
     }
-    report = at_script(saved(tmp_path, wire), silent, timeout_s=0.2)
+    report = at_script(saved(tmp_path, wire), silent, timeout_s=1)
     assert "did not respond to ApiVersions" in report.ended
     assert len(beats) == 1
     assert 0 < sum(report.verdicts.values()) < 20

@@ -41,6 +41,7 @@ from tests.replay.support.scripted_broker import (
 from tests.replay.support.step_observer import StepObserver
 from tests.replay.support.timers import Timers
 from tests.tcp_captures import Wire
+from tests.waiting import PATIENCE_S
 
 Watch = Callable[[ReplayRun, Outcome], None]
 
@@ -134,7 +135,7 @@ def test_producers_use_ids_of_the_target() -> None:
 
 
 def test_groups_with_assignments_by_the_broker() -> None:
-    played = at_mock("librdkafka-group-848.pcap", PlayOptions(Pace(0), timeout_s=10))
+    played = at_mock("librdkafka-group-848.pcap", PlayOptions(Pace(0), timeout_s=PATIENCE_S))
     assert not played.failures
     beats = [each for each in played.outcomes if each.step.captured.api == "ConsumerGroupHeartbeat"]
     assert {each.response.error_code for each in beats if each.response} == {0}

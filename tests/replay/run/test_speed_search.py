@@ -28,6 +28,7 @@ from tests.replay.support.replay_captures import SHIPPED, exchange, saved
 from tests.replay.support.reports import made, produced
 from tests.replay.support.scripted_broker import Answers, scripted, single_broker
 from tests.tcp_captures import Wire
+from tests.waiting import PATIENCE_S
 
 LIMITS = latency_limits(["Produce:p99>50ms"])
 HEARTBEAT = KEYS["Heartbeat"]
@@ -174,7 +175,7 @@ def test_an_interrupted_search_ends_with_the_report_so_far() -> None:
 
 def test_trials_run_at_several_speeds(tmp_path: Path) -> None:
     """Each trial has its own names, also at the embedded broker."""
-    options = PlayOptions(Pace(1), timeout_s=20)
+    options = PlayOptions(Pace(1), timeout_s=PATIENCE_S)
     settings = TargetSettings(
         "mock", prefix="x-", play_options=options, latency_limits=latency_limits(["max>1000000ms"])
     )
@@ -196,7 +197,9 @@ def test_a_real_target_may_sustain_no_speed(tmp_path: Path) -> None:
         beat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
         exchange(connection, beat, response(HEARTBEAT, 3, number, error_code=25))
     settings = TargetSettings(
-        "mock", play_options=PlayOptions(timeout_s=20), latency_limits=latency_limits(["p50>0ms"])
+        "mock",
+        play_options=PlayOptions(timeout_s=PATIENCE_S),
+        latency_limits=latency_limits(["p50>0ms"]),
     )
     with Plan.of(saved(tmp_path, wire)) as plan:
         found = find_speed(plan, settings)

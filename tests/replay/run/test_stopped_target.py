@@ -70,7 +70,7 @@ def played(path: str, timeout_s: float, returns: bool) -> tuple[Report, list[str
 
 
 def test_a_target_that_stops_is_waited_for_then_the_rest_is_not_sent(tmp_path: Path) -> None:
-    report, notices = played(connections(tmp_path, 5), 0.6, returns=False)
+    report, notices = played(connections(tmp_path, 5), 2, returns=False)
     assert report.ended
     summary: dict[str, Any] = report.summary()
     unsent = summary["left_out"] + summary["never_reached"]

@@ -18,7 +18,7 @@ from tests.tcp_captures import Wire
 
 PRODUCE = KEYS["Produce"]
 UNKNOWN = error_code("UNKNOWN_TOPIC_OR_PARTITION")
-SOON = PlayOptions(timeout_s=0.3)
+SOON = PlayOptions(timeout_s=1)
 
 
 def writing(folder: Path, times: int, connections: int = 1) -> str:

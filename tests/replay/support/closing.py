@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Iterable
 
-PATIENCE_S = 30.0
+from tests.waiting import PATIENCE_S
 
 
 async def close_listeners(servers: Iterable[asyncio.Server]) -> None:

@@ -15,9 +15,9 @@ from dissector.protocol.apis import api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request, decode_response
 from tests.replay.support.closing import close_listeners
+from tests.waiting import PATIENCE_S
 
 HOST = "127.0.0.1"
-PATIENCE_S = 20.0
 MOCK_TIME = 1234
 """The append time in all responses of librdkafka's mock cluster; Kafka's is -1 for none."""
 

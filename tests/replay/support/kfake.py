@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.child_processes import child
+from tests.waiting import child
 
 
 @contextlib.contextmanager

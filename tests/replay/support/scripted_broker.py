@@ -18,6 +18,7 @@ from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field
 from tests.replay.support.closing import close_listeners
+from tests.waiting import PATIENCE_S
 
 Answer = Mapping[str, Any] | bytes | None
 """A body, or the very bytes of an answer with its size, or silence."""
@@ -25,7 +26,6 @@ Answer = Mapping[str, Any] | bytes | None
 Answers = Mapping[str, Callable[[Message], Answer | Awaitable[Answer]]]
 """API -> what it is answered; nothing else on the connection is heard until then."""
 
-PATIENCE_S = 120.0
 
 HANG_UP = b"hang up"
 """Given as bytes: closes the connection."""

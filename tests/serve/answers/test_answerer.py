@@ -14,6 +14,7 @@ from dissector.protocol.records import Record, new_batch, parse_records
 from serve.public import Cassette
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import wait_until
 
 NAME = "kafka4-librdkafka-group"
 TOPIC, GROUP = f"{NAME}.orders", f"{NAME}.group"
@@ -162,8 +163,7 @@ def test_members_rejoin_when_another_one_joins(served: Cassette) -> None:
             session_timeout_ms=30_000,
             rebalance_timeout_ms=30_000,
         )
-        while beat(first, joined) != REBALANCES:
-            pass
+        wait_until(lambda: beat(first, joined) == REBALANCES)
         again = _join(first, joined.member_id)
         other = second.receive_response("JoinGroup", 5)
         assert again.generation_id == other.generation_id > joined.generation_id
@@ -202,8 +202,7 @@ def test_an_older_producer_is_fenced_by_a_newer_one() -> None:
 
         first = begin(older)
         assert add(older, first) == 0
-        while begin(newer).error_code:
-            pass
+        wait_until(lambda: not begin(newer).error_code)
         assert add(older, first) in FENCED
     assert not served.misses
 

@@ -14,6 +14,7 @@ from serve.public import Cassette
 from serve.recording.served_recording import Recording
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import wait_until
 
 NAME = "kafka4-librdkafka-group"
 TOPIC, GROUP = f"{NAME}.orders", f"{NAME}.group"
@@ -171,8 +172,9 @@ def test_the_metadata_of_another_cluster_names_the_listeners() -> None:
         RawClient(served.bootstrap) as client,
     ):
         wanted = [{"name": topic}]
-        while (answer := client.ask("Metadata", 9, topics=wanted)).topics[0].error_code:
-            pass  # it was created in the capture
+        # It is created in the capture: the first answers lack it.
+        wait_until(lambda: not client.ask("Metadata", 9, topics=wanted).topics[0].error_code)
+        answer = client.ask("Metadata", 9, topics=wanted)
         brokers = {each.node_id: f"{each.host}:{each.port}" for each in answer.brokers}
         (node,) = served.addresses
     assert brokers == served.addresses

@@ -11,6 +11,7 @@ from dissector.protocol.error_codes import error_code
 from serve.public import Cassette
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
+from tests.waiting import wait_until
 
 NAME = "kafka4-connect"
 GROUP = f"{NAME}.workers"
@@ -75,8 +76,8 @@ def _join_both(first: Worker, second: Worker) -> None:
     first.start_joining(b"a")
     assert first.end_joining().leader == first.member_id
     second.start_joining(b"b")
-    while first.beat() != REBALANCES:
-        pass  # until the request of the other member arrives
+    # The request of the other member takes a while.
+    wait_until(lambda: first.beat() == REBALANCES)
     first.start_joining(b"a")
     first.end_joining()
     second.end_joining()
@@ -87,8 +88,7 @@ def test_the_leader_assigns(served: Cassette) -> None:
         first.start_joining(b"a", protocols=("newest", "sessioned"))
         assert first.end_joining().protocol_name == "newest"
         second.start_joining(b"b")
-        while first.beat() != REBALANCES:
-            pass  # until the request of the other one has come
+        wait_until(lambda: first.beat() == REBALANCES)
         first.start_joining(b"a", protocols=("newest", "sessioned"))
         led, followed = first.end_joining(), second.end_joining()
         assert {each.member_id: each.metadata for each in led.members} == {

@@ -28,6 +28,7 @@ from tests.replay.support.replay_captures import SHIPPED
 from tests.replay.support.scripted_broker import single_broker
 from tests.serve.support.raw_client import RawClient
 from tests.serve.support.serve_process import COMMAND, serving
+from tests.waiting import PATIENCE_S, wait_until
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
 CERTIFICATE = Path(__file__).parents[2] / "cluster/loopback.pem"
@@ -126,8 +127,7 @@ def test_a_client_that_leaves_takes_its_connections_along() -> None:
                 with RawClient(served.bootstrap) as client:
                     client.ask("Heartbeat", 3, group_id="unknown", member_id="m")
                     assert broker.open > opened
-                while broker.open > opened:
-                    pass
+                wait_until(lambda: broker.open == opened)
         assert broker.connections >= 4
 
 
@@ -199,7 +199,7 @@ def test_a_command_shows_its_certificate(tmp_path: Path) -> None:
             with RawClient(bootstrap) as client:
                 assert _metadata(client, f"{OTHER}.orders") == {f"{OTHER}.orders": error}
             process.send_signal(signal.SIGINT)
-            out, _ = process.communicate(timeout=60)
+            out, _ = process.communicate(timeout=PATIENCE_S)
         assert ("the upstream: " in out) is not bool(options), "refused without a certificate"
 
 

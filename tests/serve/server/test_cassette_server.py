@@ -22,6 +22,7 @@ from tests.replay.support.closing import assert_closed
 from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
 from tests.serve.support.serve_process import serving
+from tests.waiting import PATIENCE_S
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
 TOPIC = "kafka4-librdkafka-group.orders"
@@ -149,7 +150,7 @@ def test_listeners_may_use_tls() -> None:
         trusting = ssl.create_default_context(cafile=CERTIFICATE)
         trusting.check_hostname = False
         with (
-            socket.create_connection((host, int(port)), 30) as plain,
+            socket.create_connection((host, int(port)), PATIENCE_S) as plain,
             trusting.wrap_socket(plain) as client,
         ):
             client.sendall(frames.request(KEYS["ApiVersions"], 3, 1))
@@ -252,7 +253,7 @@ def test_a_server_without_file_handles_goes_on_when_it_has_some() -> None:
             handles = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
             limits = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (handles + 2, limits[1]))
-            more = [socket.create_connection((host, int(port)), 30) for _ in range(20)]
+            more = [socket.create_connection((host, int(port)), PATIENCE_S) for _ in range(20)]
             assert process.stderr is not None
             lines = [process.stderr.readline(), process.stderr.readline()]
             assert lines[1] == (
@@ -263,9 +264,9 @@ def test_a_server_without_file_handles_goes_on_when_it_has_some() -> None:
                 each.close()
             with RawClient(bootstrap) as after:
                 assert after.ask("ApiVersions", 3).api_keys
-            more = [socket.create_connection((host, int(port)), 30) for _ in range(20)]
+            more = [socket.create_connection((host, int(port)), PATIENCE_S) for _ in range(20)]
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=PATIENCE_S)
         for each in more:
             each.close()
     assert process.returncode == 0

@@ -11,8 +11,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message, decode_response
 from tests.default_frames import request
 from tests.replay.support.closing import assert_closed
-
-PATIENCE_S = 30.0
+from tests.waiting import PATIENCE_S
 
 
 class RawClient:

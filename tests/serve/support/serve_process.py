@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.child_processes import child
+from tests.waiting import child
 
 COMMAND = (sys.executable, "-m", "kafkashark", "serve")
 

@@ -8,14 +8,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from tests.child_processes import child
 from tests.dissector.cli import cli_traffic
-from tests.dissector.cli.test_process import PATIENCE_S, started
+from tests.dissector.cli.test_process import started
+from tests.waiting import PATIENCE_S, child
 
 PROGRAMS = ("dumpcap", "tcpdump")
 
@@ -100,10 +98,3 @@ class Sniffer:
 def _link(link: Path, target: str) -> None:
     if not link.exists():
         link.symlink_to(target)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    waiting = threading.Event()
-    while not condition():
-        waiting.wait(0.01)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.default_frames import request, response
-from tests.dissector.cli.live.sniffing import Sniffer, wait_until, why_unavailable
+from tests.dissector.cli.live.sniffing import Sniffer, why_unavailable
+from tests.waiting import wait_until
 from tools.record.tls_writer import TlsWriter
 
 pytestmark = pytest.mark.skipif(

@@ -9,7 +9,6 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,8 @@ import pytest
 
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
-from tests.dissector.cli.test_process import PATIENCE_S, many, started
+from tests.dissector.cli.test_process import many, started
+from tests.waiting import PATIENCE_S, wait_until
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
@@ -168,10 +168,8 @@ def test_a_signal_prints_the_rows_so_far(command: str, shown: str, number: int) 
 
 def reached(pid: int) -> None:
     """Wait until a process has read all of its standard input."""
-    waiting, path = threading.Event(), f"/proc/{pid}/fd/0"
-    with Path(path).open("rb", buffering=0) as pipe:
-        while select.select([pipe], [], [], 0)[0]:
-            waiting.wait(0.01)
+    with Path(f"/proc/{pid}/fd/0").open("rb", buffering=0) as pipe:
+        wait_until(lambda: not select.select([pipe], [], [], 0)[0])
 
 
 @pytest.mark.thinned(2)
@@ -200,9 +198,7 @@ def test_ctrl_c_completes_a_parquet_file_in_progress(tmp_path: Path, command: st
         live.ask(number)
         live.answer(number)
     live.capture()
-    waiting = threading.Event()
-    while live.process.poll() is None and not any(tmp_path.iterdir()):
-        waiting.wait(0.01)
+    wait_until(lambda: any(tmp_path.iterdir()))
     reached(live.process.pid)
     assert live.end(signal.SIGINT) == (130, "", "")
     numbers = polars.read_parquet(file)["correlation_id"].drop_nulls().unique().sort()
@@ -218,9 +214,7 @@ def test_a_second_signal_ends_at_once_without_partial_files(tmp_path: Path) -> N
         live.ask(number)
         live.answer(number)
     live.capture()
-    waiting = threading.Event()
-    while live.process.poll() is None and not list(tmp_path.glob(".*.part")):
-        waiting.wait(0.01)
+    wait_until(lambda: any(tmp_path.glob(".*.part")))
     live.process.send_signal(signal.SIGSTOP)
     # Both are pending when the process goes on; either may come first.
     live.process.send_signal(signal.SIGINT)
@@ -238,9 +232,8 @@ def test_ctrl_c_while_a_library_is_loaded_is_silent(tmp_path: Path, library: str
     """Without a traceback or an incomplete file."""
     capture, file = many(tmp_path / "many.pcap"), tmp_path / "a.parquet"
     process = started("pairs", capture, "-T", "parquet", "-o", file)
-    waiting, maps = threading.Event(), Path(f"/proc/{process.pid}/maps")
-    while process.poll() is None and library not in maps.read_text():
-        waiting.wait(0.002)
+    maps = Path(f"/proc/{process.pid}/maps")
+    wait_until(lambda: process.poll() is not None or library in maps.read_text())
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=PATIENCE_S) == (b"", b"")
     assert process.returncode in (130, -signal.SIGINT)

@@ -21,10 +21,10 @@ from tests.dissector.cli.live.sniffing import (
     PROGRAMS,
     LoopbackTraffic,
     Sniffer,
-    wait_until,
     why_unavailable,
 )
 from tests.dissector.cli.test_process import ended
+from tests.waiting import wait_until
 
 with_dumpcap = pytest.mark.usefixtures("_dumpcap")
 

@@ -25,8 +25,8 @@ from dissector.summary.key_columns import KEYS
 from dissector.summary.lag_intervals import LAG_SECTIONS
 from dissector.summary.sections import NAMED
 from dissector.summary.statistics import GROUPS, Grouping
-from tests.child_processes import child
 from tests.dissector.cli.conftest import Run
+from tests.waiting import child
 
 DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
 

@@ -9,8 +9,7 @@ import pytest
 
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.errors import CaptureError
-
-PATIENCE_S = 30
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def test_items_come_in_their_order():
@@ -129,8 +128,7 @@ def test_a_signal_is_handled_while_a_result_is_awaited() -> None:
     main, handled = threading.get_native_id(), threading.Event()
 
     def items() -> Iterator[bool]:
-        while not is_asleep(main):
-            pass
+        wait_until(lambda: is_asleep(main))
         signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
         yield handled.wait(PATIENCE_S)
 
