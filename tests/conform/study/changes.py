@@ -12,11 +12,13 @@ from tests.conform.study.script import Change, Fault, Script, ScriptFrame, body_
 
 DATA = ("kafka4-sweep-data", "kafka39-sweep-data", "demo")
 CLIENTS = ("demo", "kafka4-java-clients", "kafka4-librdkafka-group")
-GROUPS = ("kafka4-librdkafka-group", "demo", "kafka4-sweep-groups", "kafka4-kafkajs")
-COOPERATIVE = ("kafka4-librdkafka-group-cooperative", "kafka4-static-members")
 NEW_GROUPS = ("kafka4-librdkafka-group-848", "kafka4-sweep-groups")
+SHARE = ("kafka4-java-share-group", "kafka4-sweep-share")
+STREAMS = ("kafka4-sweep-groups",)
+TELEMETRY = ("kafka4-sweep-admin",)
+IDEMPOTENT = ("kafka4-java-clients", "kafka39-librdkafka-idempotent", "kafka4-sweep-transactions")
+GROUPS = ("kafka4-librdkafka-group", "demo", "kafka4-sweep-groups", "kafka4-kafkajs")
 TRANSACTIONS = ("kafka4-librdkafka-transactions", "kafka4-kafkajs", "kafka4-sweep-transactions")
-NEW_TRANSACTIONS = ("kafka4-sweep-transactions", "kafka4-java-clients")
 ADMIN = (
     "kafka4-java-admin",
     "kafka4-sweep-admin",
@@ -24,10 +26,6 @@ ADMIN = (
     "kafka4-librdkafka-admin",
 )
 SASL = ("kafka4-librdkafka-sasl", "kafka4-sweep-sasl", "kafka4-denied")
-SHARE = ("kafka4-java-share-group", "kafka4-sweep-share")
-STREAMS = ("kafka4-sweep-groups",)
-TELEMETRY = ("kafka4-sweep-admin",)
-IDEMPOTENT = ("kafka4-java-clients", "kafka39-librdkafka-idempotent", "kafka4-sweep-transactions")
 QUORUM = ("kafka4-sweep-quorum", "kafka4-three-nodes")
 
 
@@ -161,17 +159,5 @@ def rebatch(path: str, edit: Callable[[list[Any]], Any], least: int = 1) -> Chan
             return False
         parent[key] = b"".join(each.to_bytes(fix_crc=True) for each in batches)
         return True
-
-    return change
-
-
-def where(asks: Callable[[Any], Any], then: Change) -> Change:
-    """Change a response only if its request satisfies `asks`."""
-
-    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
-        partner = script.partner(sent)
-        if partner is None or partner.body is None or not asks(partner.body):
-            return False
-        return then(body, sent, script)
 
     return change

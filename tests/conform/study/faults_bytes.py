@@ -15,18 +15,11 @@ from tests.conform.study.changes import (
     IDEMPOTENT,
     SASL,
     TRANSACTIONS,
-    add_item,
     broker_faults,
     client_faults,
-    drop,
-    duplicate,
-    has_no_error,
     put,
 )
 from tests.conform.study.script import Fault, Script, ScriptFrame, body_fault
-
-_OLD = ("kafka4-librdkafka-group", "kafka4-kafkajs", "demo")
-_NEW = ("kafka4-java-clients", "demo", "kafka4-sweep-data")
 
 Edit = Callable[[Script, int, ScriptFrame], Script | None]
 
@@ -141,6 +134,37 @@ def _compact_client_id(frame: bytes) -> bytes:
 
 B, C = Side.BROKER, Side.CLIENT
 
+
+def _raw_version(script: Script, at: int, each: ScriptFrame) -> Script | None:
+    """Refuse an unknown version of ApiVersions in version 3."""
+    if each.version != 3:
+        return None
+    answer = script.partner(each)
+    body = deepcopy(answer.body)
+    body.error_code = 35
+    other = script.put(at, replace(each, frame=each.frame[:2] + b"\0\x63" + each.frame[4:]))
+    return other.put(script.index(answer), answer.with_body(body))
+
+
+def _same_sequence(script: Script, at: int, each: ScriptFrame) -> Script | None:
+    """Retry an appended batch, and answer it with another offset."""
+    answer = script.partner(each)
+    body = each.body
+    records = body.topic_data[0].partition_data[0].records
+    if answer is None or int.from_bytes(records[43:51], "big", signed=True) < 0:
+        return None
+    repeated = deepcopy(answer.body)
+    part = repeated.responses[0].partition_responses[0]
+    if part.error_code:
+        return None
+    part.base_offset += 40
+    number = (77777).to_bytes(4, "big")
+    asks = replace(each, frame=each.frame[:4] + number + each.frame[8:], exchange=-1)
+    response = answer.with_body(repeated)
+    response = replace(response, frame=number + response.frame[4:], exchange=-1)
+    return script.put(script.index(answer), answer, asks, response)
+
+
 FRAMING = [
     framed("another correlation id", B, lambda f: (99999).to_bytes(4, "big") + f[4:]),
     framed("a byte too many in a response", B, lambda f: f + b"\0"),
@@ -215,7 +239,6 @@ FRAMING = [
     ),
 ]
 
-_K = "api_keys"
 
 VERSIONS = [
     *broker_faults(
@@ -223,41 +246,9 @@ VERSIONS = [
         "ApiVersions",
         CLIENTS,
         {
-            "a range backwards": put(f"{_K}.3.min_version", 99),
-            "an API twice": duplicate(f"{_K}.2"),
             "ApiVersions itself is not offered": lambda b, s, t: (
                 [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 18] != []
             ),
-            "key -3": put(f"{_K}.0.api_key", -3),
-            "lowest version -1": put(f"{_K}.1.min_version", -1),
-        },
-    ),
-    *broker_faults(
-        "versions",
-        "ApiVersions",
-        ("kafka4-librdkafka-group", "demo"),
-        {
-            "Metadata is not offered": lambda b, s, t: (
-                [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 3] != []
-            )
-        },
-    ),
-    *broker_faults(
-        "versions",
-        "ApiVersions",
-        ("kafka4-java-clients", "demo"),
-        {"the epoch of features -5": put("finalized_features_epoch", -5)},
-    ),
-    *broker_faults(
-        "versions",
-        "ApiVersions",
-        ("kafka4-java-clients",),
-        {
-            "a feature backwards": put("supported_features.0.min_version", 99),
-            "a feature finalized above what is supported": put(
-                "finalized_features.0.max_version_level", 999
-            ),
-            "a feature twice": duplicate("supported_features.0"),
         },
     ),
     *broker_faults(
@@ -266,15 +257,6 @@ VERSIONS = [
         ("kafka4-librdkafka-group", "demo"),
         {"a feature from 0 on in v3": put("supported_features.0.min_version", 0)},
         range(3, 4),
-    ),
-    *client_faults(
-        "versions",
-        "ApiVersions",
-        ("kafka4-java-clients",),
-        {
-            "software with blanks": put("client_software_name", "a b"),
-            "no software version": put("client_software_version", ""),
-        },
     ),
     framed(
         "an answer in an older version",
@@ -286,35 +268,8 @@ VERSIONS = [
 ]
 
 
-def _text(path: str, value: bytes) -> Callable[[Any, ScriptFrame, Script], Any]:
-    return put(path, value.decode("utf-8", "surrogateescape"))
-
-
 ENCODING = [
-    *client_faults(
-        "encoding",
-        "Produce",
-        DATA,
-        {"a null topic in Produce": put("topic_data.0.name", None)},
-        range(13),
-    ),
-    *broker_faults(
-        "encoding",
-        "Metadata",
-        CLIENTS,
-        {
-            "a null host": put("brokers.0.host", None),
-            "null brokers": put("brokers", None),
-            "a text that is no UTF-8": _text("brokers.0.host", b"\xff\xfe"),
-        },
-    ),
     *client_faults("encoding", "Heartbeat", GROUPS, {"a null group": put("group_id", None)}),
-    *client_faults(
-        "encoding",
-        "Metadata",
-        CLIENTS,
-        {"a topic that is no UTF-8": _text("topics.0.name", b"\xff\xfe")},
-    ),
     framed(
         "a boolean of 2",
         C,
@@ -439,36 +394,6 @@ def _without_all(*apis: str) -> Edit:
     return edit
 
 
-def _same_sequence(script: Script, at: int, each: ScriptFrame) -> Script | None:
-    """Retry an appended batch, and answer it with another offset."""
-    answer = script.partner(each)
-    body = each.body
-    records = body.topic_data[0].partition_data[0].records
-    if answer is None or int.from_bytes(records[43:51], "big", signed=True) < 0:
-        return None
-    repeated = deepcopy(answer.body)
-    part = repeated.responses[0].partition_responses[0]
-    if part.error_code:
-        return None
-    part.base_offset += 40
-    number = (77777).to_bytes(4, "big")
-    asks = replace(each, frame=each.frame[:4] + number + each.frame[8:], exchange=-1)
-    response = answer.with_body(repeated)
-    response = replace(response, frame=number + response.frame[4:], exchange=-1)
-    return script.put(script.index(answer), answer, asks, response)
-
-
-def _raw_version(script: Script, at: int, each: ScriptFrame) -> Script | None:
-    """Refuse an unknown version of ApiVersions in version 3."""
-    if each.version != 3:
-        return None
-    answer = script.partner(each)
-    body = deepcopy(answer.body)
-    body.error_code = 35
-    other = script.put(at, replace(each, frame=each.frame[:2] + b"\0\x63" + each.frame[4:]))
-    return other.put(script.index(answer), answer.with_body(body))
-
-
 CONDUCT = [
     wrongly_served("groups", "a stranger's heartbeat", "Heartbeat", _as("stranger"), GROUPS),
     wrongly_served("groups", "a stranger's assignment", "SyncGroup", _as("stranger"), GROUPS),
@@ -542,9 +467,6 @@ CONDUCT = [
         _raw_version,
         ("kafka4-librdkafka-group", "demo"),
     ),
-    *broker_faults(
-        "quotas", "Produce", DATA, {"throttle time -1 in Produce": put("throttle_time_ms", -1)}
-    ),
     *(
         replace(fault, side=Side.CLIENT)
         for fault in broker_faults(
@@ -554,23 +476,6 @@ CONDUCT = [
             {"a client that does not wait": put("throttle_time_ms", 60000)},
         )
     ),
-    *broker_faults(
-        "coordination",
-        "FindCoordinator",
-        ("kafka4-java-clients", "kafka4-sweep-transactions"),
-        {
-            "a node twice": duplicate("coordinators.0"),
-            "another key": add_item("coordinators.0", "key", "x", has_no_error),
-        },
-    ),
-    *broker_faults(
-        "groups",
-        "OffsetFetch",
-        ("kafka4-java-clients", "kafka4-sweep-groups"),
-        {"OffsetFetch in another order leaves out a topic": drop("groups.0.topics.0")},
-        range(8, 99),
-    ),
-    *broker_faults("fetch", "Fetch", _NEW, {"session id -3": put("session_id", -3)}),
 ]
 
 FAULTS = [*FRAMING, *VERSIONS, *ENCODING, *CONDUCT]
