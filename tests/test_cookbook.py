@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from dissector.cli import main
-from tools.cookbook import PAGE, ROOT, Example, examples, refreshed
+from tools.cookbook import PAGE, Example, examples, refreshed, set_up
 
 TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = list(examples(TEXT))
@@ -16,17 +17,21 @@ EXAMPLES = list(examples(TEXT))
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("example", EXAMPLES, ids=[each.command[:60] for each in EXAMPLES])
 def test_a_command_prints_the_output_in_the_cookbook(
-    example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    example: Example,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """To refresh the page: `python -m tools.cookbook --write`."""
-    monkeypatch.chdir(ROOT)
+    set_up(tmp_path)
+    monkeypatch.chdir(tmp_path)
     assert main(example.words[1:]) == example.status
     assert example.block == example.excerpt(capsys.readouterr().out.splitlines())
 
 
-def test_the_cookbook_has_twenty_examples() -> None:
+def test_the_cookbook_has_forty_examples() -> None:
     questions = re.findall(r"^## .*\?$", TEXT, re.MULTILINE)
-    assert len(questions) >= 20
+    assert len(questions) >= 40
     assert len(EXAMPLES) == len(questions) == len(set(questions)) == TEXT.count("$ kafkashark")
 
 

@@ -4,6 +4,8 @@ Refreshes the output of the commands in docs/cookbook.md.
     python -m tools.cookbook            prints the updated page
     python -m tools.cookbook --write    writes it
 
+The commands run in a folder with `captures`, and the scripts that docs/hooks.md shows.
+
 A block begins with its command, optionally followed by `# status N` with the expected exit status,
 else 0. If the block ends with `...`, the page keeps its number of output lines, else all output.
 """
@@ -16,12 +18,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "cookbook.md"
 
 _BLOCK = re.compile(r"```console\n\$ (.*)\n((?:.*\n)*?)```")
+_SCRIPT = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 _STATUS = re.compile(r"# status (\d+)$")
 
 
@@ -86,9 +91,17 @@ def _example(found: re.Match[str]) -> Example:
     return Example(found[1], tuple(lines[:-1] if is_cut else lines), is_cut)
 
 
-def _run(example: Example) -> list[str]:
+def set_up(folder: Path) -> None:
+    """Make what the commands name in a folder."""
+    (folder / "captures").symlink_to(ROOT / "captures")
+    hooks = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+    for name, code in _SCRIPT.findall(hooks):
+        (folder / name).write_text(code, encoding="utf-8")
+
+
+def _run(example: Example, folder: Path) -> list[str]:
     words = [sys.executable, "-m", *example.words]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != example.status:
         raise SystemExit(f"{example.command}: status {done.returncode}\n{done.stderr}")
     return done.stdout.splitlines()
@@ -98,7 +111,9 @@ def main(arguments: list[str]) -> None:
     """Run the tool."""
     if arguments not in ([], ["--write"]):
         raise SystemExit("python -m tools.cookbook [--write]")
-    text = refreshed(PAGE.read_text(encoding="utf-8"), _run)
+    with TemporaryDirectory() as folder:
+        set_up(Path(folder))
+        text = refreshed(PAGE.read_text(encoding="utf-8"), partial(_run, folder=Path(folder)))
     if arguments:
         PAGE.write_text(text, encoding="utf-8")
     else:

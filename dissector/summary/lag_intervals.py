@@ -87,14 +87,17 @@ class _Course:
 
     def notes(self, interval_ns: int, clock: Callable[[int], str]) -> Iterator[str]:
         """Yield what is to be said after two intervals or more."""
+        said: dict[int, list[str]] = {}
         lasts = 2 * interval_ns
         if self.stuck_since_ns is not None and self.time_ns - self.stuck_since_ns >= lasts:
-            yield f"stuck at offset {self.committed} since {clock(self.stuck_since_ns)}"
+            said.setdefault(self.stuck_since_ns, []).append(f"stuck at offset {self.committed}")
         if self.grows_since_ns is not None and self.lag is not None:
             length_ns = self.time_ns - self.grows_since_ns
             if length_ns >= lasts:
                 rate = (self.lag - self.least) * _SECOND_NS / length_ns
-                yield f"grows since {clock(self.grows_since_ns)} by {rate:.3g}/s"
+                said.setdefault(self.grows_since_ns, []).append(f"grows by {rate:.3g}/s")
+        for since_ns, texts in said.items():
+            yield f"{' and '.join(texts)} since {clock(since_ns)}"
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ ROW_NAMES = ("time", "group", "topic", "partition", "member_id")
 
 PRIORITY = (
     *(*ROW_NAMES, "state", "generation", "members", "lag", "client_id", "assignment"),
-    *("change_per_s", "note", "committed", "high_watermark", "client", "left", "coordinator"),
+    *("note", "change_per_s", "committed", "high_watermark", "client", "left", "coordinator"),
 )
 """The columns that a narrow terminal shows first."""
 

@@ -9,12 +9,17 @@ GAP = 2
 """Spaces between two columns."""
 _MIN_TEXT = 14
 """A longer text may be cut to this width."""
-_WHOLE = frozenset(
-    ("api", "error", "errors", "client", "broker", "a", "b", "source", "target", "coordinator")
-)
-"""Columns whose texts say nothing in part: other columns are left out before they are cut."""
-_MOST_WHOLE = 40
-"""Width to which even these may be cut: lists of errors have any length."""
+_WHOLE = {
+    **dict.fromkeys(("api", "error", "errors", "client", "broker", "coordinator"), 40),
+    **dict.fromkeys(("a", "b", "source", "target"), 40),
+    "time": 40,
+    "note": 60,
+}
+"""
+Columns whose texts say nothing in part: other columns are left out before they are cut.
+
+With the width to which even these may be cut: lists of errors have any length.
+"""
 _MIN_HEADER = 10
 """A line of a heading that is longer may be cut to this width."""
 
@@ -59,7 +64,7 @@ class ColumnWidth:
     @property
     def minimum(self) -> int:
         """Its minimum width."""
-        limit = _MOST_WHOLE if self.name in _WHOLE else _MIN_TEXT
+        limit = _WHOLE.get(self.name, _MIN_TEXT)
         cells = min(self.cells, limit) if self.may_be_cut else self.cells
         lines = max(map(len, heading_lines(self.name)))
         return max(cells, min(lines, _MIN_HEADER))
