@@ -118,6 +118,8 @@ class LagIntervals:
         chosen: Passes the messages with committed offsets that count; None for all.
         time: Makes the text of a time, and gets the name of its column; by default date and time in
             UTC.
+        most: With more changed lags of partitions intervals are twice as long, again and again;
+            None for no limit.
     """
 
     def __init__(
@@ -126,12 +128,15 @@ class LagIntervals:
         interval_s: float,
         chosen: Filter | None = None,
         time: Callable[[int, str], str] | None = None,
+        *,
+        most: int | None = None,
     ) -> None:
         self._time = _time if time is None else partial(_call, time, "time")
         self._clock = _clock if time is None else partial(_call, time, "note")
         self._capture = capture
         self._interval_ns = max(1, round(interval_s * _SECOND_NS))
         self._chosen = chosen
+        self._most = most
         self._lags = GroupLags(all_changes=True)
         self._intervals: dict[int, _Interval] = {}
 
@@ -156,6 +161,7 @@ class LagIntervals:
         for each in zip(*(column[last].tolist() for column in columns), strict=True):
             number, place, *offsets = each
             self._interval(number).offsets[place] = _Offsets(*offsets)
+        self._lengthen()
 
     def count_members(self, group: str, members: int, time_ns: int) -> None:
         """Take the number of members that a group has from a time on."""
@@ -192,6 +198,22 @@ class LagIntervals:
                 row = self._row(courses, group, at, known_members=members.get(group))
                 found["lags"].append({"group": group, **row})
         return {name: [_ordered(row, name) for row in rows] for name, rows in found.items()}
+
+    def _lengthen(self) -> None:
+        """Join intervals in pairs, as long as there are too many changes."""
+        # Each of many places in one interval stays a change, so the length has a limit.
+        while (
+            self._most is not None
+            and len(self._intervals) > 1
+            and sum(len(each.offsets) for each in self._intervals.values()) > self._most
+        ):
+            self._interval_ns *= 2
+            joined: dict[int, _Interval] = {}
+            for number, interval in sorted(self._intervals.items()):
+                into = joined.setdefault(number // 2, _Interval())
+                into.offsets.update(interval.offsets)
+                into.members.update(interval.members)
+            self._intervals = joined
 
     def _interval(self, number: int) -> _Interval:
         return self._intervals.setdefault(number, _Interval())

@@ -41,6 +41,7 @@ from findings.sources.finding_source import select_sources
 from report.gather.event_digest import EventDigest
 from report.gather.exchange_dots import ExchangeDots
 from report.gather.extreme_exchanges import ExtremeExchanges, failures, latency_ns, total_bytes
+from report.gather.lag_courses import LagCourses
 from report.gather.time_bins import TimeBins
 
 EVENT_EXCHANGES = 20_000
@@ -151,6 +152,7 @@ class Figures:
         self.followed, self.judged = self._found.followed, self._found.judged
         self.decoded = Part(self.wishes.decoded_exchanges)
         self.value_uses = ValueUses()
+        self.lags = LagCourses(self.capture, self.source.filter)
         self._offers = VersionOffers(self.capture)
         sections = {**_SECTIONS, **(_OF_LOGS if self.capture.has_logs else {})}
         self._statistics = Statistics(sections, self._offers.software_of, self.source.filter)
@@ -207,6 +209,7 @@ class Figures:
             self._found.add(window)
             self.sections.feed("latency", partial(self.dots.look_for_records, window))
             self._add_columns(window)
+            self.sections.feed("lag", partial(self.lags.add, window))
             decoded = self.decoded.take(window, whole=False)
             if decoded is not None and len(decoded.exchanges):
                 self.sections.feed("values", partial(self._decode_window, decoded))

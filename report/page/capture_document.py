@@ -41,6 +41,7 @@ from report.page.traffic_tables import (
     error_table,
     exchange_interval,
     extreme_tables,
+    lag_tables,
     software_table,
     totals_tables,
     user_table,
@@ -60,7 +61,9 @@ def capture_document(figures: Figures) -> Document:
     """Return the report on a capture."""
     safe = SafeText(mask_of(figures.capture, figures.wishes.show_secrets))
     plots: dict[str, Any] = figures.sections.run(
-        "time", lambda: plot_data(figures.bins, figures.begin_ns, safe), {"x": []}
+        "time",
+        lambda: plot_data(figures.bins, figures.begin_ns, safe, figures.lags.courses()),
+        {"x": []},
     )
     nothing: dict[str, Any] = {}
     plots |= figures.sections.run("latency", lambda: _latency(figures, safe), nothing)
@@ -102,6 +105,7 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
         ),
         "exchanges": ("exchanges", lambda: extreme_tables(figures, of_exchange)),
         "happened": ("events", lambda: _events(figures, safe, of_event)),
+        "lag": ("lag", lambda: lag_tables(figures, maker)),
         "use": ("use", lambda: _uses(figures, maker)),
         "values": ("values", lambda: _values(figures, maker)),
         "conformance": ("conformance", lambda: _conformance(figures, safe, maker)),
@@ -145,6 +149,7 @@ def _sections(figures: Figures, safe: SafeText, *, has_plots: bool) -> list[Sect
         Section("totals", "Totals", noted("totals", "totals")),
         Section("exchanges", "Exchanges", noted("exchanges", "exchanges")),
         Section("happened", "Events", noted("happened", "events")),
+        Section("lag", "Lag of groups", noted("lag", "lag")),
         Section("use", "Use of topics", noted("use", "totals", "use")),
         Section("values", "Values", noted("values", "values")),
         Section("conformance", "Conformance", noted("conformance", "conformance")),

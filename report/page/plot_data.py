@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from report.gather.lag_courses import LagCourse
 from report.gather.time_bins import DIMENSIONS, Series, TimeBins
 from report.page.safe_text import SafeText
 
@@ -18,7 +20,9 @@ _COUNTS = ("count", "errors", "unanswered", "request_bytes", "response_bytes")
 _TIMES = ("p50_ns", "p95_ns", "p99_ns", "max_ns")
 
 
-def plot_data(bins: TimeBins, begin_ns: int, safe: SafeText) -> dict[str, Any]:
+def plot_data(
+    bins: TimeBins, begin_ns: int, safe: SafeText, lags: Sequence[LagCourse] = ()
+) -> dict[str, Any]:
     """
     Return the data of the plots.
 
@@ -29,6 +33,7 @@ def plot_data(bins: TimeBins, begin_ns: int, safe: SafeText) -> dict[str, Any]:
         bins: Totals over time.
         begin_ns: Begin of the first exchange.
         safe: Converts names to escaped texts.
+        lags: The lag of groups; the first ones are shown.
     """
     numbers = _with_neighbours(bins.occupied())
     index = {number: place for place, number in enumerate(numbers)}
@@ -46,7 +51,22 @@ def plot_data(bins: TimeBins, begin_ns: int, safe: SafeText) -> dict[str, Any]:
             ]
             for dimension in DIMENSIONS
         },
+        "lags": [
+            {
+                "name": safe.text(each.group),
+                "lag": _known_at(each, [(number + 1) * width_ns for number in numbers]),
+            }
+            for each in lags[:MAX_COMPARED]
+        ],
     }
+
+
+def _known_at(course: LagCourse, times_ns: Sequence[int]) -> list[int | None]:
+    """Return the lag at each of these times: that of the last change before; at last the last."""
+    places = [bisect_right(course.time_ns, time_ns) for time_ns in times_ns]
+    # The last interval ends behind the capture.
+    places[-1:] = [len(course.time_ns)]
+    return [course.lag[place - 1] if place else None for place in places]
 
 
 def _most(dimension: str) -> int:

@@ -44,6 +44,12 @@ _VALUES = (
     *("writers", "readers", "first packet", "from", "to"),
 )
 
+_LAGS = ("group", "lag", "highest", "at", "members", "note")
+_PARTITION_LAGS = (
+    *("group", "topic", "partition", "committed", "high_watermark"),
+    *("lag", "highest", "at", "note"),
+)
+
 _CLIENT = ("client_id", "client", "software_name", "software_version")
 
 Row = Mapping[str, Any]
@@ -133,6 +139,18 @@ def value_table(figures: Figures, maker: TableMaker) -> Table:
     rows = figures.value_uses.rows()
     title = "Formats and schemas"
     return maker.table("topic_schemas", title, _VALUES, rows, named, note=note, is_open=True)
+
+
+def lag_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
+    """Yield the lag of groups, and of their partitions, at the end and at its highest."""
+    note = "The high watermark less the committed offset, as `groups --interval` has it over time."
+    lags = figures.lags
+    yield maker.table("lags", "Groups", _LAGS, lags.groups(), _lagging, note=note, is_open=True)
+    yield maker.table("partition_lags", "Partitions", _PARTITION_LAGS, lags.partitions(), _lagging)
+
+
+def _lagging(row: Row) -> dict[str, Any]:
+    return {**row, "mood": "bad" if row["note"] else ""}
 
 
 def software_table(figures: Figures, maker: TableMaker) -> Table:

@@ -109,6 +109,31 @@ def test_users_of_topics_have_their_software(demo: ParsedPage) -> None:
     assert any(row["software"].startswith("confluent-kafka-python") for row in users)
 
 
+def test_lags_equal_those_of_groups(demo: ParsedPage, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["groups", str(DEMO), "--interval", "1", "-T", "ndjson"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    last = {
+        (row["group"], row.get("topic"), row.get("partition")): row
+        for row in rows
+        if row["lag"] is not None
+    }
+    (group,) = demo.dicts("lags")
+    assert (group["group"], group["lag"], group["highest"]) == ("billing", "56", "56")
+    assert group["note"].startswith("no member; grows by 18.7/s since ")
+    partitions = demo.dicts("partition_lags")
+    assert [each["lag"] for each in partitions] == ["50", "4", "2"]
+    for each in partitions:
+        row = last[each["group"], each["topic"], int(each["partition"])]
+        names = ("committed", "high watermark", "lag")
+        assert [each[name] for name in names] == [
+            str(row[name.replace(" ", "_")]) for name in names
+        ]
+    (course,) = demo.plots["lags"]
+    assert course["name"] == "billing"
+    assert course["lag"][0] is None
+    assert list(dict.fromkeys(course["lag"]))[-2:] == [0, 56]
+
+
 def test_a_filter_selects_exchanges(tmp_path: Path) -> None:
     page = page_of(tmp_path, DEMO, "-Y", "api == Produce")
     assert [row["api"] for row in page.dicts("apis")] == ["Produce"]

@@ -27,6 +27,7 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
       lines: [["p50", "p50", ms], ["p95", "p95", ms], ["p99", "p99", ms], ["max", "max", ms]]},
     {title: `Errors and requests without a response, in each ${bin}`, lines: [["errors", "errors", Number],
       ["unanswered", "unanswered", Number]], compared: ["errors", Number], comparedTitle: `Exchanges with errors, in each ${bin}`},
+    ...(data.lags.length ? [{title: "Lag of groups, in records", fixed: data.lags.map((each) => [each.name, each.lag])}] : []),
   ];
 
   function column(series, name, change) {
@@ -40,6 +41,7 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
   }
 
   function linesOf(plot) {
+    if (plot.fixed) return plot.fixed;
     const every = data.series[dimension.value];
     if (dimension.value !== "all" && value.value === "") {
       return every.slice(0, data.compared).map((each) => [each.name, column(each, ...plot.compared)]);

@@ -48,11 +48,13 @@ class Clocked(Coordinator):
         self._ends[partition] = end
         self._keep()
 
-    def sections(self, interval_s: float, window_bytes: int = 1 << 20) -> dict[str, Rows]:
+    def sections(
+        self, interval_s: float, window_bytes: int = 1 << 20, most: int | None = None
+    ) -> dict[str, Rows]:
         """Return the rows."""
         data = io.BytesIO(pcap_file(self.wire.packets))
         capture = Capture(["-"], Options(stdin=data, window_bytes=window_bytes))
-        lags = LagIntervals(capture, interval_s)
+        lags = LagIntervals(capture, interval_s, most=most)
         reader = GroupsReader(capture, None, lags.count_members)
         for window in capture.windows(gleaning=True):
             reader.add(window)
@@ -93,6 +95,19 @@ def test_rows_are_the_state_at_the_end_of_each_interval(seed: int, window_bytes:
     for row in rows:
         if row["high_watermark"] is not None:
             assert row["lag"] == max(0, row["high_watermark"] - row["committed"])
+
+
+@pytest.mark.parametrize("window_bytes", [600, 1 << 20])
+def test_with_many_changes_intervals_become_longer(window_bytes: int) -> None:
+    """Until there are few; the rows are those of the longer interval from the begin."""
+    play = Clocked()
+    for step in range(64):
+        play.at(step + 0.1).commits(step % 2, step)
+        play.at(step + 0.2).fetches(step % 2, 2 * step)
+    found = play.sections(1, window_bytes, most=20)
+    assert 2 <= len(found["partition_lags"]) <= 20
+    expected = (play.sections(length_s) for length_s in (8, 16, 32))
+    assert found in list(expected)
 
 
 def test_growth_has_a_begin_and_a_rate() -> None:
