@@ -84,7 +84,8 @@ def codec(api_key: int | str, version: int, kind: Kind) -> Codec:
             f"{found.name} has no version {version}; known are {schema.versions_text}"
         )
     made = schema.codec(version)
-    made.label = f"{found.name} v{version} {kind}"
+    fields = sum(1 for _ in schema.iter_fields(version))
+    made.label = f"{found.name} v{version} {kind}, {fields} field{'s' * (fields != 1)}"
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -74,7 +75,17 @@ def test_upgrade(rows_of: Any, clients: bool) -> None:
 
 def test_answers_of_packages_above(rows_of: Any) -> None:
     capture = open_capture(DEMO)
-    assert len(list(capture.timeline())) == len(rows_of("timeline")[""])
+    events = capture.timeline()
+    assert repr(events) == "<Events, 0 so far>"
+    first = next(events)
+    assert repr(events) == f"<Events, 1 so far: 1 {first.kind}>"
+    rows = rows_of("timeline")[""]
+    assert 1 + len(list(events)) == len(rows)
+    kinds = Counter(row["kind"] for row in rows)
+    assert {*repr(events).partition(": ")[2].strip(">").split(", ")} == {
+        f"{count:,} {kind}" for kind, count in kinds.items()
+    }
+    assert f"<b>Events, {len(rows):,}</b>" in events._repr_html_()
     found = [(each.advice.id, each.subject.client_id) for each in capture.advise()]
     rows = rows_of("advise", "--fail-on", "nothing")["finding"]
     assert found == [(row["advice"], row["client_id"] or "") for row in rows]

@@ -28,7 +28,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
     declared default, if any.
 
     Attributes:
-        label: The message and its version; empty if unknown.
+        label: The message, its version and its number of fields; empty if unknown.
 
     Raises:
         DecodeError: From `parse`, with the path of the field and the position of the byte.

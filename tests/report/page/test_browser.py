@@ -56,12 +56,12 @@ def choose(page: Page, element: str, value: str) -> None:
 
 def test_plots_are_drawn(page: Page, demo: Path) -> None:
     page.open(demo)
-    assert page.value("document.querySelectorAll('#plots canvas').length") == 4
+    assert page.value("document.querySelectorAll('#plots canvas').length") == 5
     drawn = (
         "[...document.querySelectorAll('#plots canvas')].map(each => each.getContext('2d')"
         ".getImageData(0, 0, each.width, each.height).data.some(value => value > 0))"
     )
-    assert page.value(drawn) == [True] * 4
+    assert page.value(drawn) == [True] * 5
     assert "highest" in page.value("document.querySelector('figcaption').textContent")
 
 
