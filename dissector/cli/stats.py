@@ -13,7 +13,7 @@ from dissector.cli.refreshed_output import RefreshedOutput
 from dissector.column_catalogue import STATISTICS
 from dissector.errors import UsageError
 from dissector.query.exchange_contents import contents_among, parts_with_contents
-from dissector.summary.key_columns import KEYS, TIME_COLUMN
+from dissector.summary.key_columns import HOOKED, KEYS, TIME_COLUMN, is_value_field
 from dissector.summary.sections import NAMED, chosen_sections
 from dissector.summary.statistics import GROUPS, Grouping, Statistics, health
 from dissector.summary.version_offers import VersionOffers
@@ -48,7 +48,10 @@ def stats(given: StatsOptions) -> None:
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
     tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
     tables = tables or SECTIONS
-    view = SectionView.of(tables, given, names=(TIME_COLUMN, *NAMES, *KEYS), priority=PRIORITY)
+    keys = {key for _, rows in chosen.values() for key in rows.keys}
+    fields = sorted(key for key in keys if key.startswith(HOOKED) or is_value_field(key))
+    names = (TIME_COLUMN, *NAMES, *KEYS, *fields)
+    view = SectionView.of(tables, given, names=names, priority=(*fields, *PRIORITY))
 
     screen = RefreshedOutput(output, interval)
     if interval is not None:
@@ -65,7 +68,6 @@ def stats(given: StatsOptions) -> None:
         return [json_text(row) for row in [*view.rows(sections), {"section": "capture", **state}]]
 
     source.after_window = lambda: screen.refresh(lines)
-    keys = {key for _, rows in chosen.values() for key in rows.keys}
     parts = source.parts()
     if contents := contents_among(keys):
         parts = parts_with_contents(source.capture, source.tables(), contents, source.record_values)

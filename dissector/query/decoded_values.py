@@ -84,6 +84,11 @@ class RecordValues:
             return NOTHING
         return self._decoded(record_of(row), is_key=_SIDES[side])
 
+    def shown(self, row: Row, side: str) -> DecodedValue:
+        """Return the decoded `key` or `value` of a row of `records`, without hidden fields."""
+        found = self.decoded(row, side)
+        return found if self._masks is None else self._masks.masked(found, is_key=_SIDES[side])
+
     def read(self, record: Record, is_key: bool) -> DecodedValue:
         """Return a decoded key or value for a view: without hidden fields."""
         if self.settings.is_off:

@@ -1,4 +1,4 @@
-"""More columns of `pairs`: groups, partitions, schemas of records, columns of hooks."""
+"""More columns of `pairs`: groups, partitions, schemas and fields of records, columns of hooks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from dissector.filter.operands import BodyPath
 from dissector.query.decoded_values import RecordValues
 from dissector.query.hooked_records import use_hook_columns
 from dissector.query.selection import Selection
-from dissector.query.value_uses import schemas_of
-from dissector.summary.key_columns import HOOKED
+from dissector.query.value_uses import fields_of, schemas_of
+from dissector.summary.key_columns import HOOKED, is_value_field
 from dissector.view.text.value_text import json_text
 
 _SCHEMAS = ("key_schema", "value_schema")
 
 CONTENTS = ("group", "partition", *_SCHEMAS)
-"""Columns with a list of texts for each exchange, besides those of hooks."""
+"""Columns with a list of texts for each exchange, besides fields of records and those of hooks."""
 
 
 def contents_among(keys: Iterable[str]) -> set[str]:
     """Return the keys that are columns of this module."""
-    return {each for each in keys if each in CONTENTS or each.startswith(HOOKED)}
+    return {
+        each for each in keys if each in CONTENTS or each.startswith(HOOKED) or is_value_field(each)
+    }
 
 
 def parts_with_contents(
@@ -43,8 +45,8 @@ def parts_with_contents(
     Args:
         capture: The capture, which is being read.
         tables: Its exchanges by window, as `Selection.table` returns them.
-        chosen: Names of `CONTENTS`, and of columns of hooks.
-        values: Returns what decodes records; called for schemas only.
+        chosen: Names of `contents_among`.
+        values: Returns what decodes records; called for schemas and fields only.
 
     Raises:
         UsageError: There is no such column of hooks.
@@ -54,10 +56,15 @@ def parts_with_contents(
     ]
     use_hook_columns(capture, hooked)
     names = [name for name in CONTENTS if name in chosen]
-    read_values = values() if {*names} & {*_SCHEMAS} else None
+    fields = sorted(filter(is_value_field, chosen))
+    read_values = values() if fields or {*names} & {*_SCHEMAS} else None
 
     def contents(exchange: Exchange) -> dict[str, list[str]]:
-        found = {} if read_values is None else schemas_of(exchange, read_values)
+        found: dict[str, list[str]] = {}
+        if read_values is not None:
+            if {*names} & {*_SCHEMAS}:
+                found |= schemas_of(exchange, read_values)
+            found |= fields_of(exchange, read_values, fields)
         if "group" in names:
             found["group"] = groups_of(exchange)
         if "partition" in names:
@@ -81,7 +88,7 @@ def parts_with_contents(
         found = [contents(reading.exchange(table, row, capture.names)) for row in range(len(table))]
         more = {
             name: coded([tuple(each[name]) for each in found])
-            for name in (*names, *map(str, hooked))
+            for name in (*names, *fields, *map(str, hooked))
         }
         yield {**columns, **more}
 

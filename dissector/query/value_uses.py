@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -12,7 +13,11 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Slices, row_count
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.filter.evaluate import values_at
 from dissector.query.decoded_values import RecordValues
+from dissector.values.value_reader import DecodedValue
+from dissector.view.json.body import mask_record_row
+from dissector.view.text.value_text import json_text
 
 COLUMNS = names(VALUE_USES)
 
@@ -141,10 +146,39 @@ def _is_present(column: Any) -> Any:
     return np.array([column.value(row) is not None for row in range(len(column))], np.bool_)
 
 
+_WITH_RECORDS = ("Produce", "Fetch", "ShareFetch")
+
+
+def fields_of(
+    exchange: Exchange, values: RecordValues, names: Sequence[str]
+) -> dict[str, list[str]]:
+    """
+    Return the texts of fields in the records of an exchange, each once; hidden ones are masked.
+
+    Args:
+        exchange: The exchange.
+        values: What decodes keys and values.
+        names: Side and path of each field: `value.user.id`.
+    """
+    found: dict[str, dict[str, None]] = {name: {} for name in names}
+    if names and exchange.api in _WITH_RECORDS:
+        for row in record_rows(exchange):
+            if row["topic"] is not None:
+                mask_record_row(row["topic"], row)
+            decoded: dict[str, DecodedValue] = {}
+            for name, texts in found.items():
+                side, *path = name.split(".")
+                if side not in decoded:
+                    decoded[side] = values.shown(row, side)
+                for value in values_at(decoded[side].value, path):
+                    texts[value if isinstance(value, str) else json_text(value)] = None
+    return {name: list(texts) for name, texts in found.items()}
+
+
 def schemas_of(exchange: Exchange, values: RecordValues) -> dict[str, list[str]]:
     """Return the schemas of the keys and values in the records of an exchange, each once."""
     found: dict[str, dict[str, None]] = {"key_schema": {}, "value_schema": {}}
-    if exchange.api in ("Produce", "Fetch", "ShareFetch"):
+    if exchange.api in _WITH_RECORDS:
         for row in record_rows(exchange):
             record = values.record(row)
             for name, schemas in found.items():

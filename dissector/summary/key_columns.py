@@ -54,13 +54,19 @@ def interval_ns(key: str) -> int | None:
     return _LENGTHS_NS.get(key)
 
 
+def is_value_field(key: str) -> bool:
+    """Return whether a key is a field of decoded keys or values: `value.user.id`."""
+    side, *path = key.split(".")
+    return side in ("key", "value") and bool(path) and all(path)
+
+
 def columns_of_key(key: str) -> tuple[str, ...] | None:
     """Return the columns that a key fills; None if it is no key."""
-    if key.startswith(HOOKED):
+    if key.startswith(HOOKED) or is_value_field(key):
         return (key,)
     return KEYS.get(key) or (None if interval_ns(key) is None else (TIME_COLUMN,))
 
 
 def list_of_key(key: str) -> str | None:
     """Return the column of a key with several values per row; None of others."""
-    return key if key.startswith(HOOKED) else LISTS.get(key)
+    return key if key.startswith(HOOKED) or is_value_field(key) else LISTS.get(key)

@@ -54,8 +54,8 @@ def chosen_sections(by: Sequence[str], options: Sequence[str]) -> dict[str, tupl
         unknown = [key for key in keys if columns_of_key(key) is None]
         if unknown:
             raise UsageError(
-                f"--by takes {', '.join(KEYS)}, hook.NAME or an interval such as '10 s', "
-                f"not {unknown[0]!r}"
+                f"--by takes {', '.join(KEYS)}, hook.NAME, an interval such as '10 s', or a field "
+                f"of keys or values such as value.user.id, not {unknown[0]!r}"
             )
         if len(set(keys)) < len(keys):
             raise UsageError(f"--by {text} has a key twice")

@@ -38,8 +38,9 @@ class StatsOptions(SectionOptions, LiveOptions):
         metavar="KEY[,KEY]",
         complete=complete_words(lambda: KEYS, hooks=True),
         help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}, hook.NAME of --script, "
-        "or an interval such as '10 s'. May be given more than once. Exchanges without a topic, "
-        "partition, group, error or value of a hook are not in tables by these.",
+        "an interval such as '10 s', or a field of decoded keys or values such as value.user.id. "
+        "May be given more than once. Exchanges without a topic, partition, group, error, field or "
+        "value of a hook are not in tables by these.",
     )
     topics: bool = option(
         "--topics", default=False, help="Users of each topic: APIs, versions, software."

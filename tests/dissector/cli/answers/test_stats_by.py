@@ -181,7 +181,10 @@ def test_sizes(good: Run, shop: Path) -> None:
 
 
 def test_wrong_keys(run: Run, shop: Path) -> None:
-    known = f"{', '.join(KEYS)}, hook.NAME or an interval such as '10 s'"
+    known = (
+        f"{', '.join(KEYS)}, hook.NAME, an interval such as '10 s', or a field of keys or values "
+        "such as value.user.id"
+    )
     done = run("stats", shop, "--by", "api,day")
     assert done == (2, "", f"kafkashark: --by takes {known}, not 'day'\n")
     done = run("stats", shop, "--by", "api,api")
@@ -241,3 +244,35 @@ def test_sections_in_files(good: Run, tmp_path: Path) -> None:
     assert lags.schema["lag"] == polars.Int64
     run_rows = good("groups", DEMO, "-T", "csv").out.splitlines()
     assert run_rows[0].startswith("section,group,")
+
+
+def test_fields_of_keys_and_values(good: Run, run: Run, tmp_path: Path) -> None:
+    """Exchanges count for each value in their records; those without the field for none."""
+    items: Counter[tuple[str, str]] = Counter()
+    columns = "connection,correlation_id,api,value.item"
+    rows = good("records", DEMO, "-T", "ndjson", "--columns", columns).rows
+    exchanges = {tuple(row.values()) for row in rows if row["value.item"] is not None}
+    items.update((item, api) for _, _, api, item in exchanges)
+    found = good("stats", DEMO, "--by", "value.item,api", "-T", "ndjson").rows[:-1]
+    assert {(row["value.item"], row["api"]): row["count"] for row in found} == items
+    assert {api for _, api in items} == {"Produce", "Fetch"}
+
+    lamps = good("stats", DEMO, "--by", "value.item", "-Y", "value.item == lamp").lines
+    assert lamps[1].split()[0] == "value.item"
+    assert any(line.startswith("lamp ") for line in lamps)
+    # Numbers and nested values are JSON.
+    quantities = good("stats", DEMO, "--by", "value.quantity", "-T", "ndjson").rows[:-1]
+    assert {row["value.quantity"] for row in quantities} == {str(each) for each in range(1, 8)}
+    nothing = good("stats", DEMO, "--by", "value.nowhere", "-T", "csv").lines
+    assert len(nothing) == 1
+    file = tmp_path / "items.parquet"
+    good("stats", DEMO, "--by", "value.item", "-T", "parquet", "-o", file)
+    assert "lamp" in set(polars.read_parquet(file)["value.item"])
+    for key in ("value.", "value..item", "values.item"):
+        assert run("stats", DEMO, "--by", key)[0] == 2
+
+
+def test_masked_fields_are_not_values(good: Run) -> None:
+    hidden = good("stats", DEMO, "--by", "value.item", "--mask", "value.item", "-T", "ndjson")
+    assert len({row["value.item"] for row in hidden.rows[:-1]}) == 1
+    assert "lamp" not in hidden.out
