@@ -23,6 +23,7 @@ from dissector.errors import (
     UsageError,
     suggestion,
 )
+from dissector.notebook_forms import register_form
 from dissector.protocol.api import Api, Kind
 from dissector.protocol.apis import all_apis, api_keys
 from dissector.protocol.apis import api as api_of_key
@@ -34,6 +35,7 @@ from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
 from dissector.query.selection import check_filter
 from dissector.request_log.log_times import timezone_of, used_timezone
+from dissector.view.text.notebook import codec_html
 
 if TYPE_CHECKING:
     from dissector.values.value_settings import ValueSettings
@@ -84,9 +86,13 @@ def codec(api_key: int | str, version: int, kind: Kind) -> Codec:
             f"{found.name} has no version {version}; known are {schema.versions_text}"
         )
     made = schema.codec(version)
-    fields = sum(1 for _ in schema.iter_fields(version))
-    made.label = f"{found.name} v{version} {kind}, {fields} field{'s' * (fields != 1)}"
+    if not made.label:
+        made.label = f"{found.name} v{version} {kind}"
+        made.fields = {path: each.type for path, each in schema.iter_fields(version)}
     return made
+
+
+register_form(Codec, codec_html)
 
 
 def api(api_key: int | str) -> Api | None:

@@ -107,6 +107,11 @@ class _Interval:
     offsets: dict[int, _Offsets] = field(default_factory=dict)
     members: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def changes(self) -> int:
+        """Their number."""
+        return len(self.offsets) + len(self.members)
+
 
 class LagIntervals:
     """
@@ -118,7 +123,7 @@ class LagIntervals:
         chosen: Passes the messages with committed offsets that count; None for all.
         time: Makes the text of a time, and gets the name of its column; by default date and time in
             UTC.
-        most: With more changed lags of partitions intervals are twice as long, again and again;
+        most: With more changes intervals are twice as long, again and again;
             None for no limit.
     """
 
@@ -201,11 +206,11 @@ class LagIntervals:
 
     def _lengthen(self) -> None:
         """Join intervals in pairs, as long as there are too many changes."""
-        # Each of many places in one interval stays a change, so the length has a limit.
+        # Each of many places stays a change, so the length has a limit; two stay around 1970.
         while (
             self._most is not None
-            and len(self._intervals) > 1
-            and sum(len(each.offsets) for each in self._intervals.values()) > self._most
+            and len(self._intervals) > 2
+            and sum(each.changes for each in self._intervals.values()) > self._most
         ):
             self._interval_ns *= 2
             joined: dict[int, _Interval] = {}

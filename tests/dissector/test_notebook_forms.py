@@ -42,6 +42,7 @@ def test_without_a_form_the_repr_is_shown() -> None:
         ("decode_request", r"decode_request(b'\0\x12\0\0\0\0\0\1\0\0')"),
         ("conform", f"conform({CAPTURE!r})"),
         ("Plan", f"Plan.of({CAPTURE!r})"),
+        ("codec", "codec('Produce', 9, 'request')"),
         ("advise", f"advise({CAPTURE!r})"),
         ("findings", f"findings({CAPTURE!r})"),
     ],

@@ -29,6 +29,7 @@ def test_codecs() -> None:
     heartbeat = codec(12, 0, "request")
     assert repr(heartbeat) == "<Codec Heartbeat v0 request, 3 fields>"
     assert repr(codec("Heartbeat", 0, "response")) == "<Codec Heartbeat v0 response, 1 field>"
+    assert 'GenerationId</th><td style="text-align:left">int32<' in heartbeat._repr_html_()
     data = heartbeat.build({"group_id": "g", "generation_id": 7, "member_id": "m"})
     assert data == b"\0\1g\0\0\0\7\0\1m"
     assert heartbeat.parse(data).generation_id == 7

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from typing import Any
 
 from construct import Construct, Subconstruct
 
+from dissector.notebook_forms import notebook_form
 from dissector.protocol.codecs import emit
 from dissector.protocol.codecs.compiled import FALLBACK_ERRORS, Read, Write, parse_by
 
@@ -28,7 +30,8 @@ class Codec(Subconstruct):  # type: ignore[misc]
     declared default, if any.
 
     Attributes:
-        label: The message, its version and its number of fields; empty if unknown.
+        label: The message and its version; empty if unknown.
+        fields: Kafka's path of each field in wire order, and its type, if the label is known.
 
     Raises:
         DecodeError: From `parse`, with the path of the field and the position of the byte.
@@ -38,12 +41,19 @@ class Codec(Subconstruct):  # type: ignore[misc]
     def __init__(self, construct: Construct) -> None:
         super().__init__(construct)
         self.label = ""
+        self.fields: Mapping[str, str] = {}
         self._parse_count = self._build_count = 0
         self._read: Read | None = None
         self._write: Write | None = None
 
     def __repr__(self) -> str:
-        return f"<Codec {self.label}>" if self.label else super().__repr__()
+        if not self.label:
+            return str(super().__repr__())
+        count = len(self.fields)
+        return f"<Codec {self.label}, {count} field{'s' * (count != 1)}>"
+
+    def _repr_html_(self) -> str:
+        return notebook_form(self)
 
     def parse(self, data: bytes, **_: Any) -> Any:
         """Parse a message from the beginning of the bytes."""

@@ -1,16 +1,19 @@
-"""HTML for notebooks: `_repr_html_` of captures, exchanges, messages, plans and reports."""
+"""HTML for notebooks: `_repr_html_` of captures, messages, codecs, plans and reports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.notebook_forms import register_form
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
+
+if TYPE_CHECKING:
+    from dissector.protocol.codecs.codec import Codec
 
 MAX_TREE_LINES = 400
 """Lines of a message's tree that are shown."""
@@ -76,6 +79,11 @@ def exchange_html(exchange: Exchange) -> str:
         for message in exchange.messages
     )
     return facts + "".join(trees)
+
+
+def codec_html(codec: Codec) -> str:
+    """Return the fields of a message in wire order, with their types."""
+    return facts_html(repr(codec).strip("<>"), codec.fields)
 
 
 def _value_html(value: object) -> str:

@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 
 from tests import default_frames
+from tests.child_processes import child
 from tests.corpus import FOLDER
 from tests.dissector.capture.handmade_packets import ACK, SYN
 from tests.tcp_captures import START_NS, Wire, pcap_file
@@ -164,7 +165,7 @@ def words_of(question: Question, capture: Path | str, folder: Path) -> list[str]
 
 def in_pipes(question: Question, capture: Path, folder: Path) -> str:
     """Ask with the capture from a pipe and the answer into one."""
-    with subprocess.Popen(["cat", str(capture)], stdout=subprocess.PIPE) as source:
+    with child(subprocess.Popen(["cat", str(capture)], stdout=subprocess.PIPE)) as source:
         done = subprocess.run(
             words_of(question, capture if question.reads_twice else "-", folder),
             stdin=source.stdout,
@@ -182,19 +183,16 @@ def in_a_terminal(question: Question, capture: Path, folder: Path) -> str:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, WIDTH, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
     environment.pop("COLUMNS", None)  # it would replace the width of the terminal
-    process = subprocess.Popen(
-        words_of(question, capture, folder),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment,
-    )
-    os.close(theirs)
+    words = words_of(question, capture, folder)
     shown = bytearray()
-    while data := _read(ours):
-        shown += data
-    os.close(ours)
-    assert process.wait(PATIENCE_S) == 0, shown
+    with child(
+        subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    ) as process:
+        os.close(theirs)
+        while data := _read(ours):
+            shown += data
+        os.close(ours)
+        assert process.wait(PATIENCE_S) == 0, shown
     # What a progress line showed was erased.
     lines = [line.rpartition("\x1b[K")[2] for line in shown.decode().split("\r\n")]
     assert all(len(line) <= WIDTH or line.startswith("kafkashark: ") for line in lines)
@@ -233,9 +231,8 @@ def test_a_question_is_answered_by_one_command(
 def test_what_happens_right_now_is_answered_until_somebody_ends_it() -> None:
     """The tenth question: `tcpdump -w - | kafkashark stats -`, ended by `kill` or `timeout`."""
     words = [sys.executable, "-m", "kafkashark", "stats", "-", "--interval", "0.1"]
-    with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    pipe = subprocess.PIPE
+    with child(subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe)) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
