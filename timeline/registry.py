@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from timeline.connections.access_tracker import Access
+from timeline.connections.close_tracker import ClosedConnections
+from timeline.connections.connection_tracker import Connections
+from timeline.connections.logged_waits import LoggedWaits
+from timeline.connections.slow_phases import SlowPhases
 from timeline.groups.classic_group_tracker import ClassicGroups
 from timeline.groups.epoch_group_tracker import EpochGroups
 from timeline.groups.group_deletions import GroupDeletions
 from timeline.groups.lag_history import GroupLagHistory
-from timeline.trackers.access_tracker import Access
-from timeline.trackers.close_tracker import ClosedConnections
 from timeline.trackers.cluster_tracker import ClusterChanges
-from timeline.trackers.connection_tracker import Connections
 from timeline.trackers.consumer_tracker import Consumers
-from timeline.trackers.logged_waits import LoggedWaits
 from timeline.trackers.producer_tracker import Producers
 from timeline.trackers.record_tracker import FollowedWays
 from timeline.trackers.tracker import Tracker
@@ -24,7 +25,7 @@ _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
     "producer": (Producers,),
     "transaction": (Transactions,),
     "consumer": (Consumers,),
-    "connection": (Connections, Access, ClosedConnections, LoggedWaits),
+    "connection": (Connections, Access, ClosedConnections, LoggedWaits, SlowPhases),
     "cluster": (ClusterChanges,),
     "record": (FollowedWays,),
 }

@@ -23,6 +23,8 @@ from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.spoken import mismatch
 from dissector.engine.tables.exchange_table import NONE, ORPHAN, UNANSWERED, Exchanges, Ints
 from dissector.protocol.context import using
+from timeline.connections.login_rounds import login_rows
+from timeline.connections.slow_phases import slow_rows
 from timeline.events.capture_progress import CaptureProgress
 from timeline.events.closes import Close, Closes
 from timeline.events.connect_attempts import ConnectAttempts
@@ -39,7 +41,6 @@ from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.waits import Waits
 from timeline.events.words import mask_of
 from timeline.registry import trackers_of
-from timeline.trackers.login_rounds import login_rows
 from timeline.trackers.tracker import ObservedAt, Selection, Tracker
 
 _STATE = (
@@ -286,6 +287,8 @@ class Timeline:
                 mask |= table.status == UNANSWERED
             for selection in tracker.selections:
                 mask |= _selected(table, selection)
+            if tracker.slow_ns:
+                mask |= slow_rows(table, tracker.slow_ns)
             for column, least_ns in tracker.logged:
                 mask |= self._logged_ns(table, column) >= least_ns
             masks.append((tracker, mask))

@@ -55,6 +55,8 @@ class Tracker:
         selections: Further observed exchanges.
         logged: Columns of request logs with the least time in ns: exchanges with as much are
             observed.
+        slow_ns: Exchanges are observed of which the network's or the broker's part of the latency
+            took as long, and not by design; 0: none.
         rests_on_absence: Whether events of several exchanges rest on the absence of others too: a
             lost request to the same broker could have been their cause.
         follows_logins: Whether SASL exchanges, and the first one after them, are observed.
@@ -71,6 +73,7 @@ class Tracker:
     errors: ClassVar[frozenset[str]] = frozenset()
     selections: ClassVar[tuple[Selection, ...]] = ()
     logged: ClassVar[tuple[tuple[str, int], ...]] = ()
+    slow_ns: ClassVar[int] = 0
     rests_on_absence: ClassVar[bool] = False
     follows_logins: ClassVar[bool] = False
 

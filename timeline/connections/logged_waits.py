@@ -19,7 +19,7 @@ from timeline.trackers.tracker import Tracker
 _LEAST_MS = 100
 _NS_PER_MS = 1_000_000
 
-_WAIT_BY_DESIGN = frozenset((FETCH, KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["ShareFetch"]))
+WAIT_BY_DESIGN = frozenset((FETCH, KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["ShareFetch"]))
 """APIs that wait for records, or for other members: groups have their own events."""
 
 _HELD = WaitWords("held", "purgatory", "held, for followers or the controller,")
@@ -46,7 +46,7 @@ class LoggedWaits(Tracker):
         is_said = observed.api_key in (PRODUCE, FETCH) and throttle_time_ms(observed) > 0
         if throttle_ms > 0 and not is_said:
             yield from self._throttled.add(observed, throttle_ms)
-        if remote_ms >= _LEAST_MS and observed.api_key not in _WAIT_BY_DESIGN:
+        if remote_ms >= _LEAST_MS and observed.api_key not in WAIT_BY_DESIGN:
             yield from self._held.add(observed, remote_ms)
 
     def open_since_ns(self) -> int | None:

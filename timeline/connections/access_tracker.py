@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dissector.protocol.embedded.sasl_tokens import decode_token
-from timeline.events.closes import Close
-from timeline.events.denials import DENIALS, denials
-from timeline.events.event import Event, Evidence
-from timeline.events.observed_exchange import ObservedExchange
-from timeline.events.states import Fresh, States
-from timeline.events.words import counted, duration, listed
-from timeline.trackers.login_rounds import (
+from timeline.connections.login_rounds import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
     Result,
     refusal_of,
     round_result,
 )
+from timeline.events.closes import Close
+from timeline.events.denials import DENIALS, denials
+from timeline.events.event import Event, Evidence
+from timeline.events.observed_exchange import ObservedExchange
+from timeline.events.states import Fresh, States
+from timeline.events.words import counted, duration, listed
 from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, TypeAlias
 
 from dissector.protocol.releases.kafka_releases import VersionRange, range_text
 from dissector.protocol.releases.removals import answered_range
+from timeline.connections.hanging_requests import hanging, waiting_text
 from timeline.events.event import Event, Evidence
 from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.waits import Wait
 from timeline.events.words import counted, duration
-from timeline.trackers.hanging_requests import hanging, waiting_text
 from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 

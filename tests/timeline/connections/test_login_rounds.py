@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from timeline.trackers.login_rounds import Result, refusal_of, round_result
+from timeline.connections.login_rounds import Result, refusal_of, round_result
 
 
 @pytest.mark.parametrize(
