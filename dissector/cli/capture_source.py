@@ -152,11 +152,13 @@ class Source:
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
     ) -> Iterator[Columns]:
-        """Yield the records that pass; see `Capture.record_parts`."""
-        for window in self.each_window(gleaning=self.filter is not None):
-            yield from self.selection.record_parts(
+        """Yield the records that pass, in the order of packets; see `Capture.record_parts`."""
+        return self.capture.records_in_order(
+            self.each_window(gleaning=self.filter is not None),
+            lambda window: self.selection.record_parts(
                 window, is_apart, rows, as_objects=self.needs_exchanges
-            )
+            ),
+        )
 
     def field_tables(self, show_secrets: bool) -> Iterator[FieldTable]:
         """Yield the fields of all messages."""

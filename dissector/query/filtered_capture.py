@@ -151,10 +151,9 @@ class Capture(UnfilteredCapture):
             values = chosen.values or RecordValues(self, self.options.values)
             chosen = replace(chosen, values=values)
             schema = {**schema, **polars_tables.value_schema()}
-        parts: Iterator[Columns] = (
-            part
-            for window in self.windows(gleaning=self.filter_text is not None)
-            for part in chosen.record_parts(window, lambda topic: False, chosen.records)
+        parts = self.records_in_order(
+            self.windows(gleaning=self.filter_text is not None),
+            lambda window: chosen.record_parts(window, lambda topic: False, chosen.records),
         )
         if self.options.values is not None:
             parts = values.parts(parts)

@@ -117,7 +117,9 @@ class Selection:
         as_objects: bool = False,
     ) -> Iterator[Columns]:
         """
-        Yield the records of a window that pass; see `Capture.record_parts`.
+        Yield the records of a window that pass, in the order of packets.
+
+        See `Capture.record_parts`.
 
         `as_objects` reads them one by one, each with its exchange.
         """
@@ -128,7 +130,7 @@ class Selection:
         if as_objects or (self.filter and chosen is None):
             from dissector.engine.exchanges.exchange_records import KINDS
 
-            found = chain.from_iterable(map(rows, self._objects(window, chosen)))
+            found = chain.from_iterable(map(rows, self._objects(*_in_record_order(window, chosen))))
             yield from column_batches(found, KINDS)
             return
         if chosen is not None:
@@ -226,6 +228,20 @@ def _any_passes(record_filter: Filter, values: RecordValues, exchange: Exchange)
     return any(
         record_filter.matches(_Record(exchange, row, values)) for row in record_rows(exchange)
     )
+
+
+def _in_record_order(
+    window: Window, chosen: tuple[WindowQuery, Ints] | None
+) -> tuple[Window, tuple[WindowQuery, Ints] | None]:
+    """Return a window, or its chosen rows, in the order of the packets that carry records."""
+    from dissector.engine.records.record_order import in_record_order, record_order
+
+    if chosen is None:
+        # Rows of its summary would be those of the other order.
+        return replace(window, exchanges=in_record_order(window.exchanges), summary=None), None
+    query, rows = chosen
+    order = record_order(window.exchanges.rows(rows))
+    return window, (query, rows if order is None else rows[order])
 
 
 class _Record:

@@ -100,8 +100,8 @@ QUESTIONS = [
         "records CAPTURE -Y 'headers contains \"trace=000000000000003c\" and offset == 36'"
         " --columns packet,client_id,api,topic,partition,offset,key,headers",
         (
-            "183 billing-1 Fetch demo.orders 0 36 customer-1 trace=000000000000003c",
             "178 shop Produce demo.orders 0 36 customer-1 trace=000000000000003c",
+            "183 billing-1 Fetch demo.orders 0 36 customer-1 trace=000000000000003c",
         ),
     ),
     Question(

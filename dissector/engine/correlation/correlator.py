@@ -31,6 +31,7 @@ from dissector.engine.tables.logins import Logins
 from dissector.kernel.named_rows import row_of
 from dissector.kernel.packed_rows import BLOCK_ROWS
 from dissector.protocol.frame_limits import MAX_FRAME_BYTES
+from dissector.protocol.headers import PRODUCE
 
 REST_ROWS = BLOCK_ROWS
 """Connections that have ended or are silent are packed when there are this many."""
@@ -182,6 +183,10 @@ class Correlator:
     def low_watermark(self) -> int:
         """Return the first packet with a frame that waits for a response or for its turn."""
         return min(self.tables.waiting_packet(), self.tables.lowest_barrier())
+
+    def records_from(self) -> int:
+        """Return the first packet of a Produce in flight, or of bytes that wait for their turn."""
+        return min(self.tables.waiting_packet(PRODUCE), self.tables.lowest_barrier())
 
     def in_flight(self) -> Exchanges:
         """Return the requests in flight, between two windows."""

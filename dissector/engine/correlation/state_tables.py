@@ -250,10 +250,17 @@ class StateTables(ConnectionStates):
         waiting = rows[np.isin(rows["mode"], (Mode.UNRECOGNISED, Mode.KAFKA))]
         return int(waiting["sides"]["barrier"].min(initial=NEVER))
 
-    def waiting_packet(self) -> int:
-        """Return the first packet with a frame that waits for a response or for its turn."""
+    def waiting_packet(self, api_key: int | None = None) -> int:
+        """
+        Return the first packet with a frame that waits for a response or for its turn.
+
+        With an API that of its requests only, and perhaps of responses.
+        """
         entries = self.entries[: self.counts.entries_used]
-        return int(entries["packet"].min(initial=NEVER, where=entries["is_waiting"] != 0))
+        is_waiting = entries["is_waiting"] != 0
+        if api_key is not None:
+            is_waiting &= entries["api_key"] == api_key
+        return int(entries["packet"].min(initial=NEVER, where=is_waiting))
 
     def carry(self, data: Bytes) -> int:
         """Copy some bytes to the carry-over buffer; return their offset there."""

@@ -171,7 +171,7 @@ class Capture:
         passing: Callable[[Columns], Ints] | None = None,
     ) -> Iterator[Columns]:
         """
-        Yield the records of a window.
+        Yield the records of a window, in the order of the packets that carry them.
 
         Args:
             window: The window.
@@ -190,10 +190,11 @@ class Capture:
         passing: Callable[[Columns], Ints] | None,
     ) -> Iterator[Columns]:
         from dissector.engine.exchanges.exchange_records import KINDS
+        from dissector.engine.records.record_order import in_record_order
         from dissector.engine.records.record_windows import record_parts
 
         assert self.reading is not None
-        table = window.exchanges
+        table = in_record_order(window.exchanges)
         if self.names.can_read_ahead:
             self.names.learn(read_topic_names(table))
         for part in record_parts(table, self.names, is_apart):
@@ -214,14 +215,40 @@ class Capture:
             if columns:
                 yield columns
 
+    @staticmethod
+    def records_in_order(
+        windows: Iterable[Window], parts_of: Callable[[Window], Iterable[Columns]]
+    ) -> Iterator[Columns]:
+        """
+        Yield the records of windows in the order of the packets that carry them.
+
+        A Fetch is never before the Produce that it reads. Records wait for Produces in flight, as
+        far as `RecordOrder` lets them.
+
+        Args:
+            windows: The windows in order.
+            parts_of: Returns the records of a window, as `record_parts` does.
+        """
+        from dissector.engine.records.record_order import RecordOrder
+
+        order = RecordOrder()
+        for window in windows:
+            yield from order.take(
+                parts_of(window),
+                window.records_from,
+                is_live=window.is_live,
+                is_idle=window.is_idle,
+            )
+            del window  # frees its memory before the next window is read
+        yield from order.drain()
+
     def record_batches(self) -> Iterator[polars.DataFrame]:
         """Yield the records as tables of some ten thousand rows each."""
         from dissector.engine.exchanges.exchange_records import record_rows
 
-        parts = (
-            part
-            for window in self.windows()
-            for part in self.record_parts(window, lambda topic: False, record_rows)
+        parts = self.records_in_order(
+            self.windows(),
+            lambda window: self.record_parts(window, lambda topic: False, record_rows),
         )
         return tables.part_frames(parts, tables.record_schema())
 

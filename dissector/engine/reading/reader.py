@@ -122,20 +122,26 @@ class Window:
     Attributes:
         exchanges: Those that ended in it.
         low_watermark: The first packet of messages that may follow in later windows.
+        records_from: The same of records, as far as a Produce in flight has them.
         problems: Problems of the files: file name and problem.
         summary: The summary of the exchanges, if requested for all windows.
         in_flight: Requests in flight, if requested; their status is WAITING.
         ends: The connections that were closed or reset in it.
         gaps: Bytes that are missing in its streams.
+        is_live: Whether it comes from a pipe, which may deliver more at any time.
+        is_idle: Whether it is empty, as such a pipe had nothing for a while.
     """
 
     exchanges: Exchanges
     low_watermark: int
+    records_from: int
     problems: FileProblems = field(default_factory=list)
     summary: WindowSummary | None = None
     in_flight: Exchanges | None = None
     ends: ConnectionEnds = field(default_factory=ConnectionEnds.none)
     gaps: ConnectionGaps = field(default_factory=ConnectionGaps.none)
+    is_live: bool = False
+    is_idle: bool = False
 
 
 class Reading:
@@ -246,6 +252,8 @@ class Reading:
                     yield self._window(exchanges)
             exchanges = self._correlate(self.streams.feed(segments))
             window = self._window(exchanges, problems)
+            window.is_live = segments.is_live
+            window.is_idle = segments.is_live and not len(segments)
             if segments.is_live and self.options.live:
                 window.in_flight = self.correlator.in_flight()
             del segments, exchanges
@@ -305,7 +313,8 @@ class Reading:
     def _window(self, exchanges: Exchanges, problems: FileProblems | None = None) -> Window:
         ends, self._ends = self._ends, ConnectionEnds.none()
         gaps, self._gaps = self._gaps, ConnectionGaps.none()
-        return Window(exchanges, self.low_watermark(), problems or [], ends=ends, gaps=gaps)
+        low_watermark, records_from = self.low_watermark(), self.correlator.records_from()
+        return Window(exchanges, low_watermark, records_from, problems or [], ends=ends, gaps=gaps)
 
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""

@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
 from pathlib import Path
 
 import polars
 import pytest
 
+from dissector import open_capture
 from dissector.engine.exchanges.exchange_records import COLUMNS
+from dissector.engine.reading.capture import Options
 from dissector.protocol.records import Record, build_records, new_batch
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
+from tests.dissector.cli.cli_traffic import FETCH, HEARTBEAT, PRODUCE
 from tests.dissector.cli.conftest import Run
 
 KEYS = [
@@ -248,3 +252,55 @@ def test_a_filter_tests_each_record(
     rows = good("records", mixed, "-T", "ndjson").rows
     found = good("records", mixed, "-T", "ndjson", "-Y", text).rows
     assert found == [rows[number] for number in numbers]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["-Y", "topic == orders"],
+        ["-Y", "key contains k"],
+        ["--columns", "api,packet,request.acks"],
+    ],
+    ids=["all", "exchanges", "records", "objects"],
+)
+@pytest.mark.parametrize("window_bytes", [1 << 16, 1 << 24])
+def test_a_fetch_is_never_before_the_produce_that_it_reads(
+    good: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    window_bytes: int,
+    options: list[str],
+) -> None:
+    """Consumers read records before the answer to their Produce, even some windows before."""
+    monkeypatch.setattr(
+        "dissector.cli.capture_source.Options", partial(Options, window_bytes=window_bytes)
+    )
+    wire = tcp_captures.Wire()
+    producer, consumer = wire.connect(50000).syn(), wire.connect(50001).syn()
+    filler = wire.connect(50002).syn()
+    for number in range(6):
+        batch = build_records(
+            [new_batch([Record(key=b"k", value=bytes(1000))], base_offset=number, codec="none")]
+        )
+        data = [{"name": "orders", "partition_data": [{"index": 0, "records": batch}]}]
+        topic = {"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": number}]}
+        consumer.client(cli_traffic.request_frame(FETCH, 12, number, topics=[topic]))
+        producer.client(cli_traffic.request_frame(PRODUCE, 9, number, acks=-1, topic_data=data))
+        got = [{"partition_index": 0, "high_watermark": 9, "records": batch}]
+        answer = [{"topic": "orders", "partitions": got}]
+        consumer.broker(cli_traffic.response_frame(FETCH, 12, number, responses=answer))
+        for each in range(number * 8):
+            filler.client(cli_traffic.request_frame(HEARTBEAT, 4, each, group_id="g" * 9000))
+            filler.broker(cli_traffic.response_frame(HEARTBEAT, 4, each))
+        producer.broker(cli_traffic.response_frame(PRODUCE, 9, number, responses=[]))
+    path = tcp_captures.write(tmp_path / "order.pcap", wire.packets)
+    rows = good("records", path, "-T", "ndjson", *options).rows
+    assert [row["api"] for row in rows] == ["Produce", "Fetch"] * 6
+    packets = [row["packet"] for row in rows]
+    assert packets == sorted(packets)
+    text = options[1] if options[:1] == ["-Y"] else None
+    capture = open_capture(path, filter=text)
+    capture.options.window_bytes = window_bytes
+    assert (len(list(capture.windows())) > 3) == (window_bytes == 1 << 16)
+    assert capture.records()["packet"].to_list() == packets
