@@ -8,6 +8,10 @@ from typing import Any
 from browse.listing.capture_access import CaptureAccess, Pass
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.summary.groups_reader import GroupsReader
+from dissector.summary.lag_intervals import MOST_CHANGES, LagIntervals
+
+_INTERVAL_S = 1.0
+"""Of lags over time, unless there are too many changes."""
 
 
 class GroupReport(Pass):
@@ -15,7 +19,7 @@ class GroupReport(Pass):
     A pass that finds the groups of matching exchanges.
 
     Attributes:
-        sections: Rows by section, as in `kafkashark groups`.
+        sections: Rows by section, as in `kafkashark groups`, also with `--interval`.
     """
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
@@ -28,10 +32,13 @@ class GroupReport(Pass):
         self.run(self._read)
 
     def _read(self) -> None:
-        reader = GroupsReader(self.source.capture, self.source.filter)
+        capture, chosen = self.source.capture, self.source.filter
+        lags = LagIntervals(capture, _INTERVAL_S, chosen, most=MOST_CHANGES)
+        reader = GroupsReader(capture, chosen, lags.count_members)
         for window in self.windows():
             reader.add(window)
+            lags.add(window)
         if not self.is_cancelled:
-            known = self.source.capture.logins.all
-            sections = reader.sections()
+            known = capture.logins.all
+            sections = {**reader.sections(), **lags.sections()}
             self.sections = sections if self._shows else mask_texts(sections, known)

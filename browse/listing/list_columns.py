@@ -125,7 +125,7 @@ _TITLES = {
     "connection": "conn",
     "latency_ms": "ms",
 }
-_WIDE = {"text": 120, "value": 60, "problems": 80}
+_WIDE = {"text": 120, "value": 60, "problems": 80, "note": 80}
 
 
 def mode_named(name: str) -> Mode | None:

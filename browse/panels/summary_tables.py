@@ -10,6 +10,7 @@ from browse.filtering.filter_texts import literal
 from browse.panels.table_panel import Row, Table, TablePanel, with_share
 from dissector.summary.group_keys import ORPHAN
 from dissector.summary.groups_reader import SECTIONS as GROUP_SECTIONS
+from dissector.summary.lag_intervals import LAG_SECTIONS
 from dissector.summary.sections import NAMED
 from dissector.summary.statistics import GROUPS, Grouping
 
@@ -48,6 +49,8 @@ _NAMING = {
     "groups": ("group",),
     "members": ("group", "member_id"),
     "partitions": ("group", "topic", "partition"),
+    "lags": ("group",),
+    "partition_lags": ("group", "topic", "partition"),
 }
 
 
@@ -75,7 +78,7 @@ def groups_panel(sections: Sections) -> TablePanel:
     """Return a panel with the output of `kafkashark groups`: rows by section."""
     tables = [
         Table(title, columns, sections.get(name, ()), partial(_filter_of, _NAMING[name]))
-        for name, (title, columns) in GROUP_SECTIONS.items()
+        for name, (title, columns) in {**GROUP_SECTIONS, **LAG_SECTIONS}.items()
     ]
     return TablePanel("Groups", tables, none="no group in the capture")
 

@@ -33,6 +33,9 @@ LAG_SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Section -> its heading, and the columns of its rows."""
 
+MOST_CHANGES = 50_000
+"""A bound for `most`: some 20 MB."""
+
 _SECOND_NS = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -10,14 +10,11 @@ from typing import Any
 from dissector.engine.reading.capture import Capture, Window
 from dissector.filter import Filter
 from dissector.summary.groups_reader import GroupsReader
-from dissector.summary.lag_intervals import LagIntervals
+from dissector.summary.lag_intervals import MOST_CHANGES, LagIntervals
 from dissector.view.text.value_text import time_text
 
 INTERVAL_S = 1.0
 """Length of an interval, unless there are too many changes."""
-
-MOST_CHANGES = 50_000
-"""With more changed lags intervals become longer: some 20 MB."""
 
 Row = dict[str, Any]
 

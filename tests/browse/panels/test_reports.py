@@ -8,11 +8,10 @@ from browse.panels.line_list import LineList
 from browse.panels.summary_tables import STATISTICS, groups_panel, stats_panel
 from dissector.public import open_capture
 from dissector.summary.groups_reader import GroupsReader
+from dissector.summary.lag_intervals import LagIntervals
 from dissector.summary.statistics import Statistics, health
 from tests.browse.panels.panel_host import Host, lines, opened, play, text
 from tests.corpus import FOLDER
-
-GROUPS = FOLDER / "librdkafka-group-rebalance.pcap"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -50,17 +49,25 @@ def test_statistics(size: tuple[int, int]) -> None:
 
 
 def test_groups() -> None:
-    capture = open_capture(GROUPS)
-    reader = GroupsReader(capture)
+    capture = open_capture(FOLDER / "demo.pcap")
+    lags = LagIntervals(capture, 1)
+    reader = GroupsReader(capture, None, lags.count_members)
     for window in capture.windows(gleaning=True):
         reader.add(window)
+        lags.add(window)
+    sections = {**reader.sections(), **lags.sections()}
 
     async def scene() -> None:
-        async with opened(groups_panel(reader.sections()), (120, 40)) as (app, pilot):
+        async with opened(groups_panel(sections), (120, 40)) as (app, pilot):
             assert "2 Members" in text(app)
             await pilot.press("3")
             await pilot.pause()
             assert "high_watermark" in text(app)
+            await pilot.press("4")
+            await pilot.pause()
+            assert "no member; grows by 18.7/s since 09:46:35" in text(app)
+            await pilot.press("enter")
+            assert "billing" in str(app.results)
         async with opened(groups_panel({})) as (app, pilot):
             assert "no group in the capture" in text(app)
             await pilot.press("s", "tab", "2", "enter", "escape")
