@@ -233,12 +233,7 @@ class Capture:
 
         order = RecordOrder()
         for window in windows:
-            yield from order.take(
-                parts_of(window),
-                window.records_from,
-                is_live=window.is_live,
-                is_idle=window.is_idle,
-            )
+            yield from order.take(parts_of(window), window.records_from, is_live=window.is_live)
             del window  # frees its memory before the next window is read
         yield from order.drain()
 

@@ -129,7 +129,6 @@ class Window:
         ends: The connections that were closed or reset in it.
         gaps: Bytes that are missing in its streams.
         is_live: Whether it comes from a pipe, which may deliver more at any time.
-        is_idle: Whether it is empty, as such a pipe had nothing for a while.
     """
 
     exchanges: Exchanges
@@ -141,7 +140,6 @@ class Window:
     ends: ConnectionEnds = field(default_factory=ConnectionEnds.none)
     gaps: ConnectionGaps = field(default_factory=ConnectionGaps.none)
     is_live: bool = False
-    is_idle: bool = False
 
 
 class Reading:
@@ -253,7 +251,6 @@ class Reading:
             exchanges = self._correlate(self.streams.feed(segments))
             window = self._window(exchanges, problems)
             window.is_live = segments.is_live
-            window.is_idle = segments.is_live and not len(segments)
             if segments.is_live and self.options.live:
                 window.in_flight = self.correlator.in_flight()
             del segments, exchanges

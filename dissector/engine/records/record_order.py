@@ -86,7 +86,7 @@ class RecordOrder:
         self._since_s = 0.0
 
     def take(
-        self, parts: Iterable[Columns], records_from: int, *, is_live: bool, is_idle: bool
+        self, parts: Iterable[Columns], records_from: int, *, is_live: bool = False
     ) -> Iterator[Columns]:
         """
         Add the records of a window; yield those that none will precede.
@@ -94,8 +94,7 @@ class RecordOrder:
         Args:
             parts: The records in the order of `in_record_order`.
             records_from: The first packet of records that may follow in later windows.
-            is_live: Whether they shall not wait long,
-            is_idle: or not at all, as nothing comes.
+            is_live: Whether they shall not wait long. Idle pipes have empty windows.
         """
         last = records_from + 1  # numbers in the columns begin at 1
         for columns in parts:
@@ -114,7 +113,7 @@ class RecordOrder:
                 part.detach()
             if self._are_too_many():
                 yield from self.drain()
-        if is_idle or (is_live and self._clock() - self._since_s >= PATIENCE_S):
+        if is_live and self._clock() - self._since_s >= PATIENCE_S:
             yield from self.drain()
         yield from self._until(last)
 
