@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Semaphore, Thread
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -150,3 +150,10 @@ def cores() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def map_all(items: Iterator[Any], works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
+    """Apply all works to each item, in this thread."""
+    for work in works:
+        items = map(work, items)
+    return items

@@ -32,7 +32,7 @@ from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionG
 from dissector.engine.reading.endpoint_texts import EndpointTexts
 from dissector.engine.reading.one_sided import mark_one_sided
 from dissector.engine.reading.packet_files import TlsSecrets
-from dissector.engine.reading.prefetch import map_in_threads, prefetch
+from dissector.engine.reading.prefetch import map_all, map_in_threads, prefetch
 from dissector.engine.reading.segment_source import FileProblems, FileSource, SegmentSource
 from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded
@@ -224,9 +224,9 @@ class Reading:
         if jobs > 2:
             segments = chain(islice(segments, alone), prefetch(segments))
         items: Iterator[Any] = self._all_windows(segments)
-        yield from _map_all(islice(items, alone), works)
+        yield from map_all(islice(items, alone), works)
         if jobs <= 1:
-            yield from _map_all(items, works)
+            yield from map_all(items, works)
             return
         items = prefetch(items)
         workers = min(jobs - 1, MAX_WORKERS)
@@ -397,10 +397,3 @@ class Reading:
                 tap(connection, side, content, length)
             elif kind == GAP:
                 tap(connection, side, None, length)
-
-
-def _map_all(items: Iterator[Any], works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
-    """Apply all works to each item."""
-    for work in works:
-        items = map(work, items)
-    return items
