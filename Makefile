@@ -121,8 +121,9 @@ lint: env
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# `make bench NAMES="start commands"` runs some groups.
 bench: kernels
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(NAMES)
 
 wheel: env
 	$(BIN)/python -m tools.wheel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ _E = tuple(part for field in FIELDS for part in ("-e", field))
 
 SECOND_RUN_S = 0.9
 """Limit for the second run on a machine, in seconds."""
+
+LIGHT_CPU_S = 0.12
+"""Limit of the processor time of what needs no capture."""
 
 PEAK_BYTES = 220_000_000
 """Limit for the peak of `pairs`."""
@@ -47,7 +51,17 @@ def log_rows(folder: Path) -> Iterator[Row]:
 
 
 def start_rows(folder: Path) -> Iterator[Row]:
-    """Time small captures, dominated by the start, and the first use on a machine."""
+    """Time what loads little, small captures, and the first use on a machine."""
+    python = process((sys.executable, "-c", ""), runs=20)
+    for words in (("--version",), ("--help",), ("pairs", "--help")):
+        own = process((*KAFKASHARK, *words), runs=20)
+        yield Row(
+            f"{' '.join(words)}, processor",
+            f"{LIGHT_CPU_S} s",
+            LIGHT_CPU_S / own.cpu_s,
+            f"{own.cpu_s:.3f} s, of which Python {python.cpu_s:.3f} s",
+            1.0,
+        )
     small, fourth = folder / "small.pcap", folder / "fourth.pcap"
     write(small, 50)
     write(fourth, PACKETS // 4)
