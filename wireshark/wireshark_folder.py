@@ -90,6 +90,8 @@ def write_folder(
     try:
         profile = folder.path / "profiles" / PROFILE
         profile.mkdir(parents=True, exist_ok=True)
+        if keylogs:
+            folder.capture.unlink(missing_ok=True)  # the new file would have its mode
         if filter_text is None:
             with written_when_complete(folder.capture) as file:
                 count, _ = write_packets(capture.paths, None, file, options)

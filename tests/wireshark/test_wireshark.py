@@ -75,9 +75,10 @@ def test_secrets_of_key_logs_are_in_the_capture(
 ) -> None:
     name = CAPTURES / "kafka4-java-tls13.pcap.gz"
     keylog = CAPTURES / "kafka4-java-tls13.keylog"
+    written = tmp_path / "kafka4-java-tls13.pcapng"
+    written.touch(mode=0o644)  # of a run without key log
     status, (_, command), _ = run(capsys, name, "--keylog", keylog, "-o", tmp_path, "--no-open")
     assert status == 0
-    written = tmp_path / "kafka4-java-tls13.pcapng"
     found = exchanges(written)
     assert len(found) > 10
     assert found.equals(exchanges(name, keylogs=[keylog]))

@@ -97,6 +97,8 @@ ROLES = {
     "--value-format < --values < -o > -w >",
     "upgrade": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
     "--values < -o > -w >",
+    "wireshark": "CAPTURE < --keylog < --schemas < --script < --topic-names < --value-format < "
+    "--values < -o >",
 }
 """The paths of each command: `<` is read, `>` is written."""
 
