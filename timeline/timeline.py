@@ -341,7 +341,10 @@ def _passes_all(exchange: Exchange) -> bool:
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:
     """Return the rows of a selection, with those that need a codec."""
     mask = np.zeros(len(table), np.bool_)
-    rows = np.flatnonzero(table.api_key == selection.api_key)
+    is_chosen = (table.api_key == selection.api_key) & (
+        table.api_version >= selection.first_version
+    )
+    rows = np.flatnonzero(is_chosen)
     if len(rows):
         path = tuple(selection.field.split("."))
         result = matches_any_value(table, selection.side, path, rows, selection.test)

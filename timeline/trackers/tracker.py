@@ -24,12 +24,22 @@ MAX_PROOFS = 64
 
 
 class Selection(NamedTuple):
-    """Selects exchanges of an API by the value of a body field, given by its path."""
+    """
+    Selects exchanges of an API by the value of a body field, given by its path.
+
+    Attributes:
+        api_key: The API.
+        side: The message with the field.
+        field: Path of the field.
+        test: Whether an exchange with a value is selected.
+        first_version: Older versions are not selected.
+    """
 
     api_key: int
     side: Kind
     field: str
     test: Callable[[object], bool]
+    first_version: int = 0
 
 
 def is_positive(value: object) -> bool:

@@ -56,8 +56,16 @@ class Transactions(Tracker):
     apis: ClassVar[frozenset[int]] = frozenset(
         (INIT, ADD_PARTITIONS, ADD_OFFSETS, END, COMMIT_OFFSETS)
     )
+    # Of a Produce only the partitions that it adds, and these errors, say something.
+    errors: ClassVar[frozenset[str]] = frozenset(OVERDUE)
     selections: ClassVar[tuple[Selection, ...]] = (
-        Selection(PRODUCE, "request", "transactional_id", lambda value: value is not None),
+        Selection(
+            PRODUCE,
+            "request",
+            "transactional_id",
+            lambda value: value is not None,
+            IMPLICIT_PARTITIONS,
+        ),
     )
 
     def __init__(self) -> None:
