@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from dissector.protocol.apis import api_name
 from dissector.protocol.releases.kafka_release_table import RANGES, RELEASES
@@ -79,7 +79,12 @@ def best_match(offered: OfferedRanges) -> ReleaseMatch:
 
 def release_of(offered: OfferedRanges) -> str:
     """Return the Kafka release of brokers with exactly these versions; empty if none."""
-    match = best_match(offered)
+    return _release_of(frozenset(offered.items()))
+
+
+@lru_cache(maxsize=100)  # brokers of a cluster offer the same
+def _release_of(offered: frozenset[tuple[int, VersionRange]]) -> str:
+    match = best_match(dict(offered))
     if not offered or not match.is_exact:
         return ""
     oldest, newest = match.releases[0], match.releases[-1]
