@@ -22,6 +22,7 @@ from dissector.file_roles import READS, WRITES
 from dissector.values.source_options import PASSWORD_VARIABLE
 from dissector.view.text.escape import escaped
 from replay.options.pace_options import PaceOptions
+from replay.options.record_options import RecordOptions
 from replay.options.security_options import TargetOptions
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def _use_synthetic_records(are_wanted: bool) -> None:
 
 
 class ReplayOptions(
+    RecordOptions,
     PeriodOptions,
     PaceOptions,
     TargetOptions,
@@ -194,11 +196,6 @@ class ReplayOptions(
         help="Accept the APIs that the target offers and changed defaults of settings; the "
         "report lists them in a section of their own.",
     )
-    show_payloads: bool = option(
-        "--show-payloads",
-        default=False,
-        help="Show keys, values and headers of records in the report.",
-    )
 
 
 def replay(given: ReplayOptions) -> int:
@@ -302,7 +299,7 @@ def _settings(given: ReplayOptions) -> TargetSettings:
         noise=Noise(ignore) if noise in (None, LEARN) else Noise.read(noise, ignore),
         show_secrets=given.show_secrets,
         criteria=Criteria.of(given.fail_on, accepted, is_embedded=given.to == MOCK),
-        show_payloads=given.show_payloads,
+        show_payloads=given.shows_payloads,
         latency_limits=latency_limits(given.latency_limit),
         clients=given.clients,
     )
@@ -329,9 +326,9 @@ def _replay(
 
 
 def _refuse_others(given: ReplayOptions, *names: str) -> None:
-    """Refuse all options but these, as reports are only merged."""
+    """Refuse all options but these, and those of settings, as reports are only merged."""
     for name, each in given.declared().items():
-        if name not in names and getattr(given, name) != each.default:
+        if name not in names and each.setting != "shared" and getattr(given, name) != each.default:
             raise UsageError(f"--merge replays nothing: leave out {each.names[-1]}")
 
 

@@ -285,6 +285,8 @@ def test_reports_of_copies_are_merged(tmp_path: Path, capsys: pytest.CaptureFixt
         (["--to", "mock", "--fail-on", "latency:fast"], "is not a limit"),
         (["--to", "mock", "--accept", "nowhere"], "cannot be read"),
         (["--to", "mock", "--write-accepted", "nowhere/a"], "there is no folder"),
+        (["--to", "mock", "--mask", "value.card", "--show-payloads"], "exclude each other"),
+        (["--to", "mock", "--mask", "card"], "write value.FIELD"),
     ],
 )
 def test_wrong_usage_is_a_one_line_error(

@@ -15,7 +15,7 @@ from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape
 from tests.corpus import FOLDER
 from tests.replay.support.fault_proxy import Fault, proxied
-from tests.replay.support.lies import LIES, OF_KAFKA, RECORDED, REMOVED
+from tests.replay.support.lies import LIES, OF_KAFKA, REBORN, RECORDED, REMOVED
 from tests.replay.support.unread import reborn, removed, unread
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -64,11 +64,13 @@ def test_each_lie_to_recorded_clients_is_found(
     assert not report.passed, str(report)
 
 
-def test_a_lie_about_a_topic_created_again_is_found(kafka: StartCluster, tmp_path: Path) -> None:
-    lie = LIES["the high watermark is beyond the log"]
+@pytest.mark.parametrize("lie", REBORN.values(), ids=REBORN)
+def test_a_lie_about_a_topic_created_again_is_found(
+    kafka: StartCluster, tmp_path: Path, lie: Callable[[], Fault]
+) -> None:
     report = played(reborn(tmp_path), kafka, lie())
     (row,) = report.differences()
-    assert row["path"].endswith("high_watermark"), row
+    assert row["path"].endswith(("high_watermark", "num_partitions")), row
 
 
 MADE = {"unread": unread, "removed": removed, "reborn": reborn}

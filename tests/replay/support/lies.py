@@ -213,6 +213,39 @@ def _committed(api: str, name: str, number: int) -> Callable[[], Fault]:
     return lambda: ChangedRequest(api, _commits(_added(name, number)))
 
 
+def _without_keys(batch: RecordBatch) -> None:
+    batch.payload = None
+    batch.records = [each._replace(key=None) for each in batch.records]
+
+
+def _dated(batch: RecordBatch) -> None:
+    batch.base_timestamp += 1000
+    batch.max_timestamp += 1000
+
+
+def _cut(each: Container) -> None:
+    each.records = (each.records or b"")[:-3]
+
+
+def _change_places(body: Container) -> None:
+    """Give the records of partitions to each other."""
+    for topic in body.responses:
+        given = [each for each in topic.partitions if each.records]
+        for each, records in zip(given, [of.records for of in given[::-1]], strict=True):
+            each.records = records
+
+
+def _written(change: Callable[[RecordBatch], None]) -> Callable[[Container], None]:
+    """Change batches before they are written."""
+
+    def change_all(body: Container) -> None:
+        for topic in body.topic_data:
+            for each in topic.partition_data:
+                _batches(change)(each)
+
+    return change_all
+
+
 def _without_the_last(each: Container) -> None:
     for topic in each.topics:
         topic.partitions = topic.partitions[:-1]
@@ -240,6 +273,10 @@ LIES: dict[str, Callable[[], Fault]] = {
     "batches have no producer": _in_batches(_no_producer),
     "batches are in a transaction": _in_batches(_in_transaction),
     "batches have a leader epoch of the future": _in_batches(_later_leader),
+    "records have no key": _in_batches(_without_keys),
+    "records are written with other times": lambda: ChangedRequest("Produce", _written(_dated)),
+    "the last batch is cut off": lambda: ChangedPartitions("Fetch", _cut),
+    "partitions have each other's records": lambda: ChangedResponse("Fetch", _change_places),
     "a batch has a wrong CRC": lambda: ChangedPartitions("Fetch", _damaged),
     "the log starts later": _listed("offset", 1, EARLIEST),
     "the log ends later": _listed("offset", 2, LATEST),
@@ -389,6 +426,10 @@ RECORDED: dict[str, tuple[str, Callable[[], Fault]]] = {
         "kafka4-librdkafka-group-848",
         lambda: StaysInGroup("ConsumerGroupHeartbeat"),
     ),
+    "aborted records are read": (
+        "kafka4-librdkafka-transactions",
+        lambda: ChangedRequest("Fetch", _set(isolation_level=0)),
+    ),
     "an aborted transaction is not listed": (
         "kafka4-librdkafka-transactions",
         lambda: ChangedPartitions("Fetch", _without_aborted),
@@ -414,4 +455,16 @@ REMOVED: dict[str, Callable[[], Fault]] = {
 }
 """Lies about what a capture removes: `removed` is such a capture."""
 
-__all__ = ["LIES", "LOG", "OF_KAFKA", "RECORDED", "REMOVED"]
+
+def _one_more(body: Container) -> None:
+    for topic in body.topics:
+        topic.num_partitions += 1
+
+
+REBORN: dict[str, Callable[[], Fault]] = {
+    "the high watermark is beyond the log": _fetched("high_watermark", 5),
+    "a created topic has a partition more": lambda: ChangedRequest("CreateTopics", _one_more),
+}
+"""Lies about a topic that is deleted and created again: `reborn` is such a capture."""
+
+__all__ = ["LIES", "LOG", "OF_KAFKA", "REBORN", "RECORDED", "REMOVED"]

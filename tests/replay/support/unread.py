@@ -20,7 +20,7 @@ LOG, IN_TRANSACTION, GROUP, IN_TRANSACTION_GROUP, TRANSACTIONAL_ID = (
     "t",
 )
 PARTITIONS = 2
-"""Of the log; only the first one is written to."""
+"""Of the log; the second one has a batch."""
 
 BATCHES, RECORDS = 6, 5
 END = BATCHES * RECORDS
@@ -121,7 +121,7 @@ def reborn(folder: Path) -> str:
 
 def _batch(topic: str, number: int, producer_id: int, offset: int = 0) -> bytes:
     records = [
-        Record(0, 0, at, None, b"%s %d %d" % (topic.encode(), number, at), (), at, 0)
+        Record(0, 0, at, b"%d" % at, b"%s %d %d" % (topic.encode(), number, at), (), at, 0)
         for at in range(RECORDS)
     ]
     return new_batch(
@@ -143,17 +143,22 @@ def _init(client: _Client, transactional_id: str | None, producer_id: int) -> No
     )
 
 
-def _produce(client: _Client, topic: str, number: int, producer_id: int) -> None:
-    records = _batch(topic, number, producer_id)
+def _produce(
+    client: _Client, topic: str, number: int, producer_id: int, partition: int = 0
+) -> None:
+    records = _batch(f"{topic}-{partition}" if partition else topic, number, producer_id)
     transactional_id = TRANSACTIONAL_ID if producer_id == _TRANSACTIONAL else None
-    stored = {"base_offset": number * RECORDS, "log_append_time_ms": -1, "log_start_offset": 0}
+    stored = {"index": partition, "base_offset": number * RECORDS, "log_append_time_ms": -1}
+    stored["log_start_offset"] = 0
     client.ask(
         "Produce",
         {
             "transactional_id": transactional_id,
             "acks": -1,
             "timeout_ms": 5000,
-            "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": records}]}],
+            "topic_data": [
+                {"name": topic, "partition_data": [{"index": partition, "records": records}]}
+            ],
         },
         {"responses": [{"name": topic, "partition_responses": [stored]}]},
     )
@@ -163,6 +168,7 @@ def _write(client: _Client) -> None:
     _init(client, None, _WRITER)
     for number in range(BATCHES):
         _produce(client, LOG, number, _WRITER)
+    _produce(client, LOG, 0, _WRITER, partition=1)
 
 
 def _write_in_transaction(client: _Client) -> None:
@@ -225,26 +231,22 @@ def _read(client: _Client) -> None:
     )
     for start in (0, END):
         batches = [_batch(LOG, n, _WRITER, n * RECORDS) for n in range(BATCHES) if not start]
-        _fetch(client, start, b"".join(batches))
+        _fetch(client, start, b"".join(batches), b"" if start else _batch(f"{LOG}-1", 0, _WRITER))
 
 
-def _fetch(client: _Client, start: int, records: bytes) -> None:
+def _fetch(client: _Client, start: int, records: bytes, beside: bytes = b"") -> None:
+    """Fetch the first partition, and with records in it the second one."""
     asked = {
-        "partition": 0,
         "current_leader_epoch": -1,
         "fetch_offset": start,
         "log_start_offset": -1,
         "partition_max_bytes": 1 << 20,
     }
-    found = {
-        "partition_index": 0,
-        "high_watermark": END,
-        "last_stable_offset": END,
-        "log_start_offset": 0,
-        "aborted_transactions": [],
-        "preferred_read_replica": -1,
-        "records": records,
-    }
+    found = {"log_start_offset": 0, "aborted_transactions": [], "preferred_read_replica": -1}
+    ends = {"high_watermark": END, "last_stable_offset": END}
+    found_beside = {"high_watermark": RECORDS, "last_stable_offset": RECORDS, "records": beside}
+    both: list[dict[str, Any]] = [ends | {"records": records}]
+    both += [found_beside] if beside else []
     client.ask(
         "Fetch",
         {
@@ -253,9 +255,23 @@ def _fetch(client: _Client, start: int, records: bytes) -> None:
             "max_bytes": 1 << 20,
             "isolation_level": 1,
             "session_epoch": -1,
-            "topics": [{"topic": LOG, "partitions": [asked]}],
+            "topics": [
+                {
+                    "topic": LOG,
+                    "partitions": [{"partition": at, **asked} for at in range(len(both))],
+                }
+            ],
         },
-        {"responses": [{"topic": LOG, "partitions": [found]}]},
+        {
+            "responses": [
+                {
+                    "topic": LOG,
+                    "partitions": [
+                        {"partition_index": at, **found, **each} for at, each in enumerate(both)
+                    ],
+                }
+            ]
+        },
     )
 
 
