@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
 from dissector.engine.exchanges.stored_exchanges import ExchangeSpill
+from dissector.protocol.apis import KEYS
 from replay.model.plan_source import Source
 from replay.model.step import Step
 from replay.order.group_order import GroupHistory
@@ -174,9 +175,11 @@ class PlannedSteps:
         )
 
     def _deleted_elsewhere(self) -> Iterator[Resource]:
-        """Yield the topics with lives that other parts end."""
+        """Yield the topics that other parts delete."""
+        keys = self.spill.columns["api_key"]
         for step, lives in self.ended_lives.items():
-            if self._is_elsewhere[step]:
+            is_deletion = keys[step] == KEYS["DeleteTopics"] and self.is_sent(step)
+            if is_deletion and self._is_elsewhere[step]:
                 yield from (deletion_of(life.topic) for life in lives)
 
     def _ended_within(self) -> dict[int, list[EndedLife]]:

@@ -93,6 +93,9 @@ def test_a_deletion_that_is_not_sent_ends_a_life_where_the_next_begins(tmp_path:
     with Plan.of(reborn(tmp_path)) as plan:
         assert plan.step(2).left_out
         assert list(plan.ended_lives) == [3], "CreateTopics"
+    for part in ("1/2", "2/2"):
+        with Plan.of(reborn(tmp_path), part=part) as plan:
+            assert deletion_of("t") not in plan.foreign
 
 
 def test_another_topic_id_ends_a_life_without_a_captured_deletion(tmp_path: Path) -> None:
