@@ -24,13 +24,12 @@ from pathlib import Path
 import pytest
 
 from tests import default_frames
-from tests.child_processes import child
 from tests.corpus import FOLDER
 from tests.dissector.capture.handmade_packets import ACK, SYN
 from tests.tcp_captures import START_NS, Wire, pcap_file
+from tests.waiting import PATIENCE_S, child
 
 WIDTH = 120
-PATIENCE_S = 120
 MS = 1_000_000
 HEARTBEAT = 12
 
