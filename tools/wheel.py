@@ -95,6 +95,9 @@ def faults_of_extras(wheel: Path, name: str) -> list[str]:
     _install(place, f"{wheel}[mock]")
     if b"$ kafkashark replay" not in _run(place, "kafkashark", "demo").stdout:
         faults.append("with the mock the demo has no replay")
+    run = [_uv(), "tool", "run", "--quiet", "--from", str(wheel), "kafkashark", "demo"]
+    if b"Response times" not in subprocess.run(run, capture_output=True, check=False).stdout:
+        faults.append("the demo does not run by uvx")
     for extra in EXTRAS:
         place = _environment("extra")
         _install(place, f"{wheel}[{extra}]")

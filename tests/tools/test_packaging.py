@@ -103,10 +103,28 @@ def workflow() -> dict[Any, Any]:
 
 def test_a_release_is_published_only_after_all_parts() -> None:
     jobs = workflow()["jobs"]
-    assert set(jobs["publish"]["needs"]) == {"sdist", "wheels", "image"} == set(jobs) - {"publish"}
+    parts = {"sdist", "wheels", "image", "packages"}
+    assert set(jobs["publish"]["needs"]) == parts == set(jobs) - {"publish"}
     assert jobs["publish"]["if"] == "github.event_name == 'push'"
     uses = [step.get("uses", "") for step in jobs["publish"]["steps"]]
     assert uses[-1].startswith("pypa/gh-action-pypi-publish@")
+
+
+def test_all_files_of_a_release_have_checksums_and_an_attestation(tmp_path: Path) -> None:
+    """PyPI gets distributions only."""
+    steps = workflow()["jobs"]["publish"]["steps"]
+    assert [step["with"]["path"] for step in steps[:2]] == ["packages", "dist"]
+    for name in ("dist/a.whl", "packages/a.deb", "packages/kafkashark.cdx.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (checksums,) = [step["run"] for step in steps if step.get("name") == "Checksums"]
+    subprocess.run(["bash", "-ec", checksums], cwd=tmp_path, check=True)
+    sums = (tmp_path / "release" / "SHA256SUMS").read_text()
+    assert re.findall(r"^[0-9a-f]{64}  (.*)$", sums, re.MULTILINE) == [
+        *("a.deb", "a.whl", "kafkashark.cdx.json")
+    ]
+    (attested,) = [each["with"] for each in steps if "attest" in each.get("uses", "")]
+    assert attested["subject-path"] == "release/*"
 
 
 def test_scripts_of_the_release_parse() -> None:

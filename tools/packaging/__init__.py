@@ -1,0 +1,1 @@
+"""Packages for systems beside PyPI's: Debian's, and a formula of Homebrew."""
