@@ -54,6 +54,13 @@ class ServeOptions(
         help="Address of the first broker; the others listen on the next ports. Port 0 selects "
         "free ports. Every client that can connect can read the records of the capture.",
     )
+    advertise: str = option(
+        "--advertise",
+        default="",
+        metavar="HOST",
+        help="Host of the brokers in answers, where clients reach them by another name than they "
+        "listen at, as from outside of a container.",
+    )
     strict: bool = option(
         "--strict", default=False, help="Exit with status 1 if a request has no captured answer."
     )
@@ -134,6 +141,7 @@ def serve(given: ServeOptions) -> int:
 
 
 def _server_settings(given: ServeOptions) -> ServerSettings:
+    from cluster.client.endpoint import parse_address
     from serve.server.listener_security import login_password
     from serve.server.serve_options import ServeOptions as ServerSettings
     from serve.server.serve_options import parse_latency, parse_listener
@@ -142,6 +150,7 @@ def _server_settings(given: ServeOptions) -> ServerSettings:
     return ServerSettings(
         host,
         port,
+        given.advertise and parse_address(f"{given.advertise}:1")[0],
         latency=parse_latency(given.latency),
         is_strict=given.strict,
         follows_producers=given.wait_for_producers,

@@ -89,7 +89,8 @@ class CassetteServer:
         nodes = sorted(cluster.brokers) or [*range(1, max(1, len(cluster.addresses)) + 1)]
         for index, node in enumerate(nodes):
             port = self._options.port + index if self._options.port else 0
-            self._state.addresses[node] = self._options.host, await self._listen(port)
+            host = self._options.advertised_host or self._options.host
+            self._state.addresses[node] = host, await self._listen(port)
 
     async def close(self) -> None:
         """Close listeners, connections and the fallback."""

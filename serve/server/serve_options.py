@@ -22,6 +22,8 @@ class ServeOptions:
     Attributes:
         host: Host of the listeners.
         port: Port of the first broker; the others use the next ports. 0 selects free ports.
+        advertised_host: Host in answers, where it is another one for clients, as of a container;
+            by default that of the listeners.
         latency: Factor of the captured latency; 0 answers at once.
         is_strict: Compare produced records with the captured ones.
         follows_producers: Serve the records of live producers to consumers, instead of captured
@@ -37,6 +39,7 @@ class ServeOptions:
 
     host: str = LOOPBACK
     port: int = 0
+    advertised_host: str = ""
     latency: float = 0.0
     is_strict: bool = False
     follows_producers: bool = False

@@ -47,6 +47,15 @@ def test_brokers_at_all_addresses_are_where_the_client_is() -> None:
     assert (broker.host, broker.port) == ("127.0.0.1", int(port))
 
 
+def test_brokers_in_a_container_have_the_name_that_clients_know() -> None:
+    options = ServeOptions(host="0.0.0.0", advertised_host="localhost")
+    with Cassette(CAPTURE, options=options) as served:
+        assert served.bootstrap.startswith("localhost:")
+        with RawClient(served.bootstrap) as client:
+            (broker,) = client.ask("Metadata", 9, topics=[]).brokers
+    assert f"{broker.host}:{broker.port}" == served.bootstrap
+
+
 def test_another_version_gets_the_same_response() -> None:
     with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as client:
         wanted = [{"name": TOPIC, "topic_id": NO_ID}]
