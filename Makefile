@@ -5,6 +5,7 @@
 #             commits of seven days in a row run all of them. Prints what each part took
 # make full   the same, with all tests: before a change is called done, and once a week
 # make site   builds the pages of docs/, and of each command, rule, advice and API, in build/site
+# make gallery   asks brokers by `conform --target`, and writes docs/gallery.md; needs Java, Maven, kfakeserver
 # make wheel  builds dist/kafkashark-*.whl, with compiled kernels
 # make fuzz   looks for examples that fail for MINUTES=10, prints them and keeps them in .hypothesis
 # make mutants ROOM=timeline/groups   prints small faults in its code that its tests do not notice
@@ -53,7 +54,7 @@ NO_COMPILER := Without a C compiler only $(UNCOMPILED) are run. For all tests: \
 FAST := not (broker or long or spark)
 
 .PHONY: env kernels demo test check full long checked spark broker versions wheel-test fuzz mutants lint bench wheel \
-	site clean
+	site gallery clean
 
 env: $(READY)
 
@@ -131,6 +132,9 @@ wheel: env
 # Strictly: a link that leads nowhere is an error.
 site: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
+gallery: kernels
+	$(BIN)/python -m tools.gallery --write
 
 clean:
 	rm -rf .venv .venvs build dist *.egg-info
