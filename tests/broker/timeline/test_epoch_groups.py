@@ -28,17 +28,30 @@ SHOWN_DIGITS = 6
 
 
 def steps_in(log: str, group: str) -> list[tuple[str, str, int | None]]:
-    """Return joins and leaves in the order of the log, with the resulting epochs."""
+    """
+    Return joins and leaves in the order of the log, with the resulting epochs.
+
+    The coordinator raises the epoch at a leave too, without a line.
+    """
     steps: list[tuple[str, str, int | None]] = []
+    epoch = 0
     for line in log.splitlines():
         if f"[GroupId {group}]" not in line:
             continue
-        for word, pattern in (("joined", _JOINED), ("left", _LEFT)):
-            if found := pattern.search(line):
-                steps.append((word, (found[1] or found[2])[:SHOWN_DIGITS], None))
-        if (bumped := _BUMPED.search(line)) and steps and steps[-1][2] is None:
-            steps[-1] = (*steps[-1][:2], int(bumped[1]))
+        if found := _LEFT.search(line):
+            epoch += 1
+            steps.append(("left", _member(found), epoch))
+        elif found := _JOINED.search(line):
+            steps.append(("joined", _member(found), None))
+        elif found := _BUMPED.search(line):
+            epoch = int(found[1])
+            if steps and steps[-1][2] is None:
+                steps[-1] = (*steps[-1][:2], epoch)
     return steps
+
+
+def _member(found: re.Match[str]) -> str:
+    return (found[1] or found[2])[:SHOWN_DIGITS]
 
 
 def steps_of(events: list[Event]) -> list[tuple[str, str]]:
