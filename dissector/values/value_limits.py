@@ -53,7 +53,7 @@ class Room:
         """
         self.left -= size
         if self.left < 0:
-            raise ValueProblem("more output than its size allows")
+            self.check()
 
     def enter(self) -> None:
         """
@@ -64,7 +64,19 @@ class Room:
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:
+            self.check()
+
+    def check(self) -> None:
+        """
+        Check the output and the levels so far.
+
+        Raises:
+            ValueProblem: They are too many.
+        """
+        if self.depth > MAX_DEPTH:
             raise ValueProblem(f"nested deeper than {MAX_DEPTH} levels")
+        if self.left < 0:
+            raise ValueProblem("more output than its size allows")
 
     def leave(self) -> None:
         """Close a level."""

@@ -188,7 +188,9 @@ class ValueReader:
         `READING_ERRORS`, and `ValueProblem`, where `read` may still succeed.
         """
         plan = self._plans.get((topic, is_key, data[:PREFIX_END], False))
-        return None if plan is None or self.hooks else plan.decoder.field_reader(path)
+        if plan is None or self.hooks:
+            return None
+        return plan.decoder.field_reader(path, (data, plan.at, plan.message))
 
     def _keep_plan(self, place: _Place, found: DecodedValue, data: bytes) -> None:
         """Keep how a value was decoded, for those in the same place that name the same schema."""

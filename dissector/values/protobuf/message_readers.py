@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from dissector.values.protobuf.ordered_fields import Begin, Put, ordered_reader
 from dissector.values.protobuf.proto_declarations import ProtoEnum, ProtoField
 from dissector.values.protobuf.wire_format import (
     ENDS_EARLY,
@@ -33,15 +34,12 @@ from dissector.values.protobuf.wire_format import (
     skip_unknown,
     text_of,
 )
-from dissector.values.value_limits import ValueProblem
-
-Put: TypeAlias = Callable[[dict[str, Any], bytes, int, int, ProtoRoom], int]
-"""Reads a field's value into a message, and returns the position behind it."""
+from dissector.values.value_limits import MAX_DEPTH, ValueProblem
 
 Finish: TypeAlias = Callable[[dict[str, Any], ProtoRoom], Any]
 """Returns the value of a message that JSON writes in another form."""
 
-_UNSET: Any = object()
+UNSET: Any = object()
 _NO_ITEMS: list[Any] = []
 _NO_ENTRIES: dict[str, Any] = {}
 _PER_FIELD = 8
@@ -56,15 +54,16 @@ class MessageReader:
         fields: By the key on the wire.
         inner: Readers of the messages, or of the entries of a map, that a field has, by its name.
         maps: Names of the fields that are maps.
-        start: The fields of an empty message, in order.
+        output: What it makes of output, without its fields' contents.
+        start: The fields of an empty message, in order; `UNSET` for those with presence.
         spans: Fields with messages, which are read when all their pieces are known.
         places: Keys that oneofs have while a message is read.
         finish: Its other form, if it has one.
     """
 
     __slots__ = (
-        *("_output", "fields", "finish", "full_name", "has_unset", "inner", "maps"),
-        *("places", "puts", "spans", "start"),
+        *("_begin", "fields", "finish", "full_name", "has_unset", "inner", "maps"),
+        *("output", "places", "puts", "spans", "start"),
     )
 
     def __init__(self, full_name: str, finish: Finish | None = None) -> None:
@@ -79,14 +78,15 @@ class MessageReader:
         self.finish = finish
         self.has_unset = False
         self.places: set[str] = set()
-        self._output = 2
+        self.output = 2
+        self._begin: Begin | None = None
 
     def add(self, field: ProtoField, default: Any, puts: Iterable[tuple[int, Put]]) -> None:
         """Add a field; without presence it has a default, and so have lists and maps."""
         has_presence = field.has_presence and not field.is_repeated
-        self.start[field.name] = _UNSET if has_presence else default
+        self.start[field.name] = UNSET if has_presence else default
         self.has_unset |= has_presence
-        self._output += len(field.name) + _PER_FIELD
+        self.output += len(field.name) + _PER_FIELD
         if field.oneof:
             self.places.add(_place_of(field.oneof))
             puts = [(key, in_oneof(put, field.name, field.oneof)) for key, put in puts]
@@ -134,9 +134,15 @@ class MessageReader:
         self, data: bytes, at: int, end: int, room: ProtoRoom, last: int
     ) -> tuple[Any, int]:
         """Return a message up to its end, or up to the key that ends its group."""
-        room.enter()
-        room.take(self._output)
+        # `enter`, `take` and `leave` without their calls: most messages are small.
+        room.depth += 1
+        room.left -= self.output
+        if room.left < 0 or room.depth > MAX_DEPTH:
+            room.check()
         values = self.start.copy()
+        if self._begin is None:
+            self._begin = ordered_reader(self.puts, self.fields, dict(self.spans))
+        at = self._begin(values, data, at, end, room)
         puts = self.puts
         while at < end:
             key = data[at]
@@ -155,13 +161,13 @@ class MessageReader:
             raise ValueProblem(ENDS_EARLY)
         for name, reader in self.spans:
             spans = values[name]
-            if spans is not _UNSET:
+            if spans is not UNSET:
                 values[name] = _merged(reader(), data, spans, room)
         for place in self.places:
             values.pop(place, None)
-        if self.has_unset:
-            values = {name: each for name, each in values.items() if each is not _UNSET}
-        room.leave()
+        if self.has_unset and UNSET in values.values():
+            values = {name: each for name, each in values.items() if each is not UNSET}
+        room.depth -= 1
         return (values if self.finish is None else self.finish(values, room)), at
 
 
@@ -267,7 +273,7 @@ def _number_puts(field: ProtoField, wire: int, one: _One) -> list[tuple[int, Put
 
 def _items(values: dict[str, Any], name: str) -> list[Any]:
     items: list[Any] = values[name]
-    if items is _NO_ITEMS or items is _UNSET:
+    if items is _NO_ITEMS or items is UNSET:
         items = values[name] = []
     return items
 
@@ -352,7 +358,7 @@ def in_oneof(put: Put, name: str, oneof: str) -> Put:
     def put_alone(values: dict[str, Any], data: bytes, at: int, end: int, room: ProtoRoom) -> int:
         previous = values.get(place, name)
         if previous != name:
-            values[previous] = _UNSET
+            values[previous] = UNSET
         values[place] = name
         return put(values, data, at, end, room)
 

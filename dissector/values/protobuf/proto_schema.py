@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 from dissector.values.located_value import LocatedValue
 from dissector.values.protobuf.descriptor_sets import parse_file_descriptor
+from dissector.values.protobuf.field_steps import Step, field_step
 from dissector.values.protobuf.proto_declarations import ProtoFile, ProtoMessage
 from dissector.values.protobuf.proto_leaves import LeafWalk
 from dissector.values.protobuf.proto_places import PlaceWalk
@@ -66,6 +67,10 @@ class ProtoSchema:
             raise ValueProblem(f"{unknown:,} fields that {message.full_name} does not declare")
         return value
 
+    def field_step(self, message: ProtoMessage, path: Sequence[str]) -> tuple[Step, int] | None:
+        """Return what reads a field of a message, and the names of the path that it follows."""
+        return field_step(self._pool.reader_of(message), path)
+
     def located(self, message: ProtoMessage, data: bytes, at: int) -> LocatedValue | None:
         """Return a value with the places of its parts; None if these are unknown."""
         try:
@@ -92,7 +97,7 @@ class ProtoSchema:
         """
         self._pool.check(message)
 
-    @property
+    @cached_property
     def first(self) -> ProtoMessage:
         """
         The first message.
@@ -111,6 +116,8 @@ class ProtoSchema:
         Raises:
             ValueProblem: There is none.
         """
+        if data[at : at + 1] == _NO_INDEXES:
+            return self.first, at + 1
         indexes, at = read_indexes(data, at)
         if not indexes:
             return self.first, at
@@ -170,6 +177,9 @@ class ProtoSchema:
 _BASE_64 = re.compile(
     "(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?|[A-Za-z0-9+/]{2}=="
 )
+
+_NO_INDEXES = b"\0"
+"""The usual indexes, of the first message."""
 
 _REF_NAME = 0x0A
 """The key of the only field of Apicurio's `Ref`."""

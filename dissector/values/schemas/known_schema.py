@@ -21,9 +21,13 @@ from dissector.values.protobuf.proto_schema import (
     read_ref,
 )
 from dissector.values.value_leaves import Leaves
-from dissector.values.value_limits import SchemaProblem
+from dissector.values.value_limits import SchemaProblem, ValueProblem
 
 AVRO, JSON_SCHEMA, PROTOBUF = "avro", "json-schema", "protobuf"
+
+
+Like: TypeAlias = tuple[bytes, int, MessageChoice]
+"""A value that decoded: its bytes, where it begins, and its message."""
 
 
 class Decoder(Protocol):
@@ -59,11 +63,15 @@ class Decoder(Protocol):
         """Return the leaves of a value that decodes; None if they are too many."""
         ...
 
-    def field_reader(self, path: Sequence[str]) -> tuple[FieldReader, int] | None:
+    def field_reader(self, path: Sequence[str], like: Like) -> tuple[FieldReader, int] | None:
         """
-        Return what reads one field faster than `value`, and how many names of its path it follows.
+        Return what reads one field, and how many names of its path it follows; None: use `value`.
 
-        It returns the field's value, and the position behind the whole value.
+        It returns the field's value, or what is around it, and the position behind the whole value.
+
+        Args:
+            path: Names of the field, and of the fields around it.
+            like: A value like those that will be read.
         """
         return None
 
@@ -106,7 +114,7 @@ class _AvroDecoder(Decoder):
     def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
         return self.schema.leaves(data, at)
 
-    def field_reader(self, path: Sequence[str]) -> tuple[FieldReader, int] | None:
+    def field_reader(self, path: Sequence[str], like: Like) -> tuple[FieldReader, int] | None:
         return self.schema.field_reader(path)
 
 
@@ -155,6 +163,23 @@ class _ProtobufDecoder(Decoder):
         chosen, at = self._choose(message, data, at)
         return self.schema.leaves(chosen, data, at)
 
+    def field_reader(self, path: Sequence[str], like: Like) -> tuple[FieldReader, int] | None:
+        data, at, message = like
+        chosen, begin = self._choose(message, data, at)
+        found = self.schema.field_step(chosen, path)
+        if found is None:
+            return lambda data, at: (self.value(data, at, message), len(data)), 0
+        step, depth = found
+        choice = data[at:begin]
+
+        def read(data: bytes, at: int) -> tuple[Any, int]:
+            begin = at + len(choice)
+            if data[at:begin] != choice:
+                raise ValueProblem("another message")
+            return step(data, begin), len(data)
+
+        return read, depth
+
     def _begin(self, place: MessageChoice, data: bytes, at: int) -> int:
         """Return where a value begins, whichever messages the schema has."""
         match place:
@@ -174,14 +199,14 @@ class _ProtobufDecoder(Decoder):
     def _choose(self, choice: MessageChoice, data: bytes, at: int) -> tuple[ProtoMessage, int]:
         """Return a message, and where its value begins."""
         match choice:
+            case MessagePlace.INDEXES:
+                return self.schema.at_indexes(data, at)
             case NamedMessage(name, place):
                 return self.schema.named(name), self._begin(place, data, at)
             case str():
                 return self.schema.named(choice), at
             case bytes():
                 return self.schema.at_indexes(choice, 0)[0], at
-            case MessagePlace.INDEXES:
-                return self.schema.at_indexes(data, at)
             case MessagePlace.SORTED_INDEX:
                 return self.schema.at_sorted_index(data, at)
             case MessagePlace.REF:

@@ -20,14 +20,19 @@ from tests.corpus import fast_and_long
 from tests.dissector.values.avro.avro_samples import Samples
 
 fastavro = pytest.importorskip("fastavro")
+pytest.importorskip("google.protobuf")
+
+from tests.dissector.values.protobuf import proto_samples  # noqa: E402
 
 PREFIX = b"\x00\x00\x00\x00\x07"
 SEEDS = fast_and_long([range(20)], [range(first, first + 100) for first in range(100, 1_100, 100)])
 
 
-def reader_of(schema: Any) -> ValueReader:
+def reader_of(schema: Any, kind: str = "AVRO") -> ValueReader:
     store = SchemaStore()
-    add_entry(store, {"id": 7, "subject": "t-value", "version": 1, "schema": json.dumps(schema)})
+    text = schema if kind == "PROTOBUF" else json.dumps(schema)
+    entry = {"id": 7, "subject": "t-value", "version": 1, "schema": text, "schemaType": kind}
+    add_entry(store, entry)
     return ValueReader(store, TopicFormats())
 
 
@@ -68,14 +73,29 @@ def test_fields_of_whole_and_of_damaged_values(seeds: range) -> None:
             out = io.BytesIO()
             fastavro.schemaless_writer(out, parsed, samples.draw()[0])
             written.append(PREFIX + out.getvalue())
-        for path in set(paths(reader.read("t", written[0]).value)):
-            fields = RecordFields(reader, path, is_key=False)
-            for data in filter(is_small, written):
-                for each in (data, *damaged(data, random)):
-                    expected = reader.read("t", each, with_text=False).value
-                    assert repr(list(fields.values("t", each, {}))) == repr(
-                        list(values_at(expected, path))
-                    ), (seed, path, each.hex())
+        check_fields(reader, written, random)
+
+
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_fields_of_protobuf(seeds: range) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        samples = proto_samples.ProtoSamples(random)
+        reader = reader_of(proto_samples.text_of(samples.file), "PROTOBUF")
+        prefix = PREFIX + b"\x00"
+        written = [prefix + samples.draw().SerializeToString() for _ in range(3)]
+        check_fields(reader, written, random)
+
+
+def check_fields(reader: ValueReader, written: Sequence[bytes], random: Random) -> None:
+    for path in set(paths(reader.read("t", written[0]).value)):
+        fields = RecordFields(reader, path, is_key=False)
+        for data in filter(is_small, written):
+            for each in (data, *damaged(data, random)):
+                expected = reader.read("t", each, with_text=False).value
+                assert repr(list(fields.values("t", each, {}))) == repr(
+                    list(values_at(expected, path))
+                ), (path, each.hex())
 
 
 def test_a_schema_that_grows_when_it_is_expanded() -> None:

@@ -67,7 +67,8 @@ class ProtoSamples:
                 name = f"Inner{self._count}"
                 inner.append(f".{full_name}.{name}")
                 self._fill(message.nested_type.add(name=name), f"{full_name}.{name}", depth + 1)
-        for number in random.sample(range(1, 40), random.randrange(1, 8)):
+        numbers = range(1, random.choice((10, 16, 40)))
+        for number in random.sample(numbers, random.randrange(1, 8)):
             field = message.field.add(name=f"field_{number}", number=number)
             field.label = random.choice([Field.LABEL_OPTIONAL, Field.LABEL_REPEATED])
             self._choose_type(field, inner)
