@@ -67,6 +67,10 @@ class ReferenceCorrelator:
         marks = (correlator.low_watermark for correlator in self._correlators.values())
         return min(marks, default=NEVER)
 
+    def records_from(self) -> int:
+        """Return at most what `Correlator` does: any request in flight counts."""
+        return self.low_watermark()
+
     def __iter__(self) -> Iterator[ConnectionState]:
         """Yield the state of each connection, in the order of their start."""
         for number, correlator in self._correlators.items():

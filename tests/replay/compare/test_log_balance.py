@@ -60,12 +60,16 @@ class Log:
         return {"responses": [{"topic": "orders", "partitions": [found]}]}
 
 
-def balanced(ids: IdMap, log: Log) -> Balance:
+SHORT_S = 0.5
+"""Until a log that ends before the acknowledged records is judged."""
+
+
+def balanced(ids: IdMap, log: Log, timeout_s: float = PATIENCE_S) -> Balance:
     async def main() -> Balance:
         answers = {"Metadata": log.metadata, "ListOffsets": log.list_offsets, "Fetch": log.fetch}
         async with scripted(answers) as broker:
             log.port = broker.port
-            cluster = await Cluster.connect([f"127.0.0.1:{broker.port}"], timeout_s=PATIENCE_S)
+            cluster = await Cluster.connect([f"127.0.0.1:{broker.port}"], timeout_s=timeout_s)
             try:
                 return await balance(ids, cluster)
             finally:
@@ -100,7 +104,7 @@ def test_a_log_with_all_acknowledged_records_is_balanced() -> None:
 
 
 def test_acknowledged_records_missing_from_the_log_are_findings() -> None:
-    found = balanced(appended((0, 0, 5), (5, 5, 5)), Log(range(8)))
+    found = balanced(appended((0, 0, 5), (5, 5, 5)), Log(range(8)), SHORT_S)
     assert findings_of(found) == [(0, "not in the log, which ends at offset 8 of the target")]
 
 
@@ -112,7 +116,7 @@ def test_records_without_a_produce_request_are_findings() -> None:
 
 def test_records_missing_at_a_reader_and_in_the_log_are_findings() -> None:
     ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
-    found = balanced(ids, Log(range(6)))
+    found = balanced(ids, Log(range(6)), SHORT_S)
     assert (7, "not returned, and not in the target's log") in findings_of(found)
 
 
@@ -170,7 +174,7 @@ def test_a_deleted_topic_is_unbalanced() -> None:
 
 def test_a_topic_that_another_part_deletes_is_unbalanced() -> None:
     ids = with_returned(appended((0, 0, 5), (0, 0, 5)), 7, Range(0, 10), Range(0, 6))
-    assert balanced(ids, Log(range(2))).findings
+    assert balanced(ids, Log(range(2)), SHORT_S).findings
     ids.foreign = frozenset({deletion_of("orders")})
     found = balanced(ids, Log(range(2)))
     assert found == Balance([], [UnbalancedLog(*ORDERS, "another part deletes its topic")])

@@ -33,6 +33,7 @@ OF_ONE_NAME = {
     "--format": "as -T",
     "-o": "rows; files beside the printed report; a recording, which must be named",
     "--output": "rows; a recording, which must be named",
+    "--mask": "fields of decoded values; of replay, which shows records only as bytes",
     "--listen": "of captured brokers; of a cluster that is recorded; of figures",
 }
 """Names with a meaning of their own in some commands."""

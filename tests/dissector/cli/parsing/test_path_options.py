@@ -31,6 +31,7 @@ NO_PATHS = {
     ),
     *("IFACE", "BPF", "duration:S|packets:N|filesize:KB", "files:N,filesize:KB", "OLD=NEW", "K=V"),
     *(
+        "HOST",
         "HOST:PORT",
         "HOST[:PORT]",
         "HOST:PORT[,...]",
