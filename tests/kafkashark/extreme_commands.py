@@ -29,7 +29,7 @@ COMMANDS = (
     ("groups",),
     ("stats",),
     ("streams",),
-    ("upgrade", "--to", "4.0"),
+    ("upgrade", "--to", "4.0", "--internal"),
     ("records", "-T", "ndjson"),
     ("pairs", "--bodies", "-T", "ndjson"),
     ("dissect", "-V"),

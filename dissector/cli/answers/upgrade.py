@@ -57,6 +57,8 @@ def upgrade(given: UpgradeOptions) -> int:
             parts = column_batches(view.selected(subject, rows))
             write_rows(parts, given.form, given.output, shown, shown, layout=view.layout)
         view.report_left_out()
+    if found.internal and not found.subjects:
+        raise UsageError("all clients are brokers or controllers, which --internal judges")
     if found.internal:
         print(
             f"kafkashark: {found.internal} brokers or controllers are not judged as clients of "

@@ -37,6 +37,16 @@ def test_a_new_client_does_not_break(run: Run) -> None:
     assert run("upgrade", NEW, "--to", "4.4", "--clients", "-T", "csv").status == 0
 
 
+def test_brokers_and_controllers_are_no_clients(run: Run) -> None:
+    capture = CAPTURES / "kafka39-sweep-quorum.pcap"
+    done = run("upgrade", capture, "--to", "4.4")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        "kafkashark: all clients are brokers or controllers, which --internal judges\n"
+    )
+    assert "clients break with" in run("upgrade", capture, "--to", "4.4", "--internal").err
+
+
 def test_an_old_broker_is_too_old_for_new_clients(run: Run) -> None:
     done = run("upgrade", EARLY, "--to", "4.4", "--clients", "-T", "ndjson")
     assert done.status == 1
