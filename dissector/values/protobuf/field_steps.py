@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from dissector.values.protobuf.message_readers import UNSET, MessageReader
-from dissector.values.protobuf.ordered_fields import ONE_BYTE_KEYS
+from dissector.values.protobuf.ordered_fields import ONE_BYTE_KEYS, SIZE
 from dissector.values.protobuf.wire_format import (
+    ENDS_EARLY,
     SCALARS,
     SIZED,
     VARINT,
@@ -46,31 +47,21 @@ _END = """
     return value
 """
 
-_SIZE = """
-        size = data[at + 1]
-        at += 2
-        if size >= 0x80:
-            size, at = read_varint(data, at - 1)
-        stop = at + size
-        if stop > end:
-            raise ValueProblem
-"""
-
-_TEXT = f"""{_SIZE}
+_TEXT = f"""{SIZE}
         {{result}}data[at:stop].decode()
         at = stop
 """
 
-_BYTES = f"""{_SIZE}
+_BYTES = f"""{SIZE}
         at = stop
 """
 
-_INNER = f"""{_SIZE}
+_INNER = f"""{SIZE}
         {{result}}step_{{key}}(data, at, stop, room)
         at = stop
 """
 
-_WHOLE = f"""{_SIZE}
+_WHOLE = f"""{SIZE}
         {{result}}reader_{{key}}().read(data, at, stop, room)
         at = stop
 """
@@ -241,7 +232,12 @@ class _StepWriter:
         return _INNER.format(key=key, result="value = ")
 
 
-_NAMES = {"UNSET": UNSET, "ValueProblem": ValueProblem, "read_varint": read_varint}
+_NAMES = {
+    "ENDS_EARLY": ENDS_EARLY,
+    "UNSET": UNSET,
+    "ValueProblem": ValueProblem,
+    "read_varint": read_varint,
+}
 
 
 def _compiled(lines: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:

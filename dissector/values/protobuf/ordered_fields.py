@@ -33,7 +33,7 @@ Begin: TypeAlias = Put
 ONE_BYTE_KEYS = 0x80
 """Keys on the wire that are lower take one byte."""
 
-_SIZE = """
+SIZE = """
         size = data[at + 1]
         at += 2
         if size >= 0x80:
@@ -42,13 +42,14 @@ _SIZE = """
         if stop > end:
             raise ValueProblem(ENDS_EARLY)
 """
+"""The code that reads a size."""
 
-_TEXT = f"""{_SIZE}
+_TEXT = f"""{SIZE}
         values[{{name}}] = text_of(data[at:stop])
         at = stop
 """
 
-_SPAN = f"""{_SIZE}
+_SPAN = f"""{SIZE}
         values[{{name}}] = [(at, stop)]
         at = stop
 """
