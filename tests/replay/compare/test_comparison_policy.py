@@ -67,6 +67,28 @@ def test_the_target_may_have_further_tokens() -> None:
     assert found("DescribeDelegationToken", 1, one, none)[0] is Verdict.DIFFERS
 
 
+@pytest.mark.parametrize(
+    ("timestamp", "epochs", "verdict"),
+    [
+        (-2, (0, -1), Verdict.EQUIVALENT),
+        (-4, (-1, 0), Verdict.EQUIVALENT),
+        (-1, (0, -1), Verdict.DIFFERS),
+        (5, (-1, 0), Verdict.DIFFERS),
+    ],
+)
+def test_an_empty_log_may_lack_the_epoch_of_its_start(
+    timestamp: int, epochs: tuple[int, int], verdict: Verdict
+) -> None:
+    def of_orders(**partition: int) -> dict[str, Any]:
+        return {"topics": [{"name": "orders", "partitions": [{"partition_index": 0, **partition}]}]}
+
+    captured, live = (of_orders(offset=0, leader_epoch=epoch) for epoch in epochs)
+    request = of_orders(timestamp=timestamp)
+    assert found("ListOffsets", 11, captured, live, request=request)[0] is verdict
+    captured, live = (of_orders(offset=offset, leader_epoch=-1) for offset in (0, 1))
+    assert found("ListOffsets", 11, captured, live, request=request)[0] is Verdict.DIFFERS
+
+
 def test_topics_created_for_the_replay_may_exist_sooner() -> None:
     lacking, there = ({"topics": [{"name": "orders", "error_code": e}]} for e in (3, 0))
     request_body = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": False}
