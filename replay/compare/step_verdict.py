@@ -124,7 +124,7 @@ def compare_outcome(
         request = captured.request_message().body
         known = differences if request is None else without_first_epochs(differences, request)
         if len(known) < len(differences):
-            reasons.add(Reason.READY)
+            reasons.add(Reason.FIRST_EPOCH)
         differences = known
     if captured.api == "ShareFetch" or any(each.why == HELD for each in outcome.changes):
         remaining = [each for each in differences if not is_of_distribution(each)]

@@ -52,6 +52,7 @@ class Reason(StrEnum):
     MORE = "more or fewer elements of a list that the broker chooses"
     INTERNAL = "an internal topic that the broker creates on demand"
     READY = "succeeded at once where the captured broker was not ready"
+    FIRST_EPOCH = "an empty log with or without the leader epoch of its start"
     ELSEWHERE = "the captured request went to the wrong broker"
     MADE = "the topic was created before, for the replay"
     AT_REST = "the group became stable sooner"

@@ -1,6 +1,9 @@
 // A kfake cluster of one broker for tests: prints its address, runs until it is terminated.
 //
-//	go mod init kfakeserver && go get github.com/twmb/franz-go/pkg/kfake && go build -o kfakeserver .
+//	go mod init kfakeserver && go get github.com/twmb/franz-go@v1.22.3 \
+//		github.com/twmb/franz-go/pkg/kfake && go build -o kfakeserver .
+//
+// kfake does not name the release of franz-go that it needs.
 package main
 
 import (
