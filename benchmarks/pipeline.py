@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from urllib.request import urlopen
 
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from benchmarks.timing import KAFKASHARK, Row
@@ -31,6 +33,10 @@ EXCHANGES = TableOptions(tables=frozenset(("exchanges",)))
 
 SETTINGS = {"spark.driver.memory": "2g", "spark.ui.enabled": "true", "spark.ui.port": "0"}
 """The REST API of Spark's UI reports the bytes of the shuffle."""
+
+
+# Workers import nothing from the current folder: they get the functions of this module as such.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def rows(folder: Path) -> Iterator[Row]:
@@ -59,7 +65,7 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
             make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
             # Spark reuses the workers of the job for this, unlike those of queries.
             tasks = spark.sparkContext.parallelize(range(16), 16)
-            peaks.append(max(tasks.mapPartitions(_peak).collect()))
+            peaks.append(max(tasks.mapPartitions(peak_memory).collect()))
         sizes.append(sum(Path(file).stat().st_size for file in files))
     figures = ", ".join(
         f"{size / 1e6:,.0f} MB: {peak / 1e6:.0f} MB"
@@ -69,7 +75,7 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
     yield Row("pipeline: memory of a worker", peer, peaks[0] / peaks[1], figures, IN_PROPORTION)
 
 
-def _peak(_: Iterable[int]) -> Iterator[int]:
+def peak_memory(_: Iterable[int]) -> Iterator[int]:
     """Yield the peak resident memory of a worker in bytes."""
     status = Path("/proc/self/status").read_text()
     line = next(each for each in status.splitlines() if each.startswith("VmHWM"))
