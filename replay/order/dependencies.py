@@ -70,11 +70,9 @@ class Dependencies:
         self.auto_created: set[str] = set()
 
     def add(self, sets: ReadWriteSets) -> None:
-        """Add the read and write sets of the next exchange."""
-        self.lives.place_logs(sets)
+        """Add the read and write sets of the next exchange, which are not changed."""
         number = len(self._ends) - 1
-        self._record_new_topics(sets)
-        self._accesses.extend(self._encode_accesses(sets))
+        self._accesses.extend(self._encode_accesses(self._with_new_topics(sets)))
         for resource in sets.reads:
             if resource[0] == "producer":
                 self._transaction_accesses.setdefault(resource[1], set()).update(
@@ -93,9 +91,9 @@ class Dependencies:
                 (number, array("i", self._encode_accesses(ReadWriteSets(sets.progress_queries))))
             )
         writers = [resource[1] for resource in sets.reads if resource[0] == "producer"]
-        for log, offset in sets.appended_offsets.items():
+        for log, offset in self.lives.placed(sets.appended_offsets).items():
             self._record_append(self.logs.number(log), offset, number, writers)
-        for log, offset in sets.read_offsets.items():
+        for log, offset in self.lives.placed(sets.read_offsets).items():
             self.logs.record_read(self.logs.number(log), offset, number)
         self.fetched_transaction_ends += [(number, producer) for producer in sets.ended_producers]
         if sets.ended_transaction is not None:
@@ -111,14 +109,15 @@ class Dependencies:
         for topic, count in sets.partitions.items():
             self.partitions[topic] = max(self.partitions.get(topic, 0), count)
 
-    def _record_new_topics(self, sets: ReadWriteSets) -> None:
+    def _with_new_topics(self, sets: ReadWriteSets) -> ReadWriteSets:
         """Count the first exchange that finds a missing topic as its creator; it is retried."""
         new = self._not_found_topics & sets.existing_topics
         self._not_found_topics = (self._not_found_topics | sets.auto_created) - new
         self.auto_created |= sets.auto_created
-        if new:
-            sets.writes.update({TOPICS}, (("topic", name) for name in new))
-            sets.reads -= sets.writes
+        if not new:
+            return sets
+        writes = sets.writes | {TOPICS, *(("topic", name) for name in new)}
+        return ReadWriteSets(sets.reads - writes, writes)
 
     def _encode_accesses(self, sets: ReadWriteSets) -> Iterator[int]:
         for resources, writes in ((sets.reads, 0), (sets.writes, 1)):
@@ -128,7 +127,7 @@ class Dependencies:
     def shape_sets(self, sets: ReadWriteSets) -> ShapeReadWriteSets:
         """Return the model of exchanges with these read and write sets, apart from producers."""
         reads = {resource for resource in sets.reads if resource[0] != "producer"}
-        logs = [self.logs.number(log) for log in sets.appended_offsets]
+        logs = [self.log_number(log) for log in sets.appended_offsets]
         accesses = array("i", self._encode_accesses(ReadWriteSets(reads, sets.writes)))
         self._record_partitions(sets)
         return ShapeReadWriteSets(accesses, logs, frozenset(self._in_transaction(sets)))

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from dissector.capture.columns import Int64s
 from dissector.protocol.messages import Message
-from replay.order.read_write_sets import Log, ReadWriteSets, Resource
+from replay.order.read_write_sets import Log, Resource
 
 
 class TopicLife(NamedTuple):
@@ -175,11 +175,9 @@ class TopicLives:
         life = self._current.get(topic, 0) if isinstance(topic, str) else 0
         return (TopicLife(str(topic), life), partition) if life else log
 
-    def place_logs(self, sets: ReadWriteSets) -> None:
+    def placed(self, offsets: Mapping[Log, int]) -> Mapping[Log, int]:
         """Give the logs of an exchange the present lives of their topics."""
-        if self._current:
-            sets.appended_offsets = {self.log(at): n for at, n in sets.appended_offsets.items()}
-            sets.read_offsets = {self.log(at): n for at, n in sets.read_offsets.items()}
+        return {self.log(at): n for at, n in offsets.items()} if self._current else offsets
 
     def of_id(self, topic_id: UUID) -> str | TopicLife | None:
         """Return the topic of an id: its name in its first life, or a later life."""

@@ -12,34 +12,25 @@ import numpy as np
 
 from cluster.fields.kafka_enums import INTERNAL_TOPICS
 from dissector.capture.columns import Int64s
-from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.stored_exchanges import NONE
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.reading.tls_report import unreadable_tls
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.filter import Filter
-from dissector.protocol.broker_requests import is_between_brokers
 from dissector.protocol.context import using
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
-from dissector.protocol.undeclared_nulls import has_undeclared_null
 from replay.order.concurrent_changes import overlaps
 from replay.order.dependencies import Dependencies
 from replay.order.exclusion_policy import (
     SENT_BY_BROKERS,
     UNDECLARED_NULL,
-    is_handshake,
-    provided_prerequisites,
-    why_left_out,
-    why_not_ready,
-    why_partition_was_new,
 )
 from replay.order.read_write_sets import (
     Log,
     ReadWriteSets,
     ShapeReadWriteSets,
-    read_write_sets_of,
 )
 from replay.order.service_order import service_order
 from replay.plan.capture_part import CapturePart
@@ -48,11 +39,12 @@ from replay.plan.missing_prerequisites import find_missing_prerequisites
 from replay.plan.part_split import Accesses, dependent_connections, split_connections
 from replay.plan.plain_fetches import PLAIN_FETCH, FetchReader, PlainFetch
 from replay.plan.planned_steps import PlannedSteps
+from replay.plan.read_exchange import ReadExchange, ReadExchanges
 from replay.plan.request_shapes import ShapeIndex, producer_at
 from replay.plan.script_rewrites import ScriptRewrites, place_of
-from replay.plan.sequence_gaps import SequenceFinder, produced_batches
+from replay.plan.sequence_gaps import SequenceFinder
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
-from replay.plan.shown_cluster import ShownCluster, software_of
+from replay.plan.shown_cluster import ShownCluster
 from replay.plan.taken_rows import TakenRows
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
@@ -90,6 +82,7 @@ class PlanBuilder:
         self._sessions = CapturedSessions()
         self._shapes = ShapeIndex()
         self._fetches = FetchReader()
+        self._known = ReadExchanges(capture.names, allow)
         self._fetch_sets: dict[bytes, ShapeReadWriteSets] = {}
         self._assignments: dict[tuple[str, int], int] = {}
         self._counts: Counter[tuple[int, str]] = Counter()
@@ -104,8 +97,10 @@ class PlanBuilder:
                     window = self._rewrites.rewritten(window)
             assert capture.reading is not None
             rows = TakenRows(window.exchanges, plan.spill, capture.reading)
-            for row, exchange in self._slow_path_exchanges(window, rows):
-                self._record(rows, row, exchange)
+            if self._filter is None:
+                self._record_window(window, rows)
+            else:
+                self._record_filtered(window, rows, self._filter)
             rows.store()
         assert capture.reading is not None
         plan.places_text = capture.reading.source.places_text
@@ -131,83 +126,95 @@ class PlanBuilder:
         plan.given_topics = frozenset(plan.topics.keys() - self._dependencies.auto_created - own)
         plan.absent_topics = frozenset(plan.topics.keys() & own)
 
-    def _slow_path_exchanges(
-        self, window: Window, rows: TakenRows
-    ) -> Iterator[tuple[int, Exchange]]:
-        """Yield the rows of a window that need the slow path; record the others."""
-        capture, table, reading = self._capture, window.exchanges, self._capture.reading
-        assert reading is not None
-        if self._filter is not None:
-            yield from enumerate(capture.exchanges_of(window))
-            return
-        with using(capture.options.schemas):
+    def _record_filtered(self, window: Window, rows: TakenRows, chosen: Filter) -> None:
+        """Record the exchanges of a window that a filter chooses, and what others show."""
+        for row, exchange in enumerate(self._capture.exchanges_of(window)):
+            request = exchange.request
+            if request is None:
+                self._record_orphan(rows, row)
+                continue
+            read = ReadExchange(exchange, request, self._allow)
+            self._record_shown(rows, row, read)
+            if chosen.matches(exchange):
+                self._record(rows, row, read)
+            else:
+                self._plan.filtered += 1
+
+    def _record_window(self, window: Window, rows: TakenRows) -> None:
+        """Record the exchanges of a window, decoding those that need it."""
+        table = window.exchanges
+        with using(self._capture.options.schemas):
             fetches = self._fetches.read(table)
         left_out = self._rewrites.left_out if self._rewrites else ()
-        for row, may_be_alike in enumerate(_may_take_fast_path(table)):
-            if left_out and place_of(table, row) in left_out:
-                yield row, reading.exchange(table, row, capture.names)
+        for row, (is_whole, is_produce) in enumerate(_may_be_alike(table)):
+            is_known = is_whole and not (left_out and place_of(table, row) in left_out)
+            if is_known and row in fetches and self._record_fetch(rows, row, fetches[row]):
                 continue
-            if row in fetches and self._record_fetch(rows, row, fetches[row]):
+            if is_known and is_produce and self._record_by_shape(rows, row):
                 continue
-            if not may_be_alike or not self._record_by_shape(rows, row):
-                yield row, reading.exchange(table, row, capture.names)
+            read = self._known.read(rows, row, is_known)
+            if read is None:
+                self._record_orphan(rows, row)
+            else:
+                self._record_shown(rows, row, read)
+                self._record(rows, row, read)
 
-    def _record(self, rows: TakenRows, row: int, exchange: Exchange) -> None:
-        request = exchange.request
-        connection = exchange.connection
-        if request is None:
-            self._plan.orphans += 1
-            self._counts[connection, "orphan"] += 1
-            return
+    def _record_orphan(self, rows: TakenRows, row: int) -> None:
+        self._plan.orphans += 1
+        self._counts[rows.connection(row), "orphan"] += 1
+
+    def _record_shown(self, rows: TakenRows, row: int, read: ReadExchange) -> None:
+        """Record what an exchange shows, even if the filter does not choose it."""
+        connection = rows.connection(row)
         # Filtered exchanges show names of topic ids, and deletions, as well.
-        names = {key: name for facts in exchange.facts for key, name in facts.names.items()}
-        self._plan.topic_ids.update(names)
-        lives, number = self._dependencies.lives, rows.next_number
-        if lives.record(number, request, exchange.response, names):
+        self._plan.topic_ids.update(read.names)
+        number = rows.next_number
+        if self._dependencies.lives.record(number, read.request, read.response, read.names):
             self._shapes.begin_anew()
             self._fetches.begin_anew()
-        is_readable = not any(map(has_undeclared_null, exchange.messages))
-        if is_readable:
-            self._cluster.record(exchange, self._topic_name)
-        if software := software_of(request):
-            self._plan.clients[connection] = software
-        if not is_handshake(request):
-            self._sent_by_brokers.setdefault(connection, set()).add(is_between_brokers(request))
-        if self._filter is not None and not self._filter.matches(exchange):
-            self._plan.filtered += 1
-            return
+        if read.is_readable and read.response is not None:
+            messages = read.request, read.response
+            self._cluster.record(rows.broker(row), *messages, self._topic_name)
+        if read.software:
+            self._plan.clients[connection] = read.software
+        if read.is_between_brokers is not None:
+            self._sent_by_brokers.setdefault(connection, set()).add(read.is_between_brokers)
+
+    def _record(self, rows: TakenRows, row: int, read: ReadExchange) -> None:
+        """Record an exchange that takes part."""
+        connection, request, response = rows.connection(row), read.request, read.response
         self._counts[connection, "request"] += 1
-        self._counts[connection, exchange.status] += 1
-        if not is_readable:
+        self._counts[connection, read.status] += 1
+        if not read.is_readable:
             number = rows.add(row, request.client_id)
             self._exclusions[number] = UNDECLARED_NULL
             self._dependencies.add(ReadWriteSets())
             return
-        shape = self._shapes.add(connection, request, exchange.response)
-        places = list(produced_batches(request, exchange.response))
+        shape = NONE
+        if read.shape is not None and response is not None:
+            shape = self._shapes.add(connection, read.shape, len(response.frame))
+        lives = self._dependencies.lives
         number = rows.add(row, request.client_id, shape)
-        places = [(lives.log(log), is_kept, of) for log, is_kept, of in places]
+        places = [(lives.log(log), is_kept, of) for log, is_kept, of in read.batches]
         self._sequences.record(number, places)
-        reason = self._why_rewritten_away(exchange) or why_left_out(request, self._allow)
-        reason = reason or why_not_ready(request.api or "", exchange.response, exchange.is_logged)
-        if reason:
+        if reason := self._why_rewritten_away(rows, row) or read.why_left_out:
             self._exclusions[number] = reason
-        if changed := provided_prerequisites(request, exchange.response):
-            self._prerequisites[number] = changed
-        self._sessions.record(number, exchange, request)
+        if read.changed:
+            self._prerequisites[number] = read.changed
+        self._sessions.record(number, rows.broker(row), request, response)
         self._record_assignment(number, request)
-        found = read_write_sets_of(request, exchange.response)
-        self._record_refused_as_new(number, exchange, found)
+        found = read.sets
+        self._record_refused_as_new(number, read.why_partition_was_new, found)
         self._record_group_topics(found)
         self._dependencies.add(found)
         if shape != NONE:
             logs = [place[:2] for place in places]
             self._shape_sets[shape] = request.client_id, self._dependencies.shape_sets(found), logs
 
-    def _why_rewritten_away(self, exchange: Exchange) -> str:
+    def _why_rewritten_away(self, rows: TakenRows, row: int) -> str:
         """Return why a hook leaves a request out; empty if none does."""
-        place = exchange.connection, exchange.request_packet, exchange.correlation_id
-        return self._rewrites.left_out.get(place, "") if self._rewrites else ""
+        left_out = self._rewrites.left_out if self._rewrites else {}
+        return left_out.get(place_of(rows.table, row), "") if left_out else ""
 
     def _record_by_shape(self, rows: TakenRows, row: int) -> bool:
         """Record an exchange of known shape without decoding; False if it needs the slow path."""
@@ -248,9 +255,9 @@ class PlanBuilder:
         self._sent_by_brokers.setdefault(connection, set()).add(False)
         return rows.add(row, client_id, shape)
 
-    def _record_refused_as_new(self, number: int, exchange: Exchange, sets: ReadWriteSets) -> None:
+    def _record_refused_as_new(self, number: int, why: str, sets: ReadWriteSets) -> None:
         """Record a Produce request that was refused because its partition was new."""
-        if why := why_partition_was_new(exchange.api or "", exchange.response):
+        if why:
             partitions = [resource[1:] for resource in sets.writes if resource[0] == "partition"]
             logs = [self._dependencies.lives.log((topic, at)) for topic, at in partitions]
             self._refused_as_new[number] = why, logs
@@ -378,11 +385,10 @@ class PlanBuilder:
         return self._plan.topic_ids.get(topic_id) if topic_id != NO_ID else None
 
 
-def _may_take_fast_path(table: Exchanges) -> list[bool]:
-    """Return which exchanges may take the fast path: Produce, complete and answered."""
+def _may_be_alike(table: Exchanges) -> Iterator[tuple[bool, bool]]:
+    """Yield of each exchange whether it is complete and answered, and whether it is a Produce."""
     requests, responses = table.request, table.response
-    is_produce = (table.status == ANSWERED) & (table.api_key == PRODUCE) & ~table.token
-    is_complete = requests.captured_bytes == requests.size
-    is_complete &= responses.captured_bytes == responses.size
-    fast: list[bool] = (is_produce & is_complete).tolist()
-    return fast
+    is_whole = (table.status == ANSWERED) & ~table.token
+    is_whole &= requests.captured_bytes == requests.size
+    is_whole &= responses.captured_bytes == responses.size
+    yield from zip(is_whole.tolist(), (table.api_key == PRODUCE).tolist(), strict=True)

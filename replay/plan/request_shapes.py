@@ -313,15 +313,24 @@ class ShapeIndex:
                 return number, batches, offsets
         return None
 
-    def add(self, connection: int, request: Message, response: Message | None) -> int:
-        """Add the shape of an exchange that `find` did not find; return its number, -1 for none."""
-        shape = shape_of(request, response)
-        if shape is None or response is None or len(self.shapes) >= _MAX_SHAPES:
+    def add(self, connection: int, shape: Shape, response_bytes: int) -> int:
+        """
+        Add the shape of an exchange that `find` did not find.
+
+        Args:
+            connection: The connection of the exchange.
+            shape: The shape.
+            response_bytes: The size of the response.
+
+        Returns:
+            The number of the shape, -1 if there are too many.
+        """
+        if len(self.shapes) >= _MAX_SHAPES:
             return -1
         number = self._numbers.setdefault(shape, len(self.shapes))
         if number == len(self.shapes):
             self.shapes.append(shape)
-        tried = self._tried.setdefault((connection, len(response.frame)), [])
+        tried = self._tried.setdefault((connection, response_bytes), [])
         tried.append(number)
         del tried[:-_MAX_TRIED]
         return number

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.messages import Message
 
 SESSION_BEFORE_CAPTURE = "belongs to a session that began before the capture"
@@ -18,18 +17,18 @@ class CapturedSessions:
         self._started: set[tuple[Any, ...]] = set()
         self._used: dict[int, tuple[Any, ...]] = {}
 
-    def record(self, number: int, exchange: Exchange, request: Message) -> None:
-        """Record the session that a request begins or uses; `number` is the request's."""
+    def record(self, number: int, broker: str, request: Message, response: Message | None) -> None:
+        """Record the session of a broker that a request begins or uses; `number` is its own."""
         body = request.body
         if body is None:
             return
-        response = exchange.response.body if exchange.response else None
         if request.api == "Fetch" and "session_id" in body:
-            given = None if response is None else response.session_id
+            answer = response.body if response is not None else None
+            given = None if answer is None else answer.session_id
             used = body.session_id, body.session_epoch
-            self.record_fetch(number, exchange.broker, used, given)
+            self.record_fetch(number, broker, used, given)
         elif request.api in ("ShareFetch", "ShareAcknowledge"):
-            session = exchange.broker, body.group_id, body.member_id
+            session = broker, body.group_id, body.member_id
             if body.share_session_epoch == 0:
                 self._started.add(session)
             elif body.share_session_epoch > 0:

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from construct import Container
 
-from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.apis import KEYS
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.messages import Message
@@ -32,31 +31,34 @@ class ShownCluster:
         self._plan = plan
         self.controllers: set[str] = set()
 
-    def record(self, exchange: Exchange, name: Callable[[UUID], str | None]) -> None:
+    def record(
+        self, broker: str, request: Message, response: Message, name: Callable[[UUID], str | None]
+    ) -> None:
         """
         Record what an exchange shows of the cluster.
 
         Args:
-            exchange: The exchange, readable.
+            broker: The address of the broker.
+            request: The request, readable.
+            response: The response, readable.
             name: Returns the name of a topic id.
         """
-        response, plan = exchange.response.body if exchange.response else None, self._plan
-        if response is None:
+        plan, asked, answer = self._plan, request.body, response.body
+        if answer is None:
             return
-        if exchange.api == "ApiVersions":
-            if any(each.api_key == _VOTE for each in response.api_keys or ()):
-                self.controllers.add(exchange.broker)
-            request = exchange.request.body if exchange.request else None
-            if request is not None and not response.error_code and request.get("cluster_id"):
-                plan.cluster_id = plan.cluster_id or request.cluster_id
-                if request.node_id >= 0:
-                    plan.connected[exchange.broker] = request.node_id
-        elif exchange.api == "Metadata":
-            plan.cluster_id = response.get("cluster_id") or plan.cluster_id
-            for each in response.brokers:
+        if request.api == "ApiVersions":
+            if any(each.api_key == _VOTE for each in answer.api_keys or ()):
+                self.controllers.add(broker)
+            if asked is not None and not answer.error_code and asked.get("cluster_id"):
+                plan.cluster_id = plan.cluster_id or asked.cluster_id
+                if asked.node_id >= 0:
+                    plan.connected[broker] = asked.node_id
+        elif request.api == "Metadata":
+            plan.cluster_id = answer.get("cluster_id") or plan.cluster_id
+            for each in answer.brokers:
                 host = f"[{each.host}]" if ":" in each.host else each.host
                 plan.brokers[f"{host}:{each.port}"] = each.node_id
-            for topic in response.topics:
+            for topic in answer.topics:
                 title = topic.get("name") or name(topic.get("topic_id", NO_ID))
                 if title:
                     self._record_replicas(title, topic)

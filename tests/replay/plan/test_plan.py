@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dissector.engine.exchanges.exchange import Exchange
 from dissector.errors import CaptureError, FilterError, UsageError
 from dissector.protocol.apis import KEYS
 from dissector.public import open_capture
+from replay.plan import read_exchange
 from replay.plan.builder import TO_CONTROLLER
 from replay.plan.plan import Plan
+from replay.plan.read_exchange import ReadExchange
 from replay.plan.request_shapes import ShapeIndex
 from tests.default_frames import request, response, sized
 from tests.replay.support.produce_messages import Written, produce_request, produce_response
@@ -297,3 +301,27 @@ def test_plans_by_shape_equal_plans_by_decoded_bodies(
             assert plan.left_out
             assert (plan.topics, plan.connections) == (other.topics, other.connections)
             assert any(len(step.after) > 1 for step in plan)
+
+
+@pytest.mark.parametrize("path", ALL[:: max(len(ALL) // 6, 1)], ids=lambda path: path.name)
+def test_equal_exchanges_that_are_read_once_are_planned_as_if_read_each(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+
+    def counted(exchange: Exchange, *rest: Any) -> ReadExchange:
+        read.append(exchange)
+        return ReadExchange(exchange, *rest)
+
+    monkeypatch.setattr(read_exchange, "ReadExchange", counted)
+    with Plan.of(path) as plan:
+        once = len(read)
+        read.clear()
+        monkeypatch.setattr(read_exchange, "_MOST_BYTES", 0)
+        with Plan.of(path) as other:
+            assert len(read) > once
+            assert list(plan) == list(other)
+            for name in ("left_out", "topics", "topic_ids", "connections", "brokers", "replicas"):
+                assert getattr(plan, name) == getattr(other, name)
+            for name in ("ended_lives", "assignments", "group_topics", "clients", "holes"):
+                assert getattr(plan, name) == getattr(other, name)

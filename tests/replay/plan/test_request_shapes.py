@@ -139,11 +139,12 @@ def test_shapes_are_cached_per_connection() -> None:
     shapes = ShapeIndex()
     request, response = produce_request(9, WRITTEN), produce_response(9, PLACES)
     assert shapes.find(0, request, response) is None
-    messages = decode_request(request), decode_response(response, PRODUCE, 9)
-    assert shapes.add(0, *messages) == 0
+    shape = _shape(9, request, response)
+    assert shape is not None
+    assert shapes.add(0, shape, len(response)) == 0
     found = shapes.find(0, produce_request(9, WRITTEN, 5), produce_response(9, PLACES, 5))
     assert found is not None
     assert (found[0], found[2]) == (0, (7, 9))
     assert shapes.find(1, request, response) is None
-    assert shapes.add(1, *messages) == 0
+    assert shapes.add(1, shape, len(response)) == 0
     assert len(shapes.shapes) == 1
