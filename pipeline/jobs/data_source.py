@@ -6,8 +6,9 @@ Captures as a data source of Spark, for queries without written tables.
     register(spark)
     spark.read.format("kafka-capture").option("table", "exchanges").load("captures/demo.pcap")
 
-Each query reads its captures: the headers once, on the driver, each range in a task, and data
-across ranges once more. For repeated queries write tables with a job.
+Each query reads its captures: headers and names once, on the driver, each range in a task, and
+data across ranges once more. A schema selects columns: only these are made. For repeated queries
+write tables with a job.
 """
 
 from __future__ import annotations
@@ -28,24 +29,28 @@ from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.engine.reading.packet_files import FileNames
 from dissector.errors import PipelineError, UsageError
 from dissector.protocol.definitions.schemas import Schemas
-from pipeline.jobs.local_job import plan_ranges
+from pipeline.jobs.local_job import Plan, plan_ranges
 from pipeline.jobs.worker import freeze_garbage
 from pipeline.split.byte_ranges import RANGE_BYTES, Range, ranges_of
 from pipeline.split.collection import find_captures
 from pipeline.split.connection_keys import part_of
 from pipeline.split.segment_sources import RangeSource
-from pipeline.storage.filesystems import absolute
+from pipeline.tables.collection_facts import collection_facts
 from pipeline.tables.decoded_columns import found_values
 from pipeline.tables.dissect_task import UNREAD, dissect_range, dissect_shards
 from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
-from pipeline.tables.shared_facts import ID_MARK, has_doubts, merge_facts
+from pipeline.tables.shared_facts import ID_MARK, has_doubts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions, found_keylogs
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 
 FORMAT = "kafka-capture"
 
 PARTS = 8
+"""Most parts of the connections that are in more than one range."""
+
+PART_BYTES = 64 << 20
+"""Bytes of such connections for each part: every part reads all of their ranges."""
 
 ALL = -2
 
@@ -116,7 +121,18 @@ class KafkaCapture(DataSource):
         range_bytes = (
             int(_parse_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
         )
-        return CaptureReader(self._paths, self._table, options, range_bytes)
+        return CaptureReader(self._paths, self._table, options, range_bytes, self._columns(schema))
+
+    def _columns(self, schema: StructType) -> list[str]:
+        """Return the columns of a schema, which may be a part of the table's."""
+        known = {each.name: each.dataType for each in self.schema()}
+        for each in schema:
+            if each.name not in known:
+                raise UsageError(f"table {self._table} has no column {each.name}")
+            if each.dataType != known[each.name]:
+                is_, asked = (kind.simpleString() for kind in (known[each.name], each.dataType))
+                raise UsageError(f"column {each.name} of {self._table} is {is_}, not {asked}")
+        return schema.names
 
     @property
     def _table(self) -> str:
@@ -162,7 +178,7 @@ def _parse_bool(option: str, text: str) -> bool:
 @dataclass
 class CapturePartition(InputPartition):
     """
-    The input of one task: a range, or the connections of one part from all ranges.
+    The input of one task: a range, or the connections of one part from their ranges.
 
     Attributes:
         ranges: The ranges to read.
@@ -170,12 +186,14 @@ class CapturePartition(InputPartition):
             them out; a part reads only these.
         files: The file of each packet.
         part: The number of the part; -1: a range; `ALL`: all connections.
+        facts: The facts of the whole collection; None: this task reads all of it.
     """
 
     ranges: Sequence[Range]
     crossing: Int64s
     files: FileNames
     part: int = -1
+    facts: Mapping[str, str] | None = None
 
     def batches(self, options: TableOptions) -> Iterator[Batch]:
         """Yield the rows of tables."""
@@ -204,32 +222,48 @@ class CaptureReader(DataSourceReader):
     """
 
     def __init__(
-        self, paths: Sequence[str], table: str, options: TableOptions, range_bytes: int
+        self,
+        paths: Sequence[str],
+        table: str,
+        options: TableOptions,
+        range_bytes: int,
+        columns: Sequence[str] = (),
     ) -> None:
+        """
+        Start.
+
+        Args:
+            paths: Files, folders, patterns.
+            table: The table.
+            options: Options of dissection.
+            range_bytes: Approximate bytes of a file that a task reads.
+            columns: The columns of the rows, in order; empty: all.
+        """
         self._paths = paths
-        self._absolute_paths = [absolute(path) for path in paths]
         self._table = table
-        self._options = options
+        self._options = replace(options, columns=frozenset(columns))
         self._range_bytes = range_bytes
+        self._columns = list(columns) or SCHEMAS[table].names
 
     def partitions(self) -> Sequence[CapturePartition]:
-        """Read the headers, and return the tasks."""
-        return self._partitions_of(self._paths)
+        """
+        Read the headers, and return the tasks.
 
-    def _partitions_of(self, paths: Sequence[str]) -> list[CapturePartition]:
-        captures, options = find_captures(paths), self._options
+        If there are several, the names of topics and the brokers are read here, once for all.
+        """
+        captures, options = find_captures(self._paths), self._options
         ranges = ranges_of(captures, self._range_bytes, options.decode_as, options.timezone)
         plan = plan_ranges(ranges)
         if self._table == EVENTS:
             return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
-        partitions = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]
-        parts = np.array([part_of(key, PARTS) for key in plan.crossing.tolist()], np.int64)
-        for part in range(PARTS):
-            keys = plan.crossing[parts == part]
-            if not len(keys):
-                continue
-            number = len(plan.ranges) + part
-            partitions.append(CapturePartition(plan.ranges, keys, plan.files, number))
+        if len(plan.ranges) == 1:
+            return [CapturePartition(plan.ranges, plan.crossing, plan.files)]
+        facts = collection_facts(plan.ranges, options)
+        partitions = [
+            CapturePartition([each], plan.crossing, plan.files, facts=facts) for each in plan.ranges
+        ]
+        for part, (keys, of_part) in enumerate(_parts_of(plan), len(plan.ranges)):
+            partitions.append(CapturePartition(of_part, keys, plan.files, part, facts))
         return partitions
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -241,37 +275,46 @@ class CaptureReader(DataSourceReader):
         """
         assert isinstance(partition, CapturePartition)
         freeze_garbage()
-        names: dict[str, str] = {}
-        names_are_read = False
+        facts = partition.facts
         for table, batch in partition.batches(self._options):
             if table == UNREAD and not partition.ranges[0].problem:
                 raise PipelineError(batch.column("reason")[0].as_py())
-            if table == FACTS and not names_are_read and has_doubts(batch):
-                names, names_are_read = self._names(), True
-            if table != self._table:
-                continue
-            if not names_are_read and has_unnamed_topics(table, batch):
-                names, names_are_read = self._names(), True
-            yield self._finished(batch, names)
+            if facts is None and _needs_facts(table, batch):
+                facts = collection_facts(partition.ranges, self._options)
+            if table == self._table:
+                yield self._finished(batch, facts or {})
 
-    def _names(self) -> dict[str, str]:
-        """Read all captures for the names of topics, as the commands do if ids are left."""
-        exchanges_only = replace(self._options, tables=frozenset(("exchanges",)))
-        partitions = self._partitions_of(self._absolute_paths)
-        batches = (each for partition in partitions for each in partition.batches(exchanges_only))
-        return merge_facts(batch for table, batch in batches if table == FACTS)
-
-    def _finished(self, batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
+    def _finished(self, batch: pa.RecordBatch, facts: Mapping[str, str]) -> pa.RecordBatch:
         """Fill in names; connections stay numbered by their first packets."""
         secrets, values = self._options.show_secrets, self._options.values
-        return RowFinisher(None, names, secrets, values=values)(self._table, batch)
+        finish = RowFinisher(None, facts, secrets, values=values)
+        return finish(self._table, batch).select(self._columns)
+
+
+def _parts_of(plan: Plan) -> Iterator[tuple[Int64s, list[Range]]]:
+    """Yield the connections of each part, by their keys, and the ranges that have them."""
+    numbers, keys, sizes = (
+        plan.index.column(name).to_numpy() for name in ("range", "key", "bytes")
+    )
+    count = min(PARTS, 1 + int(sizes.sum()) // PART_BYTES)
+    parts = np.array([part_of(key, count) for key in plan.crossing.tolist()], np.int64)
+    for part in np.unique(parts).tolist():
+        chosen = plan.crossing[parts == part]
+        of_part = np.unique(numbers[np.isin(keys, chosen)]).tolist()
+        yield chosen, [plan.ranges[number] for number in of_part]
+
+
+def _needs_facts(table: str, batch: pa.RecordBatch) -> bool:
+    """Return whether rows of a task depend on what it has not read yet."""
+    return has_doubts(batch) if table == FACTS else has_unnamed_topics(table, batch)
 
 
 def has_unnamed_topics(table: str, batch: pa.RecordBatch) -> bool:
     """Return whether rows have topics known by id only."""
-    if table == "records":
+    names = batch.schema.names
+    if table == "records" and "topic" in names:
         unnamed = pc.and_(pc.is_null(batch.column("topic")), pc.is_valid(batch.column("topic_id")))
         return bool(pc.any(unnamed).as_py())
-    if "topics" not in batch.schema.names:
+    if "topics" not in names:
         return False
     return bool(pc.any(pc.starts_with(pc.list_flatten(batch.column("topics")), ID_MARK)).as_py())

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s
 from dissector.engine.reading.packet_files import FileNames
+from pipeline.split import connection_index
 from pipeline.split.byte_ranges import (
     RANGE_BYTES,
     Range,
@@ -54,10 +55,12 @@ class Plan:
     Attributes:
         ranges: All, with their proven starts and first packets.
         crossing: Keys of the connections that are in more than one, in order.
+        index: Rows of `connection_index.SCHEMA` for these connections.
     """
 
     ranges: list[Range]
     crossing: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
+    index: pa.Table = field(default_factory=connection_index.SCHEMA.empty_table)
 
     @property
     def files(self) -> FileNames:
@@ -118,7 +121,11 @@ def plan_ranges(ranges: Sequence[Range], run: Any = map) -> Plan:
     scans = {number: each.scan for number, each in found.items()}
     placed = add_reassembled(numbered_ranges(placed, scans), scans)
     rows = [found[each.number].rows for each in placed if not each.is_empty]
-    return Plan(placed, crossing_keys([*rows, *index_reassembled(placed)]))
+    rows += index_reassembled(placed)
+    crossing = crossing_keys(rows)
+    index = pa.Table.from_batches(rows, connection_index.SCHEMA)
+    is_crossing = np.isin(index.column("key").to_numpy(), crossing)
+    return Plan(placed, crossing, index.filter(pa.array(is_crossing)))
 
 
 def _dissect_plan(plan: Plan, options: TableOptions, parts: int, run: Any) -> dict[str, pa.Table]:

@@ -17,7 +17,7 @@ from dissector.values.value_settings import ValueSettings
 from dissector.view.json.body import mask_record_row
 from pipeline.tables.decoded_columns import with_decoded
 from pipeline.tables.shared_facts import ID_MARK, non_broker_connections, topic_names
-from pipeline.tables.table_schemas import EVENTS, SCHEMAS
+from pipeline.tables.table_schemas import EVENTS
 
 _NOT_KAFKA = {
     "speaks": "other",
@@ -71,7 +71,7 @@ class RowFinisher:
         if self.first_packets is not None:
             batch = self._with_numbers(batch, self.first_packets)
         if name in _WITH_TOPICS:
-            batch = self._with_topics(batch)
+            batch = self._with_topics(batch) if "topics" in batch.schema.names else batch
         elif name == "records":
             batch = self._finish_records(batch)
         return batch
@@ -133,8 +133,11 @@ class RowFinisher:
         self, batch: pa.RecordBatch, *, is_finished: bool = False
     ) -> pa.RecordBatch:
         """Fill in the names of topics, mask the secrets of Kafka's own, and decode values."""
-        batch = self._with_topic(batch)
-        batch = batch if self.show_secrets else _masked(batch)
+        made = batch.schema.names
+        if "topic" in made:
+            batch = self._with_topic(batch)
+        if "value" in made and not self.show_secrets:
+            batch = _masked(batch)
         return with_decoded(batch, self.values, is_finished=is_finished)
 
     def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -195,5 +198,5 @@ def _masked(batch: pa.RecordBatch) -> pa.RecordBatch:
         mask_record_row(batch.column("topic")[row].as_py(), record)
         value = record["value"]
         values[row] = value.encode() if isinstance(value, str) else value
-    at = SCHEMAS["records"].get_field_index("value")
+    at = batch.schema.get_field_index("value")
     return batch.set_column(at, "value", pa.array(values, pa.binary()))

@@ -42,7 +42,7 @@ from dissector.view.tables.secret_cells import SecretCells
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
 from pipeline.tables.shared_facts import DeferredNames, broker_facts
-from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.table_schemas import SCHEMAS, with_needed
 
 if TYPE_CHECKING:
     from pipeline.split.segment_sources import RangeSource, ShardSource
@@ -75,6 +75,7 @@ class TableOptions:
         timezone: As in `Options`.
         values: How keys and values of records are decoded, and what is hidden; None: they are not.
         topic_names: As in `Options`.
+        columns: Columns that rows of `exchanges` and `records` need, at least; empty: all.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -89,6 +90,14 @@ class TableOptions:
     timezone: str = field(default_factory=used_timezone)
     values: ValueSettings | None = None
     topic_names: Mapping[UUID, str] = field(default_factory=given_names)
+    columns: frozenset[str] = frozenset()
+
+    def kinds_of(self, table: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the columns of a table to make, of all of them with their types."""
+        if not self.columns or self.tables != {table} or self.values is not None:
+            return schema
+        made = with_needed(self.columns)
+        return {name: kind for name, kind in schema.items() if name in made}
 
     @property
     def reading(self) -> Options:
@@ -177,7 +186,7 @@ class TableBuilder:
             for facts in broker_facts(self.reading):
                 yield FACTS, facts
         cells = SecretCells(lambda: self._capture.logins, self._options.show_secrets)
-        view = _WindowView(self._capture, window, cells)
+        view = _WindowView(self._capture, window, cells, self._options)
         tables = self._options.tables
         makers: dict[str, Callable[[_WindowView], pl.DataFrame]] = {
             "exchanges": lambda view: view.exchanges,
@@ -241,15 +250,19 @@ class TableBuilder:
                 numbers.is_not_null(), pl.Series([None], dtype=pl.Int64)
             )
             table = table.with_columns(first_packets)
-        for batch in table.to_arrow().cast(SCHEMAS[name]).to_batches():
+        schema = pa.schema([SCHEMAS[name].field(column) for column in table.columns])
+        for batch in table.to_arrow().cast(schema).to_batches():
             yield name, batch
 
 
 class _WindowView:
     """A window, with data shared by several tables."""
 
-    def __init__(self, capture: Capture, window: Window, cells: SecretCells) -> None:
+    def __init__(
+        self, capture: Capture, window: Window, cells: SecretCells, options: TableOptions
+    ) -> None:
         self.window = window
+        self._options = options
         self._cells = cells
         self._capture = capture
 
@@ -258,12 +271,15 @@ class _WindowView:
         """The columns of `pairs`, a row per exchange; the window must not be empty."""
         columns = self._capture.columns_of(self.window)
         assert columns is not None
-        return frame(self._cells.columns(columns), exchange_schema())
+        kinds = self._options.kinds_of("exchanges", exchange_schema())
+        return frame(self._cells.columns(columns), kinds)
 
     def record_frames(self) -> Iterator[pl.DataFrame]:
         """Yield the records."""
         parts = self._capture.record_parts(self.window, lambda topic: False, record_rows)
-        frames = part_frames(self._cells.parts(parts), record_schema())
+        kinds = self._options.kinds_of("records", record_schema())
+        frames = part_frames(self._cells.parts(parts), kinds)
         # They are filled in when the names of all topics are known.
-        undecoded = [pl.lit(None, pl.String).alias(name) for name in value_schema()]
+        decoded = self._options.kinds_of("records", value_schema())
+        undecoded = [pl.lit(None, pl.String).alias(name) for name in decoded]
         return (each.with_columns(undecoded) for each in frames)

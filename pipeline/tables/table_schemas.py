@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -75,3 +75,16 @@ in `dissect`.
 
 FACTS_SCHEMA = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})
 """Facts that parts share, as of a packet of the collection: see `shared_facts`."""
+
+_NEEDED = {
+    "topic": ("topic_id",),
+    "key": ("topic", "topic_id", "value"),
+    "value": ("topic", "topic_id", "key"),
+}
+"""Columns that others depend on until rows are finished: names of topics, and their secrets."""
+
+
+def with_needed(columns: Iterable[str]) -> frozenset[str]:
+    """Return columns with those that are needed to finish them; see `finalize`."""
+    more = (name for column in columns for name in (column, *_NEEDED.get(column, ())))
+    return frozenset(("connection", *more))

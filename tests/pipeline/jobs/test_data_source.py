@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,15 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import IntegerType, LongType, StructType
 
 from dissector.errors import PipelineError, UsageError
 from pipeline import register
-from pipeline.jobs import local_job
+from pipeline.jobs import data_source, local_job
 from pipeline.jobs.data_source import CaptureReader, KafkaCapture
 from pipeline.jobs.session import spark_errors
+from pipeline.split.byte_ranges import ranges_of
+from pipeline.split.collection import find_captures
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.pipeline.split_captures import imperfect_packets, parts_of_demo
@@ -69,6 +75,72 @@ def test_files_at_once_are_merged(table: str, tmp_path: Path) -> None:
     assert _unnumbered(_rows(reader)) == _unnumbered(expected)
 
 
+def test_what_a_scan_reads_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of topics by the driver alone, and each part only the ranges of its connections."""
+    reader = _reader(range_bytes=20_000)
+    pieces = reader.partitions()
+    ranges = [piece for piece in pieces if piece.part < 0]
+    parts = [piece for piece in pieces if piece.part >= 0]
+    assert len(ranges) > 5
+    assert len(parts) == 1
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a task reads the collection again")
+
+    monkeypatch.setattr(data_source, "collection_facts", refuse)
+    rows = [row for piece in pieces for batch in reader.read(piece) for row in batch.to_pylist()]
+    assert _unnumbered(rows) == _of_a_job("exchanges")
+    monkeypatch.setattr(data_source, "PART_BYTES", 1)
+    plan = local_job.plan_ranges(ranges_of(find_captures([DEMO]), 20_000))
+    several = list(data_source._parts_of(plan))
+    assert len(several) > data_source.PARTS / 2
+    assert sorted(key for keys, _ in several for key in keys) == plan.crossing.tolist()
+    assert min(len(of_part) for _, of_part in several) < len(ranges)
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("exchanges", ["topics", "api"]),
+        ("exchanges", ["latency_ms"]),
+        ("records", ["offset", "topic"]),
+        ("records", ["value"]),
+        ("messages", ["kind", "topics"]),
+    ],
+)
+def test_a_schema_selects_columns(table: str, columns: list[str]) -> None:
+    source = KafkaCapture({"path": DEMO, "table": table, "rangeMb": "0.02"})
+    kinds = {each.name: each for each in source.schema()}
+    chosen = StructType([kinds[name] for name in columns])
+    reader = source.reader(chosen)
+    assert isinstance(reader, CaptureReader)
+    rows = _rows(reader)
+    assert list(rows[0]) == columns
+    expected = local_job.dissect([DEMO], TableOptions(tables=frozenset((table,))))[table]
+    wanted = expected.select(columns).to_pylist()
+    assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
+
+
+def test_columns_that_a_schema_leaves_out_are_not_made() -> None:
+    options = TableOptions(tables=frozenset(("records",)), columns=frozenset(("offset",)))
+    [piece] = CaptureReader([DEMO], "records", options, 1 << 20, ["offset"]).partitions()
+    made = {
+        name
+        for table, batch in piece.batches(options)
+        for name in batch.schema.names
+        if table == "records"
+    }
+    assert made == {"connection", "offset"}
+
+
+def test_a_schema_of_other_columns_is_refused() -> None:
+    source = KafkaCapture({"path": DEMO})
+    with pytest.raises(UsageError, match="table exchanges has no column offset"):
+        source.reader(StructType().add("offset", LongType()))
+    with pytest.raises(UsageError, match="column api of exchanges is string, not int"):
+        source.reader(StructType().add("api", IntegerType()))
+
+
 @pytest.mark.long
 def test_connections_are_numbered_by_their_first_packets() -> None:
     firsts = {row["connection"] for row in _rows(_reader("connections"))}
@@ -111,6 +183,12 @@ def test_spark_reads_captures(spark: SparkSession, tmp_path: Path) -> None:
     assert records.columns == SCHEMAS["records"].names
     of_records = TableOptions(tables=frozenset(("records",)))
     assert records.count() == len(local_job.dissect([DEMO], of_records)["records"]) > 300
+    few_columns = spark.read.format("kafka-capture").schema("api string, topics array<string>")
+    produced = few_columns.load(files).where("api = 'Produce'")
+    assert produced.count() == expected["api"].to_pylist().count("Produce") > 0
+    with redirect_stdout(StringIO()) as plan:
+        produced.explain()
+    assert re.search(r"BatchScan kafka-capture\[api#\d+, topics#\d+\]", plan.getvalue())
     missing = spark.read.format("kafka-capture").load("missing.pcap")
     with pytest.raises(PipelineError, match=r"^missing.pcap: no such file$"), spark_errors():
         missing.count()
