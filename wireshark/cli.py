@@ -6,9 +6,20 @@ import os
 import sys
 
 from dissector.cli.declared.reading_options import PeriodOptions, ReadingOptions
-from dissector.cli.parsing.declarations import option
+from dissector.cli.parsing.declarations import Command, option
 from dissector.errors import UsageError
 from dissector.file_roles import Writes
+
+
+def _install_extcap(command: Command) -> None:
+    """Install the interfaces, and print where the launcher is."""
+    from dissector.view.text.escape import escaped
+    from wireshark.extcap_interfaces import INTERFACES
+    from wireshark.extcap_launcher import install_launcher
+
+    path = install_launcher()
+    titles = " and ".join(f'"{each.title}"' for each in INTERFACES.values())
+    print(escaped(f"{path}: Wireshark shows the interfaces {titles}"))
 
 
 class WiresharkOptions(PeriodOptions, ReadingOptions):
@@ -23,6 +34,12 @@ class WiresharkOptions(PeriodOptions, ReadingOptions):
     )
     no_open: bool = option(
         "--no-open", default=False, help="Only write the folder, and print how to open it."
+    )
+    install_extcap: bool = option(
+        "--install-extcap",
+        default=False,
+        instead=_install_extcap,
+        help="Install the interfaces `Kafka request log` and `Kafka proxy` for Wireshark, and end.",
     )
 
 

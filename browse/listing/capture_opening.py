@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 from browse.listing.capture_access import CaptureAccess
 from browse.listing.pipe_spool import PipeSpool
 from dissector.capture.formats.byte_source import StopSignal
-from dissector.capture.formats.inputs import Input, PositionedReader
+from dissector.capture.formats.growing_file import GrowingFile
 from dissector.cli.capture_source import Source
 from dissector.engine.reading.capture import Capture, Options
 from dissector.errors import CaptureError
@@ -23,45 +21,7 @@ from dissector.view.text.escape import escaped
 
 FIRST_WINDOW_BYTES = 1 << 20
 """Of the file: some hundred rows, which are shown before the rest is read."""
-_LOOK_S = 0.2
-"""Interval of checks for growth."""
 _MAX_TITLE = 60
-
-
-class GrowingFile(Input):
-    """A file in growth: reads at its end wait for more bytes."""
-
-    is_rereadable = False
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def open(self) -> io.RawIOBase:
-        """Open the file at its begin."""
-        return _GrowingReader(Path(self._path).open("rb", buffering=0))
-
-
-class _GrowingReader(PositionedReader):
-    """Reads available bytes; `poll` marks it as a live source."""
-
-    def __init__(self, file: io.FileIO) -> None:
-        super().__init__(lambda position, count: os.pread(file.fileno(), count, position))
-        self._file = file
-
-    def poll(self, timeout_s: float) -> bool:
-        """Wait until the file grows; return whether it did."""
-        end_s = time.monotonic() + timeout_s
-        while os.fstat(self._file.fileno()).st_size <= self.position:
-            left_s = end_s - time.monotonic()
-            if left_s <= 0:
-                return False
-            time.sleep(min(left_s, _LOOK_S))
-        return True
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
 
 
 @dataclass

@@ -85,6 +85,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "wireshark": (
         "wireshark a.pcap",
         "wireshark tls.pcap --keylog keys.log --no-open",
+        "wireshark --install-extcap",
     ),
     "exporter": (
         "exporter -i eth0 -f 'tcp port 9092'",
