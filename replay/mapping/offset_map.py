@@ -183,7 +183,10 @@ class OffsetMap:
 
     def log(self, topic: str, partition: int) -> PartitionOffsets:
         """Return the mapping of a partition."""
-        return self._logs.setdefault((topic, partition), PartitionOffsets())
+        log = self._logs.get((topic, partition))
+        if log is None:
+            log = self._logs[topic, partition] = PartitionOffsets()
+        return log
 
     def forget(self, topic: str) -> None:
         """Drop the mapping of a topic's logs, as the topic was deleted."""

@@ -35,7 +35,7 @@ class ReturnedRecords(NamedTuple):
         topic: The captured topic name.
         partition: The partition.
         captured: The records in the captured response.
-        live: The records in the target's response.
+        live: The records in the target's response; the same object if these are all captured ones.
         readable_end: End of the offsets that the target reported as readable; see
             `with_readable_ends`. 0 if unknown.
     """
@@ -85,21 +85,23 @@ class ReaderAccount:
     def record(self, step: int, returned: ReturnedRecords) -> None:
         """Record the records in both responses of a step."""
         captured, live = returned.captured, returned.live
+        is_whole = captured is live
         for each in live:
             self.returned.add(*each)
             self.missing.remove(*each)
-        for each in captured:
+        for each in () if is_whole else captured:
             for gap in self.returned.missing(*each):
                 if len(self.missing) < MAX_RANGES:
                     self._add_missing(gap, step)
-        if len(captured):
+        if len(captured) > 1:
             # Offsets between captured records hold no records, so they are not gaps.
             for hole in captured.missing(captured.start, captured.end):
                 if any(self.returned.within(hole.start - 1, hole.start)):
                     self.returned.add(*hole)
         if len(self.returned) > MAX_RANGES:
             self.returned.thin_out(MAX_RANGES // 2)
-        self._record_poll(step, returned)
+        if not is_whole:
+            self._record_poll(step, returned)
 
     def _record_poll(self, step: int, returned: ReturnedRecords) -> None:
         if not len(returned.captured):
@@ -150,7 +152,9 @@ class ReaderAccounts:
         if not len(returned.captured) and not len(returned.live):
             return
         log = returned.topic, returned.partition
-        account = self._accounts.setdefault((reader, log), ReaderAccount(log))
+        account = self._accounts.get((reader, log))
+        if account is None:
+            account = self._accounts[reader, log] = ReaderAccount(log)
         account.record(step, returned)
 
     def forget(self, topic: str) -> None:

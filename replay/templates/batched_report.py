@@ -71,7 +71,8 @@ class BatchedReporter:
         """
         steps = self._single.setdefault(api, _SingleSteps())
         steps.rows.append((step, *times_ns))
-        steps.changes.update((each.role, each.why) for each in changes)
+        for each in changes:
+            steps.changes[each.role, each.why] += 1
         if len(steps.rows) >= FLUSH_COUNT:
             self._flush_single(api)
 
