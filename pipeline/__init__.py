@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from pipeline.jobs.summaries import make_summaries
     from pipeline.registration import register
     from pipeline.tables.table_builder import TableOptions
+    from pipeline.tables.table_schemas import KEYS
 
 __all__ = [
+    "KEYS",
     "Request",
     "TableOptions",
     "make_summaries",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "KEYS": "tables.table_schemas",
     "Request": "jobs.job",
     "TableOptions": "tables.table_builder",
     "make_summaries": "jobs.summaries",

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from dissector.errors import PipelineError, UsageError
 from pipeline.jobs.java_home import find_java
+from pipeline.jobs.session_folder import LOG, session_folder
 from pipeline.jobs.spark_cluster import require_master, require_worker
 from pipeline.storage.filesystems import is_uri
 from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING
@@ -55,10 +54,6 @@ LOCAL_SETTINGS = {
 FAST_STARTUP_OPTION = "-XX:TieredStopAtLevel=1"
 """Only Java's fast compiler: Java merely schedules, and took half as long again without this."""
 
-PREFIX = "kafkashark-spark-"
-
-LOG = "spark.log"
-
 IRRELEVANT_LINE = re.compile(r"\s*(WARNING: |[0-9:]+ WARN |at |\.\.\. )")
 """Beginnings of lines that do not name the failure."""
 
@@ -73,7 +68,11 @@ CHAINING_LINES = ("The above exception was", "During handling of")
 TRACEBACK = "Traceback"
 """Part of the line before a Python traceback."""
 
-MISSING_PACKAGE_HINT = "; workers need the package too, see docs/pipeline.md"
+HINTS = {
+    "ModuleNotFoundError": "workers need the package too, see docs/pipeline.md",
+    "PYTHON_VERSION_MISMATCH": "--conf spark.pyspark.python names it, see docs/pipeline.md",
+}
+"""What to do about errors of workers, by words in them."""
 
 LOGGING = """\
 rootLogger.level = warn
@@ -113,13 +112,11 @@ def open_session(
         return
     conf = _conf(master or LOCAL, overrides)
     require_master(conf.get("spark.master", "") or "")
-    remove_stale_folders()
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    if conf.get("spark.master", "").startswith("local"):
-        # Spark's spill files hold bytes of captures.
-        conf.setIfMissing("spark.local.dir", str(folder / "spill"))
-    log = folder / LOG
-    try:
+    with session_folder() as folder:
+        if conf.get("spark.master", "").startswith("local"):
+            # Spark's spill files hold bytes of captures.
+            conf.setIfMissing("spark.local.dir", str(folder / "spill"))
+        log = folder / LOG
         with (
             spark_errors(log),
             _java_gateway(conf, folder) as java,
@@ -128,54 +125,11 @@ def open_session(
         ):
             _require_cluster(spark)
             yield spark
-    except PipelineError:
-        raise
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
-    shutil.rmtree(folder)
 
 
 def _require_cluster(spark: SparkSession) -> None:
     if not str(spark.sparkContext.master).startswith("local"):
         require_worker(spark.sparkContext)
-
-
-def remove_stale_folders() -> None:
-    """
-    Remove the folders of this user's sessions that were killed, except their logs.
-
-    The name of a folder has the number of its process. Others may write to the temporary folder
-    too: links, and folders of other users, are left alone.
-    """
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
-        process = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if process.isdecimal() and not _is_alive(int(process)):
-            with suppress(OSError):
-                _remove_inner_folders(folder)
-
-
-def _remove_inner_folders(folder: Path) -> None:
-    """Remove the folders in a folder of this user; the opened folder can't become a link."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        if os.fstat(opened).st_uid != os.geteuid():
-            return
-        for inner in list(os.scandir(opened)):
-            if inner.is_dir(follow_symlinks=False):
-                shutil.rmtree(inner.name, ignore_errors=True, dir_fd=opened)
-    finally:
-        os.close(opened)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def has_reader(spark: SparkSession, path: str) -> bool:
@@ -247,7 +201,8 @@ def error_summary(text: str) -> str:
         if at > first_trace and at not in introductions and re.match(r"[\w.]+(: |$)", line)
     )
     summary = re.sub(r"^dissector\.errors\.\w+: ", "", next(raised, lines[-1].strip()))
-    return summary + (MISSING_PACKAGE_HINT if summary.startswith("ModuleNotFoundError") else "")
+    hints = (hint for words, hint in HINTS.items() if words in summary)
+    return "; ".join((summary, *hints))
 
 
 def _is_submitted() -> bool:
@@ -279,7 +234,10 @@ def _java_gateway(conf: SparkConf, folder: Path) -> Iterator[Any]:
     is_local = conf.get("spark.master", "").startswith("local")
     option = "spark.driver.extraJavaOptions"
     user_options = conf.get(option) or ""
+    temporary = folder / "tmp"
+    temporary.mkdir()
     java_options = (
+        f'"-Djava.io.tmpdir={temporary}"',
         f"-Dlog4j2.configurationFile={logging.as_uri()}",
         FAST_STARTUP_OPTION if is_local else "",
         user_options,

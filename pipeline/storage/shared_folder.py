@@ -1,7 +1,8 @@
 """
 A check that tasks write to the driver's folder, not to one of the same name on another machine.
 
-The driver leaves a file with a unique name in the folder, and each process looks for it.
+The driver leaves a file with a unique name in the folder, and each process looks for it. The name
+has the driver's release, which each process compares with its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from uuid import uuid4
 from dissector.errors import CaptureError, PipelineError, ReadError
 from pipeline.storage.atomic_files import atomic_write, join_path
 from pipeline.storage.filesystems import size_of
+from pipeline.storage.installed_release import release, require_release
+
+_MARK = "_driver-"
 
 
 def leave_mark(folder: str) -> str:
@@ -22,7 +26,7 @@ def leave_mark(folder: str) -> str:
     Raises:
         PipelineError: The file can't be written.
     """
-    mark = join_path(folder, f"_driver-{uuid4().hex}")
+    mark = join_path(folder, f"{_MARK}{uuid4().hex}-{release()}")
     with atomic_write(mark):
         pass
     return mark
@@ -39,8 +43,11 @@ def require_mark(mark: str, out: str) -> None:
 
     Raises:
         ReadError: The file system does not answer now.
-        PipelineError: The file is not there.
+        PipelineError: The file is not there, or this process has another release of kafkashark.
     """
+    _, is_mark, words = mark.rpartition(_MARK)
+    if is_mark:
+        require_release(words.partition("-")[2])
     try:
         size_of(mark)
     except ReadError:

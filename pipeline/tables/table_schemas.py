@@ -73,6 +73,35 @@ the message; of files, `position` is the byte; events: of `timeline`. Packets ar
 in `dissect`.
 """
 
+KEYS: dict[str, tuple[str, ...]] = {
+    "connections": ("connection", "first_time_ns"),
+    "messages": ("capture", "connection", "correlation_id", "kind", "time_ns"),
+    "exchanges": (
+        "capture",
+        "connection",
+        "correlation_id",
+        "api_key",
+        "request_time_ns",
+        "response_time_ns",
+    ),
+    "records": (
+        "connection",
+        "correlation_id",
+        "time_ns",
+        "topic",
+        "topic_id",
+        "partition",
+        "offset",
+        "producer_id",
+        "sequence",
+    ),
+}
+"""
+Name of a table -> columns that together identify a row, some of them null: for `MERGE`.
+
+They are the same in every run over the same captures, whatever its ranges and parts.
+"""
+
 FACTS_SCHEMA = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})
 """Facts that parts share, as of a packet of the collection: see `shared_facts`."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import pytest
 
 from dissector.errors import PipelineError, UsageError
 from pipeline.jobs.java_home import find_java
-from pipeline.jobs.session import error_summary, open_session, remove_stale_folders
+from pipeline.jobs.session import error_summary, open_session
+from pipeline.jobs.session_folder import remove_stale_folders, session_folder
 
 PYTHON_FAILED = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -73,6 +74,13 @@ pyspark.errors.exceptions.captured.PythonException: An exception was thrown from
             "ModuleNotFoundError: No module named 'pipeline'; "
             "workers need the package too, see docs/pipeline.md",
         ),
+        (
+            "Traceback\npyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in "
+            "worker has different version: 3.13 than that in driver: 3.11.",
+            "pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has "
+            "different version: 3.13 than that in driver: 3.11.; --conf spark.pyspark.python names "
+            "it, see docs/pipeline.md",
+        ),
         ("org.apache.spark.SparkException: It is wrong.\n\tat x", "It is wrong."),
         ("java.net.UnknownHostException: a", "java.net.UnknownHostException: a"),
         ("", "Spark failed without giving a reason"),
@@ -82,41 +90,70 @@ def test_failures_are_one_line_errors(text: str, line: str) -> None:
     assert error_summary(text) == line
 
 
-def test_files_of_a_killed_session_are_deleted_except_its_log(
+def _folder(path: Path) -> Path:
+    """Return a folder as a session has left it."""
+    (path / "spill").mkdir(parents=True)
+    for name in ("lock", "spark.log"):
+        (path / name).touch()
+    return path
+
+
+def test_folders_of_killed_sessions_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Not by the number of a process: in another container it means another process."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    dead, alive = (tmp_path / f"kafkashark-spark-{pid}-x" for pid in (ended.pid, os.getpid()))
-    for folder in (dead, alive):
-        (folder / "spill").mkdir(parents=True)
-        (folder / "spark.log").touch()
-    remove_stale_folders()
-    assert [file.name for file in dead.iterdir()] == ["spark.log"]
+    dead = _folder(tmp_path / f"kafkashark-spark-{os.getpid()}-dead")
+    alive = _folder(tmp_path / "kafkashark-spark-999999999-x")
+    unlocked = _folder(tmp_path / "kafkashark-spark-1-x")
+    (unlocked / "lock").unlink()
+    with (alive / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        remove_stale_folders()
+    assert not dead.exists()
     assert (alive / "spill").exists()
+    assert (unlocked / "spill").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "left"), [(PipelineError("x"), ["spark.log"]), (UsageError("x"), [])]
+)
+def test_of_a_failed_session_only_the_log_stays(
+    error: Exception, left: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def fail() -> None:
+        with session_folder() as folder:
+            (folder / "spark.log").touch()
+            (folder / "spill").mkdir()
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
+    remove_stale_folders()
+    assert [each.name for each in tmp_path.glob("*/*")] == left
 
 
 def test_planted_links_and_folders_of_others_are_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    victim = tmp_path / "victim"
-    (victim / "documents").mkdir(parents=True)
-    prefix = f"kafkashark-spark-{ended.pid}"
+    victim = _folder(tmp_path / "victim")
+    prefix = "kafkashark-spark-1"
     (tmp_path / f"{prefix}-link").symlink_to(victim)
     (tmp_path / f"{prefix}-file").touch()
-    own = tmp_path / f"{prefix}-own"
-    (own / "spill").mkdir(parents=True)
+    linked = _folder(tmp_path / f"{prefix}-linked-lock")
+    (linked / "lock").unlink()
+    (linked / "lock").symlink_to(victim / "lock")
+    own = _folder(tmp_path / f"{prefix}-own")
     (own / "link").symlink_to(victim)
     remove_stale_folders()
-    assert not (own / "spill").exists()
-    assert (own / "link").is_symlink()
-    assert (victim / "documents").is_dir()
+    assert not own.exists()
+    assert (linked / "spill").is_dir()
+    assert (victim / "spill").is_dir()
 
-    (own / "spill").mkdir()
+    _folder(own)
     other = os.geteuid() + 1
     monkeypatch.setattr("os.geteuid", lambda: other)
     remove_stale_folders()
