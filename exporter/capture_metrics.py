@@ -23,6 +23,9 @@ MAX_CONNECTIONS = 100_000
 HEALTH_INTERVAL_S = 0.5
 """Least time between two readings of the state of the capture, in seconds."""
 
+HEALTH_SHARE = 0.02
+"""Most of the time that these readings take: each goes through all connections that there were."""
+
 _PASSED_OVER = "packets passed over: "
 
 
@@ -55,14 +58,16 @@ class CaptureMetrics:
     def refresh(self, *, is_last: bool = False) -> None:
         """Read how complete the capture is; not more often than makes sense."""
         reading = self._source.capture.reading
-        if reading is None or (not is_last and time.monotonic() < self._due_s):
+        begin_s = time.monotonic()
+        if reading is None or (not is_last and begin_s < self._due_s):
             return
         state = health(reading, self._source.problems + self._exchanges.problems)
         known = self._source.capture.logins.all
         with self._lock:
             self._health = state
             self._mask = lambda label: mask_texts(label, known)
-        self._due_s = time.monotonic() + HEALTH_INTERVAL_S
+        end_s = time.monotonic()
+        self._due_s = end_s + max(HEALTH_INTERVAL_S, (end_s - begin_s) / HEALTH_SHARE)
 
     def snapshot(self) -> Snapshot:
         """Return all series, without secrets in their labels."""
