@@ -129,6 +129,7 @@ def _recording(broker: tuple[str, int], folder: Path) -> Iterator[Recording]:
         try:
             yield running
         finally:
+            peak_bytes = _peak_bytes(process.pid)
             process.send_signal(signal.SIGINT)
             said = process.stderr.read()
             _, status, usage = os.wait4(process.pid, 0)
@@ -137,9 +138,20 @@ def _recording(broker: tuple[str, int], folder: Path) -> Iterator[Recording]:
         assert process.returncode == (0 if lost is None else 2), said
         running.used = Used(
             usage.ru_utime + usage.ru_stime,
-            usage.ru_maxrss * 1024,
+            peak_bytes,
             "" if lost is None else f", {lost[0]}: the disk was too slow",
         )
+
+
+def _peak_bytes(pid: int) -> int:
+    """
+    Return the peak memory of a running process.
+
+    `ru_maxrss` would have that of this process too, whose copy it began as; see `launch`.
+    """
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return 0 if found is None else int(found[1]) * 1024
 
 
 def _request(api_key: int, number: int, size: int) -> bytes:
