@@ -16,7 +16,7 @@ _MARK = "# Written by `kafkashark wireshark --install-extcap`; it may be deleted
 _TSHARK_ON_MACOS = "/Applications/Wireshark.app/Contents/MacOS/tshark"
 
 _PERSONAL = "Personal Extcap path:"
-"""Of `tshark -G folders` since Wireshark 4.2; versions before look below the personal settings."""
+"""Of `tshark -G folders`, as in 4.6; versions without it, as 4.0, look below the settings."""
 
 _SETTINGS = "Personal configuration:"
 _TIMEOUT_S = 60
