@@ -177,6 +177,23 @@ def test_dark_and_print(page: Page, demo: Path) -> None:
     assert page.value("document.querySelectorAll('#clients[open]').length") == 0
 
 
+def test_printed_tables_are_whole_and_have_headings_on_each_page(page: Page, demo: Path) -> None:
+    page.open(demo)
+    page.call("Emulation.setEmulatedMedia", media="print")
+    page.value("void dispatchEvent(new Event('beforeprint'))")
+    assert page.value("document.querySelectorAll('details:not([open])').length") == 0
+    assert page.value("document.querySelectorAll('thead').length") > 10
+    styles = "[...document.querySelectorAll('%s')].map(each => getComputedStyle(each).%s)"
+    assert set(page.value(styles % ("thead", "display"))) == {"table-header-group"}
+    assert set(page.value(styles % ("tr", "breakInside"))) == {"avoid"}
+    assert set(page.value(styles % (".wide", "maxHeight"))) == {"none"}
+    assert set(page.value(styles % (".wide", "overflow"))) == {"visible"}
+    assert page.value("document.querySelectorAll('thead button').length") == 0
+    page.value("void dispatchEvent(new Event('afterprint'))")
+    assert page.value("document.querySelectorAll('thead th:not(:has(button))').length") == 0
+    page.call("Emulation.setEmulatedMedia", media="")
+
+
 def test_captured_names_run_no_script(page: Page, tmp_path: Path) -> None:
     output = tmp_path / "hostile.html"
     assert run(hostile_capture(tmp_path, [HOSTILE, "__proto__"]), "-o", output) == 0

@@ -47,6 +47,7 @@
     table.body.append(...table.rows);
   }
 
+  const buttons = [];
   for (const table of tables) {
     const headings = table.body.parentNode.tHead.rows[0].cells;
     [...headings].forEach((heading, place) => {
@@ -55,6 +56,7 @@
       button.textContent = heading.textContent;
       button.addEventListener("click", () => sort(table, place, heading));
       heading.replaceChildren(button);
+      buttons.push([heading, button]);
     });
   }
   filter.closest("p").hidden = tables.length === 0;
@@ -79,11 +81,16 @@
       else { copy(button.dataset.filter); button.textContent = "copied"; }
     });
   }
-  // Folded tables are printed too, as they are what the page is for.
+  // Folded tables are printed too, as they are what the page is for; browsers repeat headings on each
+  // page only if they are plain text.
   let folded = [];
   addEventListener("beforeprint", () => {
+    for (const [heading, button] of buttons) heading.replaceChildren(button.textContent);
     folded = [...document.querySelectorAll("details:not([open])")];
     for (const each of folded) each.open = true;
   });
-  addEventListener("afterprint", () => { for (const each of folded) each.open = false; });
+  addEventListener("afterprint", () => {
+    for (const [heading, button] of buttons) heading.replaceChildren(button);
+    for (const each of folded) each.open = false;
+  });
 })();
