@@ -165,14 +165,17 @@ class BrowseApp(ExpertKeys):
         self.rows.rows_changed()
 
     def action_theme(self) -> None:
-        """Choose the colours."""
-        names = sorted(self.available_themes)
+        """Choose the colours; the screen has those of the highlighted name."""
+        names, before = sorted(self.available_themes), self.theme
 
         def use(index: int | None) -> None:
-            if index is not None:
-                self.theme = names[index]
+            self.theme = before if index is None else names[index]
 
-        self.push_screen(ChoiceScreen("Colours", names), use)
+        self.push_screen(ChoiceScreen("Colours", names, names.index(before), use), use)
+
+    def action_help_quit(self) -> None:
+        """Answer Ctrl-C, which terminals use for copying, too."""
+        self.show_notice("q quits")
 
     def action_hide_column(self) -> None:
         """Hide the chosen column."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -33,10 +33,19 @@ class ChoiceScreen(ModalScreen[int | None]):
     ChoiceScreen OptionList, ChoiceScreen OptionList:focus { border: none; padding: 0; }
     """
 
-    def __init__(self, title: str, choices: Sequence[str]) -> None:
+    def __init__(
+        self,
+        title: str,
+        choices: Sequence[str],
+        first: int = 0,
+        preview: Callable[[int], None] | None = None,
+    ) -> None:
+        """Begin at the choice `first`; `preview` is called with each that is highlighted."""
         super().__init__()
         self._title = title
         self._choices = choices
+        self._first = first
+        self._preview = preview
 
     def compose(self) -> ComposeResult:
         """Lay out the choices."""
@@ -50,10 +59,16 @@ class ChoiceScreen(ModalScreen[int | None]):
         self.dismiss(event.option_index)
 
     def on_mount(self) -> None:
-        """Begin at the first choice."""
+        """Highlight the choice to begin at."""
         options = self.query_one(OptionList)
         options.focus()
-        options.highlighted = 0
+        options.highlighted = self._first
+
+    @on(OptionList.OptionHighlighted)
+    def _on_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        if self._preview is not None:
+            self._preview(event.option_index)
 
     def action_move(self, name: str) -> None:
         """Move the highlight."""

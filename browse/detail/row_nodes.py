@@ -45,7 +45,7 @@ def _columns(row: Mapping[str, Any]) -> list[TreeNode]:
     return [
         _column(name, value)
         for name, value in row.items()
-        if " " not in name and value not in (None, [])
+        if " " not in name and value not in (None, [], "")
     ]
 
 

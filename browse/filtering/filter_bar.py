@@ -44,6 +44,13 @@ class FilterInput(Input):
         """Pass a key to the bar."""
         self.post_message(self.Key(name))
 
+    def _on_paste(self, event: events.Paste) -> None:
+        """Join pasted lines: a filter may be written in several."""
+        event.stop()
+        event.prevent_default()  # it would keep the first line only
+        lines = filter(None, map(str.strip, event.text.splitlines()))
+        self.replace(" ".join(lines), *self.selection)
+
 
 class FilterBar(Vertical):
     """

@@ -6,8 +6,10 @@ import weakref
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.widgets import Static
 
+from browse.filtering.filter_bar import FilterInput
 from dissector.public import Exchange
 from tests.browse.screens import DEMO, play, screen
 from timeline.public import timeline
@@ -103,6 +105,20 @@ def test_a_filter_while_typing() -> None:
             assert bar.text == "api == Produce"
             await each.press("down")
             assert bar.text == ""
+
+    play(scene)
+
+
+def test_a_pasted_filter_of_several_lines_and_ctrl_c() -> None:
+    async def scene() -> None:
+        async with screen() as each:
+            await each.press("slash")
+            await each.type("not ")
+            line = each.app.bar.query_one(FilterInput)
+            line.post_message(events.Paste("api == Produce\n  or api == Fetch\n"))
+            await each.until(lambda: each.app.bar.text == "not api == Produce or api == Fetch")
+            await each.press("escape", "ctrl+c")
+            assert "q quits" in each.lines[-2]
 
     play(scene)
 

@@ -186,11 +186,18 @@ def test_keys_that_quit(key: str) -> None:
 def test_a_theme_is_chosen() -> None:
     async def scene() -> None:
         async with screen() as each:
-            names = sorted(each.app.available_themes)
+            names, before = sorted(each.app.available_themes), each.app.theme
+            after = names[names.index(before) + 1]
+            await each.pilot.press("T")
+            await each.until(opens_choice(each))
+            await each.pilot.press("down")
+            await each.until(lambda: each.app.theme == after)
+            await each.press("escape")
+            assert each.app.theme == before
             await each.pilot.press("T")
             await each.until(opens_choice(each))
             await each.press("down", "enter")
-            assert each.app.theme == names[1]
+            assert each.app.theme == after
 
     play(scene)
 
