@@ -89,7 +89,7 @@ class CaptureEvidence:
             for part in (self.requests, self.data, self.groups, self.cluster):
                 part.add(rows)
             self.requests.add_hanging(rows, window.ends, window.gaps)
-            self.keys.add(rows, capture.names)
+            self.keys.add(rows)
             looping = self._looping_groups()
             of_groups = self.groups.group_rows(rows, looping) if looping else None
         if of_groups is not None:

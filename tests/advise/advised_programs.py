@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from dissector.protocol.records import Record, new_batch
 from tests.conform.scene import Scene, SceneConnection
@@ -15,7 +16,9 @@ INIT_PRODUCER_ID, END_TXN, SASL_AUTHENTICATE, API_VERSIONS = 22, 26, 36, 18
 
 BAD: dict[str, Program] = {}
 MENDED: dict[str, Program] = {}
-"""By the id of an advice, the scene that it is found in, and the one that it is not."""
+BY_TOPIC_ID: dict[str, Program] = {}
+"""By the id of an advice, the scene that it is found in, and the one that it is not;
+bad ones whose requests name topics by id alone."""
 
 
 def bad(advice: str) -> Callable[[Program], Program]:
@@ -39,14 +42,20 @@ def produce(
 ) -> None:
     error, acks = more.get("error", 0), more.get("acks", -1)
     name = {"transactional_id": more.get("transaction")}
+    version = more.get("version", 9)
+    known: dict[str, Any] = {"name": "orders"} if version < 13 else {"topic_id": UUID(int=7)}
     part = {"index": partition, "records": batch}
-    topic = {"name": "orders", "partition_data": [part]}
-    connection.request(PRODUCE, 9, number, acks=acks, timeout_ms=1000, topic_data=[topic], **name)
+    asked: dict[str, Any] = {
+        "acks": acks,
+        "timeout_ms": 1000,
+        "topic_data": [known | {"partition_data": [part]}],
+    }
+    connection.request(PRODUCE, version, number, **asked, **name)
     if acks:
         answer = {"index": partition, "error_code": error, "base_offset": number}
-        topics = [{"name": "orders", "partition_responses": [answer]}]
+        topics = [known | {"partition_responses": [answer]}]
         throttle = {"throttle_time_ms": more.get("throttle", 0)}
-        connection.response(PRODUCE, 9, number, responses=topics, **throttle)
+        connection.response(PRODUCE, version, number, responses=topics, **throttle)
 
 
 def producer(
@@ -168,6 +177,7 @@ mended("acks-0")(lambda: producer(30, 1, 100))
 bad("too-large")(lambda: producer(2, 1, 100, error=10))
 mended("too-large")(lambda: producer(2, 1, 100))
 bad("hot-key")(lambda: _keyed(1))
+BY_TOPIC_ID["hot-key"] = lambda: _keyed(1, version=13)
 mended("hot-key")(lambda: producer(20, 50, 200, keys=50))
 bad("partition-skew")(lambda: _skewed(9))
 mended("partition-skew")(lambda: _skewed(1))
@@ -215,13 +225,14 @@ bad("hung-requests")(lambda: _hung(45_000))
 mended("hung-requests")(lambda: _hung(5))
 
 
-def _keyed(hot: int) -> Scene:
+def _keyed(hot: int, version: int = 9) -> Scene:
     """Return a producer most of whose records have one key."""
     scene = Scene()
     connection = scene.connect()
     for number in range(20):
         content = records(30, keys=hot) + records(20, keys=20)
-        produce(connection, number, new_batch(content, producer_id=7).to_bytes())
+        batch = new_batch(content, producer_id=7)
+        produce(connection, number, batch.to_bytes(), version=version)
         scene.wait_ms(200)
     return scene
 
