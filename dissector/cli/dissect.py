@@ -19,7 +19,7 @@ from dissector.cli.live_input import accepts_live
 from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.tshark.field_separators import FieldLayout
-from dissector.cli.tshark.json_layers import LINES, packets
+from dissector.cli.tshark.json_layers import FORMS, packets
 from dissector.cli.tshark.message_columns import field_names, field_rows, message_summary
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
@@ -45,7 +45,7 @@ def dissect(given: MessageOptions) -> None:
         form = "fields"
     if form == "fields" and not chosen:
         raise UsageError("-T fields takes the names: --columns NAME,NAME or -e NAME")
-    if chosen and form not in ("fields", *LINES):
+    if chosen and form not in ("fields", *FORMS):
         raise UsageError("--columns and -e NAME go with -T fields, json and ek")
     if limit is not None and form == "parquet":
         raise UsageError("-c takes rows of messages; -T parquet has a row for each field")
@@ -75,10 +75,10 @@ def dissect(given: MessageOptions) -> None:
         parts = parts if limit is None else table_options.limited(parts, limit)
         write_rows(parts, "ndjson", output, (), ())
         return
-    if form in LINES:
+    if form in FORMS:
         messages = islice(_messages_in_order(source), limit)
-        documents = packets(source, messages, names, show_secrets)
-        write_lines(LINES[form](documents), output, end="")
+        documents = packets(source, messages, names, FORMS[form].time_text, show_secrets)
+        write_lines(FORMS[form].lines(documents), output, end="")
         return
     if form == "text" and not (verbose or bytes_too):
         lines = _summary_lines(source, style, limit, show_secrets)

@@ -9,6 +9,7 @@ Source: the output of TShark 4.0.17, options -T json, -T ek and -e.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dissector.cli.capture_source import Source
 from dissector.cli.tshark.message_columns import field_rows, message_summary
+from dissector.cli.tshark.value_forms import TimeText, calendar_time, iso_time, value_text
 from dissector.engine.reading.packet_order import OrderedMessage
 from dissector.filter import Name, wireshark_names
 from dissector.view.json.body import body_json
@@ -35,6 +37,16 @@ _PARTS = {
     "timestamp_ms": "timestamp",
 }
 """Parts of records whose place in a body has another name."""
+
+
+_RECORD_PART = re.compile(r".*\.records:(\d+)\.(?:records(?::\d+)?\.)?([a-z_.]+)")
+"""The place of an attribute of a batch, or of a part of a record: its magic, and the name."""
+
+_NAMES_OF_OTHERS: Mapping[bool, tuple[str, ...]] = {
+    True: ("kafka.message_codec", "kafka.message_crc", "kafka.message_timestamp_type"),
+    False: ("kafka.batch_codec", "kafka.batch_crc", "kafka.batch_timestamp_type"),
+}
+"""By whether it is a batch: names that it lacks, as those of the other kind have them."""
 
 
 class Packet(NamedTuple):
@@ -72,12 +84,20 @@ def ek_lines(packets: Iterable[Packet]) -> Iterator[str]:
         yield f"{json_text(index)}\n{json_text(document)}\n"
 
 
-Writer: TypeAlias = Callable[[Iterable[Packet]], Iterator[str]]
+class Form(NamedTuple):
+    """How packets are written, and the times in them."""
 
-LINES: Mapping[str, Writer] = {"json": json_lines, "ek": ek_lines}
+    lines: Callable[[Iterable[Packet]], Iterator[str]]
+    time_text: TimeText
 
 
-def _packet(each: OrderedMessage, begin_ns: int, show_secrets: bool) -> Packet:
+FORMS: Mapping[str, Form] = {
+    "json": Form(json_lines, calendar_time),
+    "ek": Form(ek_lines, iso_time),
+}
+
+
+def _packet(each: OrderedMessage, begin_ns: int, time_text: TimeText, show_secrets: bool) -> Packet:
     """Return a message with all names that it has values for."""
     summary = message_summary(each, show_secrets)
     (source, source_port), (target, target_port) = map(_split, (summary.source, summary.target))
@@ -91,38 +111,47 @@ def _packet(each: OrderedMessage, begin_ns: int, show_secrets: bool) -> Packet:
             "tcp.dstport": target_port,
             "tcp.stream": str(summary.connection),
         },
-        "kafka": _kafka(each, show_secrets),
+        "kafka": _kafka(each, time_text, show_secrets),
     }
     return Packet(each.time_ns, layers)
 
 
 def packets(
-    source: Source, messages: Iterable[OrderedMessage], names: list[Name], show_secrets: bool
+    source: Source,
+    messages: Iterable[OrderedMessage],
+    names: list[Name],
+    time_text: TimeText,
+    show_secrets: bool,
 ) -> Iterator[Packet]:
     """Yield messages with all that they have, or with the values of some names."""
     for each in messages:
         if not names:
-            yield _packet(each, source.begin_ns, show_secrets)
+            yield _packet(each, source.begin_ns, time_text, show_secrets)
             continue
         (row,) = field_rows(source, [each], names, show_secrets)
         cells = zip(names, row, strict=True)
         yield Packet(each.time_ns, {name.text: cell for name, cell in cells if any(cell)})
 
 
-def _kafka(each: OrderedMessage, show_secrets: bool) -> dict[str, str | list[str]]:
+def _kafka(
+    each: OrderedMessage, time_text: TimeText, show_secrets: bool
+) -> dict[str, str | list[str]]:
     """Return the fields of a message, in the order of its bytes."""
     exchange, message = each.exchange, each.message
     kind: Literal["request", "response"] = message.kind
     found: dict[str, list[str]] = defaultdict(list)
 
     def add(name: str, value: object) -> None:
-        if value is not None:
-            found[name].append(_text(value))
+        text = value_text(name, value, time_text)
+        if text is not None:
+            found[name].append(text)
 
     def add_all(value: Any, path: str) -> None:
         if isinstance(value, Mapping):
-            for key, each in value.items():
-                add_all(each, f"{path}.{key}")
+            magic = value.get("magic")
+            place = f"{path}:{magic}" if magic in (0, 1, 2) else path
+            for key, each in _own_parts(value):
+                add_all(each, f"{place}.{key}")
         elif isinstance(value, list):
             for each in value:
                 add_all(each, path)
@@ -136,7 +165,7 @@ def _kafka(each: OrderedMessage, show_secrets: bool) -> dict[str, str | list[str
     add("kafka.len", None if exchange.is_logged else message.size)
     for name in ("kafka.api_key", f"kafka.{kind}_key"):
         add(name, message.api_key)
-    for name in ("kafka.api_version", f"kafka.{kind}.version"):
+    for name in (*(["kafka.api_version"] if kind == "request" else []), f"kafka.{kind}.version"):
         add(name, message.shown_version)
     add("kafka.correlation_id", message.correlation_id)
     other = exchange.response_packet if kind == "request" else exchange.request_packet
@@ -158,26 +187,26 @@ def _names_at(path: str) -> tuple[str, ...]:
         for name, patterns in wireshark_names.BODIES.items()
         if any(_is_at(path, pattern) for pattern in patterns)
     ]
-    _, is_record, of_record = path.partition(".records.records.")
-    _, is_batch, of_batch = path.partition(".records.")
-    part = of_record if is_record else of_batch
-    if part:
+    if of_record := _RECORD_PART.fullmatch(path):
+        magic, part = of_record.groups()
         records = wireshark_names.RECORDS.items()
         names += [name for name, each in records if _PARTS.get(each, each) == part]
-    if is_batch and not is_record:
-        names += [name for name, parts in wireshark_names.BATCHES.items() if of_batch in parts]
-    return (*names, *(["kafka.error"] if path.endswith(".error_code") else []))
+        names += [name for name, parts in wireshark_names.BATCHES.items() if part in parts]
+        names = [name for name in names if name not in _NAMES_OF_OTHERS[magic == "2"]]
+    return (*names, *(["kafka.error"] if path.endswith("error_code") else []))
+
+
+def _own_parts(value: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the parts of a struct; a message that is not compressed is its only record."""
+    match value:
+        case {"magic": 0 | 1, "codec": "none", "records": [{} as record]}:
+            return {**record, **value, "records": []}.items()
+        case _:
+            return value.items()
 
 
 def _is_at(path: str, pattern: str) -> bool:
     return path.endswith(pattern[1:]) if pattern.startswith("*.") else path == pattern
-
-
-def _text(value: object) -> str:
-    """Return a value as tshark's JSON has it: numbers, truth and text as text."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return value if isinstance(value, str) else json_text(value)
 
 
 def _split(endpoint: str) -> tuple[str, str]:

@@ -68,9 +68,14 @@ def _frame_time(time_ns: int, begin_ns: int) -> str:
         from dissector.view.text.value_text import time_text  # rare
 
         return time_text(time_ns)
-    month = _MONTHS[clock.tm_mon - 1]
-    day = f"{month} {clock.tm_mday:2}, {clock.tm_year:04}"
-    return f"{day} {time.strftime('%H:%M:%S', clock)}.{rest_ns:09} {clock.tm_zone}"
+    return (
+        f"{month_day_year(clock)} {time.strftime('%H:%M:%S', clock)}.{rest_ns:09} {clock.tm_zone}"
+    )
+
+
+def month_day_year(clock: time.struct_time) -> str:
+    """Return a day as Wireshark prints it: `Nov 21, 2026`."""
+    return f"{_MONTHS[clock.tm_mon - 1]} {clock.tm_mday:2}, {clock.tm_year:04}"
 
 
 def _ns_seconds(duration_ns: int) -> str:
