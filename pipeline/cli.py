@@ -112,6 +112,13 @@ class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueOptions
         least=1,
         help="With --watch: silence after which a connection counts as ended.",
     )
+    file_size: int = option(
+        "--file-size",
+        default=128,
+        metavar="MB",
+        least=1,
+        help="Size from which on a task begins another file of a table.",
+    )
     overwrite: bool = option("--overwrite", default=False, help="Replace existing tables.")
 
 
@@ -203,6 +210,7 @@ def _table_options(given: PipelineOptions) -> TableOptions:
         keylogs=found_keylogs(given.keylogs),
         decode_as=given.decode_as,
         values=with_absolute_paths(given.value_settings),
+        file_bytes=given.file_size << 20,
     )
 
 

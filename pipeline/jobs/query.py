@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pipeline.storage.atomic_files import join_path
-from pipeline.storage.parquet_store import API, DATE
+from pipeline.storage.parquet_store import DATE
 from pipeline.tables.table_schemas import SCHEMAS
 
 
@@ -24,11 +24,7 @@ def read(spark: SparkSession, out: str, table: str) -> DataFrame:
     """
     rows = from_arrow_schema(SCHEMAS[table])
     columns = rows.names
-    schema = StructType(
-        [each for each in rows if each.name != API] + [StructField(DATE, StringType())]
-    )
-    if API in columns:
-        schema = schema.add(API, StringType())
+    schema = StructType([*rows, StructField(DATE, StringType())])
     try:
         found = spark.read.schema(schema).parquet(join_path(out, table))
     except AnalysisException as error:

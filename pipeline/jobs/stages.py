@@ -209,7 +209,7 @@ class Job:
     def find_events(self) -> Iterator[Written]:
         """Write the table of events, made by one task."""
         self._begin_task()
-        with TableWriter(self.out, f"{self.name}events") as writer:
+        with TableWriter(self.out, f"{self.name}events", self.options.file_bytes) as writer:
             for table, batch in find_events(self.ranges, self.options):
                 writer.add(table, batch)
         yield from writer.rows.items()
@@ -220,7 +220,7 @@ class Job:
         by_source = defaultdict(list)
         for _, each in outputs:
             by_source[each.source].append(each)
-        with TableWriter(self.out, f"{self.name}{group:06d}") as writer:
+        with TableWriter(self.out, f"{self.name}{group:06d}", self.options.file_bytes) as writer:
             for source in sorted(by_source):
                 self._finish_source(by_source[source], writer)
         yield from writer.rows.items()

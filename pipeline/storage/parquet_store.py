@@ -1,26 +1,26 @@
 """
-Tables as Parquet, a folder for each day and each API.
+Tables as Parquet, a folder for each day.
 
-    OUT/exchanges/date=2024-05-01/api=Produce/00012.parquet
+    OUT/exchanges/date=2024-05-01/00012.parquet
 
 Each task writes its own rows: Java would receive them one by one, which takes longer than
-dissecting them.
+dissecting them. Most APIs have few rows, so they share files, in their order, with statistics by
+which a query for one of them skips the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dissector.capture.columns import Int64s
 from pipeline.storage.atomic_files import atomic_write, join_path
 
 DAY_NS = 86_400_000_000_000
@@ -32,7 +32,10 @@ GROUP_ROWS = 1 << 17
 """Approximate number of rows per write."""
 
 MAX_BUFFERED_BYTES = 32 << 20
-"""Approximate bytes of buffered rows for all tables, days and APIs together."""
+"""Approximate bytes of buffered rows for all tables and days together."""
+
+FILE_BYTES = 128 << 20
+"""Size from which on a task begins another file."""
 
 DATE, API = "date", "api"
 
@@ -47,6 +50,8 @@ class _PartitionBuffer:
     batches: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     bytes: int = 0
+    files: int = 0
+    file: Any = None
     writer: pq.ParquetWriter | None = None
     open: ExitStack = field(default_factory=ExitStack)
 
@@ -59,10 +64,18 @@ class TableWriter:
         rows: Number of rows written, by table.
     """
 
-    def __init__(self, folder: str, name: str) -> None:
-        """Start; files of this name appear in the tables' folders at the end of the `with`."""
+    def __init__(self, folder: str, name: str, file_bytes: int | None = None) -> None:
+        """
+        Start.
+
+        Args:
+            folder: The folder of the tables.
+            name: Files of this name appear in the tables' folders at the end of the `with`.
+            file_bytes: Size from which on another file follows, `name-1`; None: none does.
+        """
         self._folder = folder
         self._name = name
+        self._file_bytes = file_bytes
         self._buffers: dict[tuple[str, str], _PartitionBuffer] = {}
         self._bytes = 0
         self._open = ExitStack()
@@ -109,13 +122,24 @@ class TableWriter:
         buffer = self._buffers[table, partition]
         if not buffer.rows:
             return
+        rows = in_order_of_apis(pa.Table.from_batches(buffer.batches))
         if buffer.writer is None:
-            path = partition_path(table, partition, self._name)
-            file = buffer.open.enter_context(atomic_write(join_path(self._folder, path)))
-            schema = buffer.batches[0].schema
-            writer = pq.ParquetWriter(file, schema, compression="zstd")
+            name = f"{self._name}-{buffer.files}" if buffer.files else self._name
+            path = join_path(self._folder, partition_path(table, partition, name))
+            buffer.file = buffer.open.enter_context(atomic_write(path))
+            # By the index of pages a reader finds those with an API.
+            writer = pq.ParquetWriter(
+                buffer.file,
+                rows.schema,
+                compression="zstd",
+                write_page_index=API in rows.schema.names,
+            )
             buffer.writer = buffer.open.enter_context(writer)
-        buffer.writer.write_table(pa.Table.from_batches(buffer.batches))
+            buffer.files += 1
+        buffer.writer.write_table(rows)
+        if self._file_bytes is not None and buffer.file.tell() >= self._file_bytes:
+            buffer.open.close()
+            buffer.writer = None
         self._bytes -= buffer.bytes
         buffer.batches, buffer.rows, buffer.bytes = [], 0, 0
 
@@ -125,50 +149,39 @@ def partition_path(table: str, partition: str, name: str) -> str:
     return join_path(table, *filter(None, (partition, f"{name}.parquet")))
 
 
+def in_order_of_apis(rows: pa.Table) -> pa.Table:
+    """Return rows of a table in the order of their APIs, if they have any."""
+    if API not in rows.schema.names:
+        return rows
+    apis = rows.column(API).combine_chunks().dictionary_encode()
+    rank = np.empty(len(apis.dictionary) + 1, np.int64)
+    rank[np.append(np.argsort(apis.dictionary.to_pylist()), len(apis.dictionary))] = np.arange(
+        len(rank)
+    )
+    codes = rank[apis.indices.fill_null(len(apis.dictionary)).to_numpy(zero_copy_only=False)]
+    return rows.take(pa.array(np.argsort(codes, kind="stable")))
+
+
 def split_by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
-    """Split rows by date and API: `date=2024-05-01/api=Fetch` and its rows, in their order."""
-    keys: list[tuple[str, Any, Sequence[str]]] = []
+    """Split rows by date: `date=2024-05-01` and its rows, in their order."""
+    if not batch.num_rows:
+        return []
     times = [batch.column(name) for name in TIMES if name in batch.schema.names]
-    if times:
-        days, texts = _days(pc.coalesce(*times))
-        keys.append((DATE, days, texts))
-    if API in batch.schema.names:
-        apis = batch.column(API).dictionary_encode()
-        names = [quote(each, safe=" ()") for each in apis.dictionary.to_pylist()]
-        codes = apis.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        keys.append((API, codes, [*names, NULL_PARTITION]))
-        batch = batch.drop_columns([API])
-    return list(_split(batch, keys))
+    if not times:
+        return [("", batch)]
+    days, texts = _days(pc.coalesce(*times))
+    places = [f"{DATE}={text}" for text in texts]
+    if len(places) == 1:
+        return [(places[0], batch)]
+    # Copies, not slices: buffered rows must not keep the whole batch in memory.
+    order = np.argsort(days, kind="stable")
+    starts = np.searchsorted(days[order], np.arange(1, len(places)))
+    both = zip(places, np.split(order, starts), strict=True)
+    return [(place, batch.take(pa.array(rows))) for place, rows in both]
 
 
-def _days(times: pa.Array) -> tuple[Any, list[str]]:
+def _days(times: pa.Array) -> tuple[Int64s, list[str]]:
+    """Return the index of each row's day, and the days."""
     numbers = times.fill_null(-DAY_NS).to_numpy(zero_copy_only=False) // DAY_NS
     days, codes = np.unique(numbers, return_inverse=True)
     return codes, [NULL_PARTITION if day < 0 else str(np.datetime64(int(day), "D")) for day in days]
-
-
-def _split(
-    batch: pa.RecordBatch, keys: list[tuple[str, Any, Sequence[str]]]
-) -> list[tuple[str, pa.RecordBatch]]:
-    if not batch.num_rows:
-        return []
-    code = np.zeros(batch.num_rows, np.int64)
-    for _, codes, texts in keys:
-        code = code * len(texts) + codes
-    order = np.argsort(code, kind="stable")
-    found, starts = np.unique(code[order], return_index=True)
-    if len(found) == 1:
-        return [(_partition_of(int(found[0]), keys), batch)]
-    # Copies, not slices: buffered rows must not keep the whole batch in memory.
-    return [
-        (_partition_of(int(each), keys), batch.take(pa.array(rows)))
-        for each, rows in zip(found, np.split(order, starts[1:]), strict=True)
-    ]
-
-
-def _partition_of(code: int, keys: list[tuple[str, Any, Sequence[str]]]) -> str:
-    words: list[str] = []
-    for name, _, texts in reversed(keys):
-        code, at = divmod(code, len(texts))
-        words.insert(0, f"{name}={texts[at]}")
-    return "/".join(words)

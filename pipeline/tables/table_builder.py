@@ -39,6 +39,7 @@ from dissector.request_log.log_times import used_timezone
 from dissector.tls.key_log import KeyLog
 from dissector.values.value_settings import ValueSettings
 from dissector.view.tables.secret_cells import SecretCells
+from pipeline.storage.parquet_store import FILE_BYTES
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
 from pipeline.tables.shared_facts import DeferredNames, broker_facts
@@ -75,6 +76,7 @@ class TableOptions:
         timezone: As in `Options`.
         values: How keys and values of records are decoded, and what is hidden; None: they are not.
         topic_names: As in `Options`.
+        file_bytes: Size from which on a task begins another file of a table.
         columns: Columns that rows of `exchanges` and `records` need, at least; empty: all.
     """
 
@@ -90,6 +92,7 @@ class TableOptions:
     timezone: str = field(default_factory=used_timezone)
     values: ValueSettings | None = None
     topic_names: Mapping[UUID, str] = field(default_factory=given_names)
+    file_bytes: int = FILE_BYTES
     columns: frozenset[str] = frozenset()
 
     def kinds_of(self, table: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:

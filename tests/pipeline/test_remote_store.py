@@ -17,7 +17,6 @@ from pipeline.jobs.query import read
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.storage.filesystems import MIN_READ_BYTES
-from pipeline.storage.parquet_store import NULL_PARTITION
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.pipeline.command_tables import assert_same, tables_of
@@ -106,13 +105,9 @@ def test_an_unreadable_byte_costs_no_other_range(
 
 
 def _rows(store: Bucket, table: str) -> list[dict[str, object]]:
-    """Return the rows of a table, with the API from its folders."""
+    """Return the rows of a table."""
     rows = []
     for key, data in store.objects.items():
         if key.startswith(f"out/{table}/") and key.endswith(".parquet"):
-            apis = [part[4:] for part in key.split("/") if part.startswith("api=")]
-            for row in pq.read_table(pa.BufferReader(data)).to_pylist():
-                if apis:
-                    row["api"] = None if apis[0] == NULL_PARTITION else apis[0]
-                rows.append(row)
+            rows += pq.read_table(pa.BufferReader(data)).to_pylist()
     return rows

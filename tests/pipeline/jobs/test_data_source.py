@@ -184,10 +184,10 @@ def test_spark_reads_captures(spark: SparkSession, tmp_path: Path) -> None:
     of_records = TableOptions(tables=frozenset(("records",)))
     assert records.count() == len(local_job.dissect([DEMO], of_records)["records"]) > 300
     few_columns = spark.read.format("kafka-capture").schema("api string, topics array<string>")
-    produced = few_columns.load(files).where("api = 'Produce'")
-    assert produced.count() == expected["api"].to_pylist().count("Produce") > 0
+    beats = few_columns.load(files).where("api = 'Heartbeat'")
+    assert beats.count() == expected["api"].to_pylist().count("Heartbeat") > 0
     with redirect_stdout(StringIO()) as plan:
-        produced.explain()
+        beats.explain()
     assert re.search(r"BatchScan kafka-capture\[api#\d+, topics#\d+\]", plan.getvalue())
     missing = spark.read.format("kafka-capture").load("missing.pcap")
     with pytest.raises(PipelineError, match=r"^missing.pcap: no such file$"), spark_errors():

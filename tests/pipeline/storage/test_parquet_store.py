@@ -1,4 +1,4 @@
-"""Rows are stored once, in the folder of their day and API."""
+"""Rows are stored once, in the folder of their day, in the order of their APIs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _exchanges(rows: list[tuple[int | None, int | None, str | None]]) -> pa.Reco
     )
 
 
-def test_rows_are_partitioned_by_day_and_api() -> None:
+def test_rows_are_partitioned_by_day() -> None:
     rows = [
         (NOON_NS, None, "Fetch"),
         (NOON_NS, None, "api 99/1"),
@@ -55,10 +55,9 @@ def test_rows_are_partitioned_by_day_and_api() -> None:
         for place, part in split_by_partition(_exchanges(rows))
     }
     assert found == {
-        "date=2024-05-01/api=Fetch": [0, 4],
-        "date=2024-05-01/api=api 99%2F1": [1],
-        f"date=2024-05-02/api={NULL_PARTITION}": [2],
-        f"date={NULL_PARTITION}/api=Fetch": [3],
+        f"date={NULL_PARTITION}": [3],
+        "date=2024-05-01": [0, 1, 4],
+        "date=2024-05-02": [2],
     }
 
 
@@ -80,14 +79,15 @@ def test_every_row_is_stored_in_order(
         numbers = part.column("row").to_pylist()
         assert numbers == sorted(numbers)
         seen += numbers
-        assert "api" not in part.schema.names
         for row in numbers:
-            assert place.endswith(f"api={(rows[row][2] or NULL_PARTITION).replace('=', '%3D')}")
+            times = [each for each in rows[row][:2] if each is not None]
+            day = f"1970-01-0{1 + times[0] // DAY_NS}" if times else NULL_PARTITION
+            assert place == f"date={day}"
     assert sorted(seen) == list(range(len(rows)))
     assert len({place for place, _ in places}) == len(places)
 
 
-def test_a_table_without_times_or_apis_is_not_partitioned() -> None:
+def test_a_table_without_times_is_not_partitioned() -> None:
     batch = pa.RecordBatch.from_pydict({"x": [1, 2]})
     assert split_by_partition(batch) == [("", batch)]
     assert split_by_partition(batch.slice(0, 0)) == []
@@ -103,22 +103,49 @@ def test_files_have_the_added_rows(tmp_path: Path) -> None:
         assert not list(tmp_path.rglob("*.parquet"))
     assert store.rows == {"exchanges": 3 * len(many) + 1, "other": 1}
     found = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*.parquet"))
-    folder = "exchanges/date=2024-05-01"
-    assert found == [
-        f"{folder}/api=Fetch/7.parquet",
-        f"{folder}/api=Produce/7.parquet",
-        "other/7.parquet",
-    ]
-    assert pq.ParquetFile(tmp_path / found[0]).metadata.num_rows == 3 * len(many)
+    assert found == ["exchanges/date=2024-05-01/7.parquet", "other/7.parquet"]
+    assert pq.ParquetFile(tmp_path / found[0]).metadata.num_rows == 3 * len(many) + 1
     assert pq.ParquetFile(tmp_path / found[0]).num_row_groups == 2
+
+
+def test_rows_are_in_the_order_of_apis_with_statistics(tmp_path: Path) -> None:
+    apis = ["Produce", None, "Fetch", "ApiVersions"]
+    with TableWriter(str(tmp_path), "7") as store:
+        for _ in range(3):
+            store.add("exchanges", _exchanges([(NOON_NS, None, api) for api in apis]))
+    [path] = tmp_path.rglob("*.parquet")
+    rows = pq.ParquetFile(path).read().to_pylist()
+    found = [(row["api"], row["row"]) for row in rows]
+    expected = [("ApiVersions", 3), ("Fetch", 2), ("Produce", 0), (None, 1)]
+    assert found == [each for each in expected for _ in range(3)]
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    assert (column.statistics.min, column.statistics.max) == ("ApiVersions", "Produce")
+    assert column.has_column_index
+
+
+def test_a_file_is_followed_by_another_at_its_size(tmp_path: Path) -> None:
+    rows = [(NOON_NS, None, "Fetch")] * (GROUP_ROWS + 1)
+    with TableWriter(str(tmp_path), "7", file_bytes=1) as store:
+        for _ in range(3):
+            store.add("exchanges", _exchanges(rows))
+        store.add("exchanges", _exchanges(rows[:1]))
+    files = sorted(tmp_path.rglob("*.parquet"))
+    assert [each.name for each in files] == [
+        "7-1.parquet",
+        "7-2.parquet",
+        "7-3.parquet",
+        "7.parquet",
+    ]
+    counts = [pq.ParquetFile(each).metadata.num_rows for each in files]
+    assert sorted(counts) == [1, *[len(rows)] * 3]
 
 
 def test_waiting_rows_are_bounded_for_any_number_of_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.storage.parquet_store.MAX_BUFFERED_BYTES", 100_000)
-    rows = [(NOON_NS, None, f"api {number}") for number in range(50)] * 100
-    batch = _exchanges([*rows, *[(NOON_NS, None, "api 7")] * 3000])
+    rows = [(number * DAY_NS, None, "Fetch") for number in range(50)] * 100
+    batch = _exchanges([*rows, *[(7 * DAY_NS, None, "Fetch")] * 3000])
     before = pa.total_allocated_bytes()
     with TableWriter(str(tmp_path), "7") as store:
         for _ in range(20):

@@ -17,7 +17,7 @@ from dissector.errors import PipelineError
 from pipeline.split.task_spill import OutputLocation
 from pipeline.storage.atomic_files import join_path
 from pipeline.storage.filesystems import locate
-from pipeline.storage.parquet_store import NULL_PARTITION, TableWriter
+from pipeline.storage.parquet_store import TableWriter
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
@@ -38,14 +38,12 @@ ID = str(ORDERS_ID)
 
 
 def _written(out: Path) -> dict[str, pa.Table]:
-    """Return the tables in a folder, with the API from names of folders."""
+    """Return the tables in a folder."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     for path in out.rglob("[!_]*.parquet"):
-        table, *places = path.relative_to(out).parts[:-1]
-        api = places[-1].removeprefix("api=") if places else NULL_PARTITION
+        table = path.relative_to(out).parts[0]
         if table in SCHEMAS:
-            rows = pq.ParquetFile(path).read().to_pylist()
-            found[table] += [row | {"api": None if api == NULL_PARTITION else api} for row in rows]
+            found[table] += pq.ParquetFile(path).read().to_pylist()
     return {name: pa.Table.from_pylist(found[name], SCHEMAS[name]) for name in SCHEMAS}
 
 
@@ -99,7 +97,7 @@ def _nameless_row(out: str) -> str:
     nameless.collect("problems", rows_of("problems", {}), ())
     nameless.save(out)
     [path] = files_to_name(out, 1, {ID})
-    assert path == "exchanges/date=1970-01-01/api=Fetch/00000000-0000.parquet"
+    assert path == "exchanges/date=1970-01-01/00000000-0000.parquet"
     for batch, ids in ((0, {ID}), (1, {"another"}), (1, set())):
         assert files_to_name(out, batch, ids) == []
     return path
