@@ -153,6 +153,7 @@ class Dependencies:
         offsets: Iterable[int] = (),
         producers: Iterable[int] = (),
         reads: Iterable[tuple[int, int]] = (),
+        ended_producers: Iterable[int] = (),
     ) -> None:
         """
         Add the next exchange, by a model.
@@ -162,6 +163,7 @@ class Dependencies:
             offsets: The first offsets that it appended, in the order of the model's logs.
             producers: The ids of the producers.
             reads: Numbers of logs (`log_number`), and the last offset that must be in each.
+            ended_producers: As of `ReadWriteSets`.
         """
         number = len(self._ends) - 1
         self._accesses.extend(sets.accesses)
@@ -175,6 +177,7 @@ class Dependencies:
             self._record_append(log, offset, number, producer_ids)
         for log, offset in reads:
             self.logs.record_read(log, offset, number)
+        self.fetched_transaction_ends += [(number, producer) for producer in ended_producers]
 
     def log_number(self, log: Log) -> int:
         """Return the number of a log, by the present life of its topic."""

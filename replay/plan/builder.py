@@ -236,7 +236,8 @@ class PlanBuilder:
         if client_id is not None and not client_id.isascii():
             return False
         name = None if client_id is None else client_id.decode()
-        number = self._add_answered(rows, row, name, PLAIN_FETCH)
+        shape = NONE if fetch.ended_producers else PLAIN_FETCH
+        number = self._add_answered(rows, row, name, shape)
         if fetch.session is not None:
             session = fetch.session, fetch.given_session
             self._sessions.record_fetch(number, rows.broker(row), *session)
@@ -245,7 +246,7 @@ class PlanBuilder:
             sets = self._fetches.read_write_sets(fetch)
             model = self._fetch_sets[fetch.places] = self._dependencies.shape_sets(sets)
         reads = self._fetches.reads(fetch, self._dependencies.log_number)
-        self._dependencies.add_by_shape(model, reads=reads)
+        self._dependencies.add_by_shape(model, reads=reads, ended_producers=fetch.ended_producers)
         return True
 
     def _add_answered(self, rows: TakenRows, row: int, client_id: str | None, shape: int) -> int:

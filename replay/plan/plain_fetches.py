@@ -66,6 +66,8 @@ _DELTA_AT, _DELTA_BYTES = 23, 4
 PLAIN_FETCH = -2
 """The shape of plain Fetch exchanges."""
 
+_NOTHING: set[int] = set()
+
 REQUESTED, ANSWERED_EMPTY, ANSWERED_WITH_RECORDS = range(3)
 _KINDS, _PLACE_BYTES = 3, 4
 
@@ -94,12 +96,14 @@ class PlainFetch(NamedTuple):
         given_session: The session id of the response.
         places: Numbers of its places, in `FetchReader.places`.
         reads: Number of a place, and the last offset that must be in its log.
+        ended_producers: Producers whose transactions end in its records.
     """
 
     session: tuple[int, int] | None
     given_session: int
     places: bytes
     reads: list[tuple[int, int]]
+    ended_producers: set[int]
 
 
 class FetchReader:
@@ -128,7 +132,10 @@ class FetchReader:
         response = _Messages(table, rows, "response")
         asked = self._partitions(request, _OFFSET)
         given = self._partitions(response, _RECORDS)
-        last, is_readable = _last_offsets(table, given)
+        last, is_readable, ends_of = _last_offsets(table, given)
+        ended: dict[int, set[int]] = {}
+        for field, producer in ends_of:
+            ended.setdefault(int(given.message[field]), set()).add(producer)
         is_plain = request.is_plain & response.is_plain
         is_plain[asked.message[asked.is_odd]] = False
         is_plain[given.message[given.is_odd | ~is_readable]] = False
@@ -156,6 +163,7 @@ class FetchReader:
                     given_session[at],
                     encoded[begin * _PLACE_BYTES : end * _PLACE_BYTES],
                     reads[reads_until[begin] : reads_until[end]],
+                    ended.get(at, _NOTHING),
                 )
             begin = end
         return found
@@ -277,21 +285,30 @@ class _Messages:
         return found
 
 
-def _last_offsets(table: Exchanges, given: _Partitions) -> tuple[Ints, Bools]:
-    """Return the last offset of each `records` field, or -1, and whether it is readable."""
+def _last_offsets(
+    table: Exchanges, given: _Partitions
+) -> tuple[Ints, Bools, list[tuple[int, int]]]:
+    """
+    Return what `records` fields hold.
+
+    Returns:
+        The last offset of each, or -1; whether it is readable; field and producer of each end of a
+        transaction.
+    """
     length = np.maximum(given.value, 0)
     may_be_cut = np.ones(len(length), bool)
     batches = find_batches(table.data, table.carry_over, given.start, length, may_be_cut)
     is_readable = batches.state == VALID
+    is_readable[batches.field[batches.magic != 2]] = False
     is_control = (batches.attributes & CONTROL) != 0
-    is_readable[batches.field[is_control | (batches.magic != 2)]] = False
     # A batch that is cut off counts for nothing here, but for the codecs.
     ends = given.start.copy()
     np.maximum.at(ends, batches.field, batches.end)
     is_readable &= ends == given.start + length
     last = np.full(len(length), -1, np.int64)
     np.maximum.at(last, batches.field, batches.base_offset + _deltas(table, batches.start))
-    return last, is_readable
+    ended = batches.field[is_control].tolist(), batches.producer_id[is_control].tolist()
+    return last, is_readable, list(zip(*ended, strict=True))
 
 
 def _deltas(table: Exchanges, starts: Ints) -> Ints:

@@ -47,13 +47,14 @@ def test_the_plan_is_that_of_the_codecs(name: str, monkeypatch: pytest.MonkeyPat
 
     def counted(*arguments: Any) -> Any:
         plain = read(*arguments)
-        found.extend(plain)
+        found.extend(plain.values())
         return plain
 
     expected = by_codecs(path)
     monkeypatch.setattr(FetchReader, "read", counted)
     assert contents(path) == expected
     assert found
+    assert any(each.ended_producers for each in found) == ("transactions" in name)
 
 
 def test_damaged_bytes_are_left_to_the_codecs(tmp_path: Path) -> None:
