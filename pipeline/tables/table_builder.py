@@ -274,8 +274,11 @@ class _WindowView:
         """The columns of `pairs`, a row per exchange; the window must not be empty."""
         columns = self._capture.columns_of(self.window)
         assert columns is not None
-        kinds = self._options.kinds_of("exchanges", exchange_schema())
-        return frame(self._cells.columns(columns), kinds)
+        kinds = self._options.kinds_of("exchanges", exchange_schema(logs=True))
+        made = {name: kind for name, kind in kinds.items() if name in columns}
+        # Captures lack what a broker says in its request log.
+        lacking = [pl.lit(None, kinds[name]).alias(name) for name in kinds.keys() - made.keys()]
+        return frame(self._cells.columns(columns), made).with_columns(lacking).select(*kinds)
 
     def record_frames(self) -> Iterator[pl.DataFrame]:
         """Yield the records."""

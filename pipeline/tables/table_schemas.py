@@ -43,7 +43,7 @@ EVENTS = "events"
 SCHEMAS: dict[str, pa.Schema] = {
     "connections": _schema(connection_schema()),
     "messages": _schema(message_schema()),
-    "exchanges": _schema(exchange_schema()),
+    "exchanges": _schema(exchange_schema(logs=True)),
     "records": _schema({**record_schema(), **value_schema()}),
     "fields": _schema(field_schema()),
     "problems": pa.schema(
@@ -66,11 +66,10 @@ SCHEMAS: dict[str, pa.Schema] = {
 Name of a table -> its columns.
 
 connections: the columns of `streams`; messages: of `dissect`, without bodies; exchanges: of
-`pairs`; records: of `records`, with those of decoded keys and values; fields: of `dissect -T
-parquet`. problems has a row for each
+`pairs`, with those of request logs, null for captures; records: of `records`, with those of decoded
+keys and values; fields: of `dissect -T parquet`; events: of `timeline`. problems has a row for each
 problem: `kind` is `file`, `request`, `response` or `limit`; `path` and `position` are the place in
-the message; of files, `position` is the byte; events: of `timeline`. Packets are counted from 1, as
-in `dissect`.
+the message; of files, `position` is the byte. Packets are counted from 1, as in `dissect`.
 """
 
 KEYS: dict[str, tuple[str, ...]] = {

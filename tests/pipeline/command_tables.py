@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from dissector.cli import main
-from dissector.column_catalogue import VALUES, names
+from dissector.column_catalogue import ACCOUNTS, VALUES, names
 from pipeline.tables.table_schemas import SCHEMAS
 
 Row = dict[str, Any]
@@ -26,6 +26,9 @@ COMMANDS = {
     "fields": ("dissect",),
     "events": ("timeline",),
 }
+
+LACKING = {"records": VALUES, "exchanges": ACCOUNTS}
+"""Columns that a command leaves out if nothing gives values for them: null in the pipeline."""
 
 
 def tables_of(
@@ -54,8 +57,8 @@ def tables_of(
         target = folder / f"{table}.parquet"
         run(*words, *words_of_all, "-T", "parquet")
         rows = pl.read_parquet(target).to_dicts()
-        undecoded = dict.fromkeys(names(VALUES)) if table == "records" else {}
-        out[table] = [row | undecoded | row for row in rows]
+        lacking = dict.fromkeys(names(LACKING.get(table, ())))
+        out[table] = [row | lacking | row for row in rows]
         target.unlink()
     target = folder / "messages.ndjson"
     run("dissect", *words_of_all, "-T", "ndjson")

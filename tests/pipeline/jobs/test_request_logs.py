@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dissector.column_catalogue import ACCOUNTS, names
 from dissector.errors import UsageError
 from dissector.request_log.log_times import use_timezone
 from pipeline.jobs.local_job import dissect
@@ -30,10 +29,7 @@ def test_a_log_has_the_rows_of_one_process(path: Path, zone: str, tmp_path: Path
         expected = tables_of([path], tmp_path, "--timezone", zone)
     finally:
         use_timezone("UTC")
-    for row in expected["exchanges"]:
-        for name in names(ACCOUNTS):
-            row.pop(name)
-    assert expected["exchanges"]
+    assert any(row["local_ms"] is not None for row in expected["exchanges"])
     assert expected["events"]
     assert_same(dissect([str(path)], replace(ALL, timezone=zone)), expected)
 
