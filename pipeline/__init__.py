@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipeline.jobs.job import Request, make_tables
+    from pipeline.jobs.job import make_tables
     from pipeline.jobs.query import read, views
+    from pipeline.jobs.request import Request
     from pipeline.jobs.session import open_session, spark_errors
     from pipeline.jobs.summaries import make_summaries
     from pipeline.registration import register
@@ -37,7 +38,7 @@ __all__ = [
 
 _PLACES = {
     "KEYS": "tables.table_schemas",
-    "Request": "jobs.job",
+    "Request": "jobs.request",
     "TableOptions": "tables.table_builder",
     "make_summaries": "jobs.summaries",
     "make_tables": "jobs.job",

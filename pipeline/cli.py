@@ -120,6 +120,11 @@ class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueOptions
         help="Size from which on a task begins another file of a table.",
     )
     overwrite: bool = option("--overwrite", default=False, help="Replace existing tables.")
+    resume: bool = option(
+        "--resume",
+        default=False,
+        help="Go on with the same job after it was ended: make the tables that are missing.",
+    )
 
 
 def pipeline(given: PipelineOptions) -> int:
@@ -129,6 +134,8 @@ def pipeline(given: PipelineOptions) -> int:
         raise UsageError("missing --out DIR")
     if bool(captures) == bool(watch):
         raise UsageError("give either CAPTURE... or --watch DIR")
+    if watch and given.resume:
+        raise UsageError("--watch goes on by itself, without --resume")
     settings = _settings(given.conf)
     try:
         import pyspark  # noqa: F401  (a missing Spark is a usage error)
@@ -138,11 +145,18 @@ def pipeline(given: PipelineOptions) -> int:
     from pipeline.jobs.job import Request, check_request, make_tables
     from pipeline.jobs.job_progress import Progress
     from pipeline.jobs.session import has_reader, open_session
-    from pipeline.jobs.summaries import make_summaries
     from pipeline.watch.stream_job import MINUTE_NS, Watch
 
+    summaries = given.summaries and "exchanges" in options.tables
     request = Request(
-        captures, out, options, given.range_mb << 20, parts, overwrite=given.overwrite
+        captures,
+        out,
+        options,
+        given.range_mb << 20,
+        parts,
+        overwrite=given.overwrite,
+        resume=given.resume,
+        summaries=summaries,
     )
     if watch:
         idle_ns = given.idle_minutes * MINUTE_NS
@@ -151,7 +165,6 @@ def pipeline(given: PipelineOptions) -> int:
         return report_unread(stream.unread)
     # Check before starting Java, which takes seconds.
     check_request(request)
-    summaries = given.summaries and "exchanges" in options.tables
     with open_session(given.master, settings) as spark, Progress(spark.sparkContext) as progress:
         if summaries and not has_reader(spark, out):
             raise UsageError(
@@ -159,9 +172,6 @@ def pipeline(given: PipelineOptions) -> int:
                 "--no-summaries makes only the tables"
             )
         made = make_tables(spark, request, progress.set_stage)
-        if summaries:
-            progress.set_stage("making summaries")
-            make_summaries(spark, out)
     for table, rows in made.rows.items():
         print(f"{table:12}{rows:>14,} rows")
     return report_unread(made.unread.values())

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from math import isqrt
 from typing import TypeAlias
@@ -20,8 +20,18 @@ import pyarrow as pa
 from pyspark import RDD, Broadcast, SparkContext
 from pyspark.sql import SparkSession
 
-from dissector.errors import UsageError
 from pipeline.jobs import stages
+from pipeline.jobs.job_state import (
+    WORK,
+    JobState,
+    Made,
+    check_request,
+    clear_tables,
+    complete_tables,
+    mark_success,
+    require_replaceable,
+)
+from pipeline.jobs.request import Request
 from pipeline.jobs.stages import (
     Job,
     Numbering,
@@ -34,6 +44,7 @@ from pipeline.jobs.stages import (
     scans_in,
     split_keys,
 )
+from pipeline.jobs.summaries import make_summaries
 from pipeline.split.byte_ranges import (
     RANGE_BYTES,
     Range,
@@ -43,20 +54,20 @@ from pipeline.split.byte_ranges import (
     placed_ranges,
     ranges_of,
 )
-from pipeline.split.collection import find_captures
+from pipeline.split.collection import Collection, find_captures
 from pipeline.split.connection_index import index_reassembled
 from pipeline.split.split_fragments import add_reassembled
 from pipeline.split.time_slices import slices_among, with_slices
 from pipeline.storage.atomic_files import has_files, join_path, remove_folder
-from pipeline.storage.filesystems import absolute, expand_paths
+from pipeline.storage.filesystems import absolute
 from pipeline.storage.shared_folder import leave_mark
 from pipeline.storage.task_attempts import MAX_ATTEMPTS_SETTING
+from pipeline.storage.task_results import FOLDER as RESULTS
+from pipeline.storage.task_results import kept
 from pipeline.tables.shared_facts import merge_facts
-from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 
-WORK = "_work"
-"""The folder beside the tables for outputs of tasks; Spark ignores it."""
+__all__ = ["Made", "Request", "check_request", "make_tables"]
 
 PART_BYTES = RANGE_BYTES
 """Approximate bytes of range-crossing connections that are dissected together."""
@@ -68,43 +79,6 @@ ProgressCallback = Callable[[str], None]
 
 IndexResult: TypeAlias = tuple[int, RangeScan | RangeKeys]
 """A result about the headers of a range, and the task that consumes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """
-    A job's captures, output and options.
-
-    Attributes:
-        captures: Paths, folders, patterns.
-        out: The folder of the tables.
-        options: Tables to make, and options of dissection.
-        range_bytes: Size of a task's range.
-        parts: Number of parts for connections across ranges; 0 selects as many as fit.
-        overwrite: Whether existing tables are replaced.
-    """
-
-    captures: Sequence[str]
-    out: str
-    options: TableOptions
-    range_bytes: int = RANGE_BYTES
-    parts: int = 0
-    overwrite: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """
-    The result of a job.
-
-    Attributes:
-        rows: Number of rows of each table.
-        unread: Captures of which no packet could be read, with the reasons; without files of other
-            formats that were found in a folder or by a pattern.
-    """
-
-    rows: dict[str, int]
-    unread: dict[str, str]
 
 
 def make_tables(
@@ -119,28 +93,52 @@ def make_tables(
         on_progress: Called with the name of each stage.
 
     Raises:
-        UsageError: No captures exist, or tables exist already.
+        UsageError: No captures exist, tables exist already, or they are of another job.
         CaptureError: A named capture does not exist, or none of the files is a capture.
     """
     on_progress("looking for captures")
     check_request(request)
     collection = find_captures(request.captures)
-    clear_tables(request.out)
+    context, out = spark.sparkContext, absolute(request.out)
+    state = JobState.of(collection, request, context.defaultParallelism)
+    begun = state.continuing(out) if request.resume else None
+    if begun is None:
+        require_replaceable(request)
+        clear_tables(out)
+        state.save(out)
+    made = complete_tables(out)
+    if made is None:
+        made = _made(context, request, collection, begun or state, on_progress)
+        if request.summaries:
+            on_progress("making summaries")
+            make_summaries(spark, out)
+        mark_success(out, made)
+    remove_folder(join_path(out, WORK))
+    return made
+
+
+def _made(
+    context: SparkContext,
+    request: Request,
+    collection: Collection,
+    state: JobState,
+    on_progress: ProgressCallback,
+) -> Made:
+    """Run the job; if it fails before a task was complete, leave nothing."""
+    out = absolute(request.out)
+    work = join_path(out, WORK)
     ranges = ranges_of(
         collection, request.range_bytes, request.options.decode_as, request.options.timezone
     )
-    out = absolute(request.out)
-    work = join_path(out, WORK)
     size = sum(each.size for each in collection.files)
     try:
         job = Job(ranges, request.options, work, out, leave_mark(work))
-        with (
-            _exposed_attempts(spark.sparkContext),
-            _Run(spark.sparkContext, job, on_progress) as run,
-        ):
+        with _exposed_attempts(context), _Run(context, job, state.cores, on_progress) as run:
             rows = run.rows(request.parts, size)
-    finally:
-        remove_folder(work)
+    except BaseException:
+        if not has_files(join_path(work, RESULTS)):
+            clear_tables(out)
+        raise
     # A folder may hold other files.
     expected = {each.path for each in collection.files if each.is_capture} | {*request.captures}
     return Made(rows, {path: reason for path, reason in run.unread.items() if path in expected})
@@ -154,26 +152,6 @@ def _exposed_attempts(context: SparkContext) -> Iterator[None]:
         yield
     finally:
         context.setLocalProperty(MAX_ATTEMPTS_SETTING, None)  # type: ignore[arg-type]
-
-
-def check_request(request: Request) -> None:
-    """
-    Check that captures exist, and that nothing would be replaced, before anything is removed.
-
-    Raises:
-        UsageError: No captures exist, or existing data would be replaced.
-        CaptureError: A named capture does not exist.
-    """
-    if has_files(request.out) and not request.overwrite:
-        raise UsageError(f"{request.out} is not empty; --overwrite replaces its tables")
-    if not expand_paths(request.captures):
-        raise UsageError("no captures found")
-
-
-def clear_tables(out: str) -> None:
-    """Remove all tables, and the files that belong to them."""
-    for table in (*SCHEMAS, WORK, "_checkpoint", "_names", "_numbers", "_nameless", "summaries"):
-        remove_folder(join_path(out, table))
 
 
 def unread_files(
@@ -196,9 +174,12 @@ def unread_files(
 class _Run:
     """A job that runs."""
 
-    def __init__(self, context: SparkContext, job: Job, on_progress: ProgressCallback) -> None:
+    def __init__(
+        self, context: SparkContext, job: Job, cores: int, on_progress: ProgressCallback
+    ) -> None:
         self._context = context
         self._job = job
+        self._cores = cores
         self._on_progress = on_progress
         self.unread: dict[str, str] = {}
         """Files without a readable packet, with the reasons."""
@@ -243,7 +224,10 @@ class _Run:
             yield events
             return
         job = self._share(self._job)
-        task = self._context.parallelize([0], 1).mapPartitions(lambda _: job.value.find_events())
+        work = self._job.work
+        task = self._context.parallelize([0], 1).mapPartitions(
+            lambda each: kept(work, "events", each, lambda _: job.value.find_events())
+        )
         with ThreadPoolExecutor(1) as pool:
             yield pool.submit(self._collected, task)
 
@@ -269,12 +253,20 @@ class _Run:
     def _dissected(self, crossing: RDD[tuple[int, RangeKeys]]) -> RDD[tuple[int, TaskResult]]:
         """Return the outputs of ranges, then of parts, by the range where connections begin."""
         self._on_progress("dissecting")
-        job = self._share(self._job)
-        reports = crossing.mapPartitionsWithIndex(lambda at, keys: job.value.dissect(at, keys))
+        job, work = self._share(self._job), self._job.work
+        reports = crossing.mapPartitionsWithIndex(
+            lambda at, keys: kept(
+                work, f"range-{at:06d}", keys, lambda inputs: job.value.dissect(at, inputs)
+            )
+        )
         if self._job.parts:
             placed = reports.keyBy(lambda report: job.value.part_of(report))
             placed = placed.partitionBy(self._job.parts, int)
-            reports = placed.mapPartitionsWithIndex(lambda at, shards: job.value.gather(at, shards))
+            reports = placed.mapPartitionsWithIndex(
+                lambda at, shards: kept(
+                    work, f"part-{at:06d}", shards, lambda inputs: job.value.gather(at, inputs)
+                )
+            )
         return reports.flatMap(lambda result: job.value.by_range(result)).partitionBy(
             self._tasks, int
         )
@@ -343,16 +335,19 @@ class _Run:
         """Write all rows; each group of tasks makes a file for each day and API."""
         tasks = numbered.keyBy(lambda each: each.source % groups).partitionBy(groups, int)
         rows = dict.fromkeys((each for each in SCHEMAS if each in self._job.options.tables), 0)
-        job = self._share(self._job)
-        written = tasks.mapPartitionsWithIndex(lambda at, outputs: job.value.finish(at, outputs))
+        job, work = self._share(self._job), self._job.work
+        written = tasks.mapPartitionsWithIndex(
+            lambda at, outputs: kept(
+                work, f"group-{at:06d}", outputs, lambda inputs: job.value.finish(at, inputs)
+            )
+        )
         for table, count in written.collect():
             rows[table] += count
         return rows
 
     def _task_count(self, size: int, each: int) -> int:
         """Return the number of tasks for this many bytes, a multiple of the number of cores."""
-        cores = self._context.defaultParallelism
-        return max(1, -(-size // (cores * each))) * cores
+        return max(1, -(-size // (self._cores * each))) * self._cores
 
     def _share(self, job: Job) -> Broadcast[Job]:
         """Broadcast the shared values: each process reads them once, instead of each task."""

@@ -89,6 +89,14 @@ def remove_folder(folder: str) -> None:
             system.delete_dir(inside)
 
 
+def remove_file(path: str) -> None:
+    """Remove a file, if it exists."""
+    with _storage_errors(path):
+        system, inside = locate(path)
+        with suppress(FileNotFoundError):
+            system.delete_file(inside)
+
+
 def is_folder(path: str) -> bool:
     """Return whether a folder exists."""
     from pyarrow import fs
