@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.timing import Row
+from benchmarks.timing import Row, peak_memory
 
 _RECORD = (sys.executable, "-m", "kafkashark", "record", "--listen", "127.0.0.1:0")
 _PRODUCE, _FETCH, _VERSION = 0, 1, 9
@@ -129,7 +129,7 @@ def _recording(broker: tuple[str, int], folder: Path) -> Iterator[Recording]:
         try:
             yield running
         finally:
-            peak_bytes = _peak_bytes(process.pid)
+            peak_bytes = peak_memory(process.pid)
             process.send_signal(signal.SIGINT)
             said = process.stderr.read()
             _, status, usage = os.wait4(process.pid, 0)
@@ -141,17 +141,6 @@ def _recording(broker: tuple[str, int], folder: Path) -> Iterator[Recording]:
             peak_bytes,
             "" if lost is None else f", {lost[0]}: the disk was too slow",
         )
-
-
-def _peak_bytes(pid: int) -> int:
-    """
-    Return the peak memory of a running process.
-
-    `ru_maxrss` would have that of this process too, whose copy it began as; see `launch`.
-    """
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return 0 if found is None else int(found[1]) * 1024
 
 
 def _request(api_key: int, number: int, size: int) -> bytes:

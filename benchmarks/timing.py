@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,18 @@ class Run(NamedTuple):
     seconds: float
     peak_bytes: int
     cpu_s: float
+
+
+def peak_memory(pid: int) -> int:
+    """
+    Return the peak memory of a running process.
+
+    `ru_maxrss` would have that of this process too, whose copy the other began as; see `launch`.
+    """
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) * 1024
 
 
 def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -> Run:

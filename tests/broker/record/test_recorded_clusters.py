@@ -82,6 +82,40 @@ def test_a_cluster_of_three_is_recorded_as_it_is_captured(
     assert conform(str(file)).passed
 
 
+def test_a_node_that_restarts_in_mid_run_costs_no_record(
+    kafka: StartCluster, tmp_path: Path
+) -> None:
+    cluster, file = kafka(THREE), tmp_path / "a.pcapng"
+    values = [b"value %d" % number for number in range(RECORDS)]
+    with Recorder(file, to=cluster.bootstrap()) as recorder:
+        producer = KafkaProducer(bootstrap_servers=recorder.bootstrap, linger_ms=1, acks="all")
+        for number, value in enumerate(values):
+            producer.send("recorded-restart", value, partition=0)
+            if number == RECORDS // 2:
+                producer.flush()
+                cluster.stop_node(cluster.nodes[2])
+        cluster.start_node(cluster.nodes[2])
+        cluster.wait_until_ready()
+        producer.flush()
+        producer.close()
+        consumer = KafkaConsumer(
+            "recorded-restart",
+            bootstrap_servers=recorder.bootstrap,
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=120_000,
+        )
+        found = set[bytes]()
+        while len(found) < RECORDS:
+            found.add(next(consumer).value)
+        consumer.close()
+    assert found == set(values)
+    assert recorder.counts.foreign == recorder.counts.unread == 0
+    recorded = [each for each in dissect(str(file)) if each.status == "answered"]
+    assert {"Produce", "Fetch", "Metadata"} <= {each.api for each in recorded}
+    assert {each.broker for each in recorded} >= set(cluster.bootstrap().split(","))
+    assert not any(each.problems for each in recorded)
+
+
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", ""])
 def test_logins_of_clients_pass_and_leave_no_secret(
     kafka: StartCluster, tmp_path: Path, mechanism: str
