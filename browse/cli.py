@@ -162,10 +162,16 @@ def _show(
         filter_text=filter_text,
         settings_file=settings_path(),
     )
+    app.begins_with_news = _is_in_a_web_browser() and not filter_text
     explanation: str | AddedKeys | None = app.run()
     if app.failure is not None:
         raise app.failure
     return explanation
+
+
+def _is_in_a_web_browser() -> bool:
+    """Return whether this is the process of a web browser's screen, which has no terminal."""
+    return "TEXTUAL_DRIVER" in os.environ
 
 
 def _take_terminal() -> None:
@@ -175,8 +181,8 @@ def _take_terminal() -> None:
     Raises:
         UsageError: No terminal is available.
     """
-    if "TEXTUAL_DRIVER" in os.environ:
-        return  # in the process of a web browser, without a terminal
+    if _is_in_a_web_browser():
+        return
     # Textual writes to stderr.
     if not (os.isatty(1) and os.isatty(2)):
         raise UsageError("browse requires a terminal; `kafkashark pairs` prints rows")

@@ -92,7 +92,7 @@ class Page:
         """Press a key."""
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
         common = {"key": key, "modifiers": 8 if shift else 0}
-        codes = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
         if key in codes:
             common["windowsVirtualKeyCode"] = codes[key]
         self.call("Input.dispatchKeyEvent", type="keyDown", **common, **text)

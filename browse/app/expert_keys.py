@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual import events
+
 from browse.app.browse_base import run_in_thread
 from browse.app.panel_keys import PanelKeys
 
@@ -15,12 +17,22 @@ if TYPE_CHECKING:
 
 
 class ExpertKeys(PanelKeys):
-    """Actions of this key."""
+    """
+    Actions of this key.
 
+    Attributes:
+        begins_with_news: Whether the list opens once the capture is read, unless a key comes first.
+    """
+
+    begins_with_news = False
     _findings: FindingPass | None = None
     _report: FindingReport | None = None
     _finding = ""
     _place = 0
+
+    def on_key(self, event: events.Key) -> None:
+        """Leave the screen to the user, who has begun."""
+        self.begins_with_news = False
 
     def action_expert(self) -> None:
         """Find what stands out in a thread, and show it; a complete list is kept."""
@@ -39,6 +51,10 @@ class ExpertKeys(PanelKeys):
     def take_in(self) -> None:
         """Collect the results of threads; show what stands out once it is found."""
         super().take_in()
+        loading = self.session.loading
+        if self.begins_with_news and loading.is_done and len(loading.parts):
+            self.begins_with_news = False
+            self.action_expert()
         found = self._findings
         if found is None or not found.is_done:
             return

@@ -61,3 +61,13 @@ def test_filter_explanation_and_copy(monkeypatch: pytest.MonkeyPatch) -> None:
             await each.until(lambda: "Errors in responses" in each.text)
 
     play(scene)
+
+
+def test_a_screen_may_begin_with_what_stands_out() -> None:
+    async def scene() -> None:
+        async with screen() as each:
+            each.app.begins_with_news = True
+            await each.until(lambda: isinstance(each.app.screen, ExpertPanel))
+            assert not each.app.begins_with_news
+
+    play(scene)

@@ -53,7 +53,11 @@ def test_a_web_browser_shows_the_rows_and_sends_the_keys(address: str, tmp_path:
         page.open(address)
         page.until(lambda: b"281 exchanges" in ESCAPES.sub(b"", page.received))
         assert b"ApiVersions" in page.received
+        page.until(lambda: b"What stands out: 2 breaks" in ESCAPES.sub(b"", page.received))
         page.value("document.querySelector('textarea').focus()")
+        page.received = b""
+        page.press("Escape")
+        page.until(lambda: b"ApiVersions" in page.received)  # Escape and 2 at once are Alt-2
         page.press("2")
         page.until(lambda: b"551 messages" in ESCAPES.sub(b"", page.received))
         server = address.partition("?")[0]
