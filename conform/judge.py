@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,19 +25,19 @@ from conform.evidence.observation import (
     ConnectionState,
     Observation,
 )
-from conform.evidence.reporter import CurrentObservation, Reporter, observation_text
-from conform.registry.rule import FastCheck, Rule, RuleFunction
-from conform.registry.rule_screen import Screen
+from conform.evidence.reporter import CurrentObservation, observation_text
+from conform.registry.rule import FastCheck, Rule
 from conform.registry.verdict import Tally, Verdict
 from conform.rule_budgets import RuleBudget, RuleBudgets
+from conform.rule_plans import PLAIN, RuleGroup, RulePlans, tests_of
 from conform.screens.connection_columns import screened_rows
-from conform.screens.window_screens import NOTHING, WindowScreens, shape_of
+from conform.screens.plain_batches import PlainBatches
+from conform.screens.window_screens import NOTHING, WindowScreens
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.notices import reading_notices
 from dissector.engine.tables.exchange_table import NONE, Exchanges
-from dissector.protocol.apis import api_name
 from dissector.protocol.headers import PRODUCE
 from dissector.query.captured_schemas import learn_schemas, registry_exchanges
 from dissector.query.decoded_values import RecordValues
@@ -74,9 +72,8 @@ class Judge:
         self.verdict = Verdict(chosen)
         self._budgets = RuleBudgets(budget)
         self._current = CurrentObservation(passes)
-        self._reporters = {rule.id: Reporter(rule, self.verdict, self._current) for rule in chosen}
-        self._by_api: dict[tuple[str, int | None, int], _RulePlan] = {}
-        self._screens = WindowScreens(each.screen.test for each in chosen if each.screen)
+        self._screens = WindowScreens(tests_of(chosen))
+        self._plans = RulePlans(self.verdict, self._current, self._screens)
         self._exhausted: dict[type, str] = {}
         self._capture_state = CaptureState(self._exhausted)
         # Number of exchanges that no rule examines, by API and reason; there may be many.
@@ -109,6 +106,9 @@ class Judge:
             self._learn_schemas(capture, window)
         summaries = BatchSummaries(table)
         screened = self._screens.apply(screened_rows(table, self._connections))
+        batches = PlainBatches(table, summaries, self._screens.bits)
+        self._plans.begin_window(screened, batches)
+        decodes_values = self._capture_state.values is not None
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
             self._current.note(exchange)
@@ -120,8 +120,9 @@ class Judge:
                 summaries.reader(row),
                 is_canonical=passed != NOTHING,
             )
-            self._judge(observation, passed, screened.shape[row])
-        self._count_screened()
+            is_plain = passed & batches.needed[row] == batches.needed[row] and not decodes_values
+            self._judge(observation, row, passed, is_plain)
+        self._plans.count()
         self._drop_exhausted_states()
         for number in [n for n in self._connections if reading.streams.connections[n].ended]:
             self._close(self._connections.pop(number), reading.streams.connections[number].ended)
@@ -135,7 +136,7 @@ class Judge:
             self._close(connection, "")
         self._connections.clear()
         for (key, reason), count in self._uncertain.items():
-            for group in self._rule_plan("exchange", key).groups:
+            for group in self._plans.of("exchange", key).groups:
                 for _, reporter, _ in group.members:
                     reporter.count_unjudged(reason, count)
         self._uncertain.clear()
@@ -214,14 +215,16 @@ class Judge:
                 hooks=reading.options.hook_columns,
             )
 
-    def _judge(self, observation: Observation, passed: int, shape: int) -> None:
+    def _judge(self, observation: Observation, row: int, passed: int, is_plain: bool) -> None:
         """Apply the rules to an exchange and its batches; record an exception as a fault."""
         try:
-            self._judge_exchange(observation, passed, shape)
+            self._judge_exchange(observation, row, passed, is_plain)
         except Exception as error:
             self.verdict.fault("", error, observation_text(observation))
 
-    def _judge_exchange(self, observation: Observation, passed: int, shape: int) -> None:
+    def _judge_exchange(
+        self, observation: Observation, row: int, passed: int, is_plain: bool
+    ) -> None:
         exchange, key = observation.exchange, observation.api_key
         if key == API_VERSIONS:
             with suppress(BudgetReached):
@@ -230,18 +233,18 @@ class Judge:
             self._uncertain[key, reason] += 1
             observation.connection.is_disordered |= exchange.status != "answered"
             return
-        plan = self._rule_plan("exchange", key, passed)
-        if plan.screened:
-            plan.shapes[shape] += 1
+        plan = self._plans.of("exchange", key, passed)
+        plan.rows.append(row)
         self._apply(plan.groups, observation)
-        batch_groups = self._rule_plan("batch", key).groups
-        if batch_groups:
+        plan = self._plans.of("batch", key, PLAIN if is_plain else NOTHING)
+        plan.rows.append(row)
+        if plan.groups:
             for message, field in observation.record_fields:
                 for index in range(len(field.batches)):
-                    self._apply(batch_groups, BatchObservation(observation, message, field, index))
+                    self._apply(plan.groups, BatchObservation(observation, message, field, index))
         observation.connection.record(observation)
 
-    def _apply(self, groups: list[_RuleGroup], observation: ConnectionObservation) -> None:
+    def _apply(self, groups: list[RuleGroup], observation: ConnectionObservation) -> None:
         """Apply rules to one observation, and measure the time of each."""
         self._current.observation = observation
         begin_ns = perf_counter_ns()
@@ -269,17 +272,7 @@ class Judge:
         if reason and not tally.is_stopped:
             tally.is_stopped = True
             tally.unjudged[reason] += 1
-            self._count_screened()
-            self._by_api.clear()
-
-    def _count_screened(self) -> None:
-        """Count what rules judged in the exchanges that passed their screens."""
-        for plan in self._by_api.values():
-            for number, count in plan.shapes.items():
-                shape = shape_of(number)
-                for screen, tally in plan.screened:
-                    tally.judged += screen.judged(shape) * count
-            plan.shapes.clear()
+            self._plans.drop_stopped()
 
     def _drop_exhausted_states(self) -> None:
         """Free the states that reached their budget; rules that need them are stopped."""
@@ -299,52 +292,10 @@ class Judge:
             self.verdict.fault("", error, observation_text(observation))
             return None
 
-    def _rule_plan(self, on: str, key: int | None, passed: int = NOTHING) -> _RulePlan:
-        """Return the rules for a kind of observation of an API that passed some screens."""
-        found = self._by_api.get((on, key, passed))
-        if found is None:
-            api = None if key is None else api_name(key)
-            found = self._by_api[on, key, passed] = _RulePlan()
-            groups: dict[FastCheck | None, _RuleGroup] = {}
-            for rule in self.verdict.rules:
-                tally = self.verdict.tallies[rule.id]
-                if rule.on != on or tally.is_stopped or (rule.apis and api not in rule.apis):
-                    continue
-                if rule.screen and self._screens.bits[rule.screen.test] & passed:
-                    found.screened.append((rule.screen, tally))
-                else:
-                    group = groups.setdefault(rule.fast_check, _RuleGroup(rule.fast_check, []))
-                    group.members.append((rule.call, self._reporters[rule.id], tally))
-            found.groups = list(groups.values())
-        return found
-
     def _close(self, connection: ConnectionState, ended: str) -> None:
         connection.ended = ended
         observation = ConnectionObservation(connection, self._capture_state)
-        self._apply(self._rule_plan("close", None).groups, observation)
-
-
-class _RuleGroup(NamedTuple):
-    """Rules with the same fast check, or without one: functions, reporters and counts."""
-
-    fast_check: FastCheck | None
-    members: list[tuple[RuleFunction, Reporter, Tally]]
-
-
-@dataclass(slots=True, eq=False)
-class _RulePlan:
-    """
-    The rules for exchanges of an API that passed the same screens.
-
-    Attributes:
-        groups: The rules to apply, grouped by their fast check.
-        screened: The rules whose screen they passed.
-        shapes: The number of such exchanges by their shape that are not counted yet.
-    """
-
-    groups: list[_RuleGroup] = field(default_factory=list)
-    screened: list[tuple[Screen, Tally]] = field(default_factory=list)
-    shapes: Counter[int] = field(default_factory=Counter)
+        self._apply(self._plans.of("close", None).groups, observation)
 
 
 def _byte_count(table: Exchanges) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_decoder import read_records
-from dissector.engine.records.record_locator import locate_records
+from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.records.record_windows import MIN_COLUMN_VALUE, PART_RECORDS
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.records import Batch, Record, RecordBatch, parse_records
@@ -33,6 +33,9 @@ MIN_SUMMARY_BYTES = 1 << 20
 """Windows with fewer bytes of records take the slow path, as loading kernels has a cost."""
 
 _LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
+
+_LAST_OFFSET_DELTA_AT = 23
+"""Place of the field in a batch."""
 
 
 class SummarizedBatch(RecordBatch):
@@ -111,24 +114,54 @@ def newest_timestamp_of(batch: RecordBatch) -> int | None:
     return max((record.timestamp for record in batch.records), default=None)
 
 
+class SummaryColumns(NamedTuple):
+    """
+    What batches say of their records, a row each.
+
+    Attributes:
+        last_offset_delta: The last offset delta by the header of the batch.
+        last_delta: The offset delta of the last record; 0 without records.
+        newest_timestamp: The greatest timestamp of the records; 0 without records.
+        is_dense: Whether the offset deltas are 0, 1, 2 and so on.
+        is_ascending: Whether the offset deltas are not negative and increase.
+    """
+
+    last_offset_delta: Ints
+    last_delta: Ints
+    newest_timestamp: Ints
+    is_dense: NDArray[np.bool_]
+    is_ascending: NDArray[np.bool_]
+
+
 class BatchSummaries:
     """
     The valid batches of a window, by `records` field.
 
     `reader` must be called in the order of the window's rows.
+
+    Attributes:
+        fields: The `records` fields of the window.
+        batches: Their batches; None if they take the slow path.
+        columns: What the batches say of their records.
     """
 
     def __init__(self, table: Exchanges) -> None:
-        fields = locate_records(table)
-        total = int(fields.length.sum())
+        self.fields: RecordFields = locate_records(table)
+        self.batches: Batches | None = None
         self._rows: deque[tuple[int, int, int, int]] = deque()
         self._summaries: list[list[int]] = []
+        fields, total = self.fields, int(self.fields.length.sum())
         if total < MIN_SUMMARY_BYTES:
             return
-        found = find_batches(
+        found = self.batches = find_batches(
             table.data, table.carry_over, fields.start, fields.length, fields.may_be_cut
         )
         summaries = _summarize(table, found)
+        self.columns = SummaryColumns(
+            _last_offset_deltas(table, found),
+            *summaries[:_DENSE],
+            *(summaries[_DENSE:] != 0),
+        )
         numbers = np.arange(len(fields.row))
         is_valid = found.state == VALID
         begin = np.searchsorted(found.field, numbers)
@@ -177,6 +210,15 @@ def _with_positions_from(batches: list[Batch], start: int) -> list[Batch]:
     for batch in batches:
         batch.position += start
     return batches
+
+
+def _last_offset_deltas(table: Exchanges, found: Batches) -> Ints:
+    """Return a field of each batch's header; 0 for messages, and in fields that are not valid."""
+    deltas = np.zeros(len(found), np.int64)
+    batches = np.flatnonzero((found.magic == 2) & (found.state[found.field] == VALID))
+    at = found.start[batches] + _LAST_OFFSET_DELTA_AT
+    deltas[batches] = table.int16_at(at) << 16 | table.int16_at(at + 2) & 0xFFFF
+    return deltas
 
 
 def _summarize(table: Exchanges, found: Batches) -> Ints:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from conform.registry.rank import Rank, Severity, rank_of
-from conform.registry.rule_screen import Screen
+from conform.registry.rule_screen import PlainCount, Screen
 
 ObservationKind: TypeAlias = Literal["exchange", "batch", "close", "live"]
 """The kind of observation that a rule examines."""
@@ -51,6 +51,7 @@ class Rule:
         fast_check: A fast check; it returns the number of judged cases if none breaks the rule, or
             None if `call` must run. Rules with the same fast check share its result.
         screen: Proves in the columns of a window which exchanges keep the rule (`rule_screen`).
+        plain_batch: Of a rule on batches, the number of cases that it judges in a plain one.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Rule:
     call: RuleFunction
     fast_check: FastCheck | None = None
     screen: Screen | None = None
+    plain_batch: PlainCount | None = None
 
     @property
     def rank(self) -> Rank:
@@ -92,14 +94,14 @@ def rule(
     apis: tuple[str, ...] = (),
     fast_check: FastCheck | None = None,
     screen: Screen | None = None,
+    plain_batch: PlainCount | None = None,
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as a rule; the arguments are the attributes of `Rule`."""
 
     def register(call: RuleFunction) -> RuleFunction:
         assert id not in REGISTRY, f"rule {id} is registered twice"
-        REGISTRY[id] = Rule(
-            id, title, severity, source, asks, example, on, apis, call, fast_check, screen
-        )
+        checks = fast_check, screen, plain_batch
+        REGISTRY[id] = Rule(id, title, severity, source, asks, example, on, apis, call, *checks)
         return call
 
     return register

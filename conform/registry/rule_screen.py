@@ -104,6 +104,35 @@ class Shape(NamedTuple):
         return (self.request is not None) + (self.response is not None)
 
 
+class BatchShape(NamedTuple):
+    """
+    What a plain record batch is; see `conform.screens.plain_batches`.
+
+    Attributes:
+        api_key: The API of the message that carries it.
+        codec: The number of its codec.
+        is_transactional: Whether it belongs to a transaction.
+    """
+
+    api_key: int
+    codec: int
+    is_transactional: bool
+
+
+PlainCount: TypeAlias = Callable[[BatchShape], int]
+"""Returns the number of cases that a rule judges in a plain batch, which keeps it."""
+
+
+def one_of_batch(shape: BatchShape) -> int:
+    """Count a case."""
+    return 1
+
+
+def none_of_batch(shape: BatchShape) -> int:
+    """Count no case: the rule does not concern plain batches."""
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
     """

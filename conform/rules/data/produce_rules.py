@@ -10,6 +10,7 @@ from conform.evidence.observation import BatchObservation, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import BatchShape, none_of_batch, one_of_batch
 from conform.rules.data.record_batches import report_field, sound_batch
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.records import RecordBatch, UnreadBatch
@@ -22,6 +23,15 @@ _END_MARKER_TYPES = (0, 1)
 _MIN_MARKER_BYTES = 6
 _NO_PRODUCER = (-1, -1, -1)
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_ZSTD = 4
+
+
+def _has_zstd(shape: BatchShape) -> int:
+    return int(shape.codec == _ZSTD)
+
+
+def _is_transactional(shape: BatchShape) -> int:
+    return int(shape.is_transactional)
 
 
 @rule(
@@ -34,6 +44,7 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
     "offsets.",
     example="base_offset 12 in a Produce request",
     on="batch",
+    plain_batch=one_of_batch,
     apis=("Produce",),
 )
 def check_base_offset(observation: BatchObservation, reporter: Reporter) -> None:
@@ -57,6 +68,7 @@ def check_base_offset(observation: BatchObservation, reporter: Reporter) -> None
     asks="zstd is used only from Produce v7 and Fetch v10 on, and only in magic 2.",
     example="a batch with codec 4 in Produce v6",
     on="batch",
+    plain_batch=_has_zstd,
     apis=("Produce", "Fetch"),
 )
 def check_zstd_supported(observation: BatchObservation, reporter: Reporter) -> None:
@@ -113,6 +125,7 @@ def check_one_batch(observation: Observation, reporter: Reporter) -> None:
     "v1, to 0 or 1 in v2 and v3.",
     example="a batch of magic 2 in Fetch v3",
     on="batch",
+    plain_batch=none_of_batch,
     apis=("Fetch",),
 )
 def check_old_magic_for_old_fetch(observation: BatchObservation, reporter: Reporter) -> None:
@@ -136,6 +149,7 @@ def check_old_magic_for_old_fetch(observation: BatchObservation, reporter: Repor
     asks="The control bit of a produced batch is not set.",
     example="a COMMIT marker in a Produce request",
     on="batch",
+    plain_batch=one_of_batch,
     apis=("Produce",),
 )
 def check_no_control_batches(observation: BatchObservation, reporter: Reporter) -> None:
@@ -158,6 +172,7 @@ def check_no_control_batches(observation: BatchObservation, reporter: Reporter) 
     "where it is -1, they are -1.",
     example="producer_id 7 with base_sequence -1",
     on="batch",
+    plain_batch=one_of_batch,
     apis=("Produce",),
 )
 def check_producer_fields_consistent(observation: BatchObservation, reporter: Reporter) -> None:
@@ -188,6 +203,7 @@ def check_producer_fields_consistent(observation: BatchObservation, reporter: Re
     "transactional id.",
     example="a transactional batch in a request whose transactional_id is null",
     on="batch",
+    plain_batch=_is_transactional,
     apis=("Produce", "Fetch"),
 )
 def check_transactional_batch_identified(observation: BatchObservation, reporter: Reporter) -> None:
@@ -219,6 +235,7 @@ def check_transactional_batch_identified(observation: BatchObservation, reporter
     "ABORT and COMMIT has at least 6 bytes: a version and the coordinator's epoch.",
     example="a COMMIT marker with an empty value",
     on="batch",
+    plain_batch=none_of_batch,
     apis=("Fetch", "ShareFetch"),
 )
 def check_control_records_readable(observation: BatchObservation, reporter: Reporter) -> None:

@@ -11,6 +11,7 @@ from conform.evidence.observation import BatchObservation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import BatchShape, PlainCount, none_of_batch, one_of_batch
 from dissector.protocol.records import LegacyBatch, RecordBatch, UnreadBatch
 from dissector.protocol.records.compression import CODEC_MASK
 
@@ -107,7 +108,15 @@ def _fast_check(applies: Applies) -> Callable[[BatchObservation], int | None]:
     return is_plain
 
 
-def _byte_rule(id: str, title: str, source: str, asks: str, example: str, applies: Applies) -> None:
+def _byte_rule(
+    id: str,
+    title: str,
+    source: str,
+    asks: str,
+    example: str,
+    applies: Applies,
+    plain_batch: PlainCount = one_of_batch,
+) -> None:
     """Register a rule on the bytes of a batch."""
     rule(
         id,
@@ -118,6 +127,7 @@ def _byte_rule(id: str, title: str, source: str, asks: str, example: str, applie
         example=example,
         on="batch",
         fast_check=_fast_check(applies),
+        plain_batch=plain_batch,
     )(partial(judge_bytes, id, applies))
 
 
@@ -137,6 +147,13 @@ def _is_complete(batch: Any) -> bool:
 
 def _has_codec(number: int) -> Applies:
     return lambda batch: not _is_unread(batch) and batch.attributes & CODEC_MASK == number
+
+
+def _plain_of_codec(number: int) -> PlainCount:
+    def count(shape: BatchShape) -> int:
+        return int(shape.codec == number)
+
+    return count
 
 
 def _is_unread(batch: Any) -> bool:
@@ -159,6 +176,7 @@ _byte_rule(
     "are those of the messages inside a wrapper.",
     "an inner message whose CRC was not computed",
     is_message,
+    none_of_batch,
 )
 _byte_rule(
     "B03",
@@ -196,6 +214,7 @@ _byte_rule(
     "headers is right.",
     "a bare lz4 block without a frame",
     _has_codec(_LZ4),
+    _plain_of_codec(_LZ4),
 )
 _byte_rule(
     "B13",
@@ -204,4 +223,5 @@ _byte_rule(
     "A payload with codec 2 is a stream of xerial blocks, or one raw snappy block.",
     "the framing format of Google's snappy",
     _has_codec(_SNAPPY),
+    _plain_of_codec(_SNAPPY),
 )

@@ -15,6 +15,7 @@ from conform.evidence.observation import BatchObservation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import rule
+from conform.registry.rule_screen import one_of_batch
 from conform.rules.data.record_batches import (
     incomplete_reason,
     is_batch,
@@ -58,6 +59,7 @@ def _keeps_all_rules(observation: BatchObservation) -> int | None:
     example="records_count 3 before two records",
     on="batch",
     fast_check=_keeps_all_rules,
+    plain_batch=one_of_batch,
 )
 def check_record_count(observation: BatchObservation, reporter: Reporter) -> None:
     """Check `records_count` against the records of the batch."""
@@ -83,6 +85,7 @@ def check_record_count(observation: BatchObservation, reporter: Reporter) -> Non
     example="last_offset_delta 0 with two records",
     on="batch",
     fast_check=_keeps_all_rules,
+    plain_batch=one_of_batch,
 )
 def check_last_offset_delta(observation: BatchObservation, reporter: Reporter) -> None:
     """Check `last_offset_delta` against the records."""
@@ -110,6 +113,7 @@ def check_last_offset_delta(observation: BatchObservation, reporter: Reporter) -
     example="offset deltas 0, 0, 1",
     on="batch",
     fast_check=_keeps_all_rules,
+    plain_batch=one_of_batch,
 )
 def check_offsets_increase(observation: BatchObservation, reporter: Reporter) -> None:
     """Check the order of the record offsets."""
@@ -148,6 +152,7 @@ def check_offsets_increase(observation: BatchObservation, reporter: Reporter) ->
     example="max_timestamp 0 in a batch of records from today",
     on="batch",
     fast_check=_keeps_all_rules,
+    plain_batch=one_of_batch,
 )
 def check_max_timestamp(observation: BatchObservation, reporter: Reporter) -> None:
     """Check `max_timestamp` against the timestamps of the records."""
@@ -177,6 +182,7 @@ def check_max_timestamp(observation: BatchObservation, reporter: Reporter) -> No
     example="codec 5",
     on="batch",
     fast_check=_keeps_all_rules,
+    plain_batch=one_of_batch,
 )
 def check_defined_attributes(observation: BatchObservation, reporter: Reporter) -> None:
     """Check the attributes for unknown codecs and undefined bits."""

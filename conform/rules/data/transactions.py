@@ -14,6 +14,7 @@ from conform.evidence.transaction_history import (
 )
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import none_of_batch
 from dissector.protocol.records import RecordBatch
 
 _INVALID_TXN_STATE = 48
@@ -177,6 +178,7 @@ def check_ended_transaction_begun(observation: Observation, reporter: Reporter) 
     "transactional batch and one of its later epoch.",
     example="a batch of producer 7, epoch 0, then one of epoch 1, and no marker between them",
     on="batch",
+    plain_batch=none_of_batch,
     apis=("Fetch",),
 )
 def check_markers_written(observation: BatchObservation, reporter: Reporter) -> None:

@@ -10,6 +10,7 @@ from conform.evidence.observation import BatchObservation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import none_of_batch
 from dissector.values.avro.avro_compatibility import reading_problem
 from dissector.values.carriers.carried_schema import ref_text
 from dissector.values.carriers.schema_headers import SCHEMA_HEADERS, schemas_in_headers
@@ -65,6 +66,7 @@ def _is_unknown(part: DecodedPart) -> bool:
     asks="A key or value that names a schema has exactly the bytes of one value of it.",
     example="a byte behind the end of an Avro record",
     on="batch",
+    plain_batch=none_of_batch,
     apis=_PRODUCE,
 )
 def check_value_decodes(observation: BatchObservation, reporter: Reporter) -> None:
@@ -88,6 +90,7 @@ def check_value_decodes(observation: BatchObservation, reporter: Reporter) -> No
     asks="The id of a schema that a key or value names is one of the registry.",
     example="id 99, which neither the capture nor --values has",
     on="batch",
+    plain_batch=none_of_batch,
     apis=_PRODUCE,
 )
 def check_schema_known(observation: BatchObservation, reporter: Reporter) -> None:
@@ -108,6 +111,7 @@ def check_schema_known(observation: BatchObservation, reporter: Reporter) -> Non
     asks="A record whose header names the schema of its value has no other known schema before it.",
     example="__value_schema_id has id 7, and the value begins with that of id 8",
     on="batch",
+    plain_batch=none_of_batch,
     apis=_PRODUCE,
 )
 def check_one_schema_named(observation: BatchObservation, reporter: Reporter) -> None:
@@ -154,6 +158,7 @@ class _TopicHistory:
     asks="The keys of a topic have one format, and so have its values.",
     example="a value in JSON in a topic with Avro",
     on="batch",
+    plain_batch=none_of_batch,
     apis=_PRODUCE,
 )
 def check_one_format(observation: BatchObservation, reporter: Reporter) -> None:
@@ -185,6 +190,7 @@ def check_one_format(observation: BatchObservation, reporter: Reporter) -> None:
     "fields have a default, and types change only as Avro promotes them.",
     example="a new field without a default",
     on="batch",
+    plain_batch=none_of_batch,
     apis=_PRODUCE,
 )
 def check_compatible_change(observation: BatchObservation, reporter: Reporter) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conform.evidence import batch_summaries
 from conform.judge import Judge
 from conform.registry.rule_screen import Screen, ScreenedRows
 from conform.registry.verdict import Verdict
@@ -34,8 +35,9 @@ SCREENS: list[Screen] = [rule.screen for rule in capture_rules() if rule.screen 
 
 @pytest.fixture(autouse=True)
 def screened_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Screen messages of each kind, however few."""
+    """Screen messages of each kind, and summarise batches, however few."""
     monkeypatch.setattr(window_screens, "MIN_MESSAGES", 1)
+    monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", 0)
 
 
 class _NoScreens(WindowScreens):

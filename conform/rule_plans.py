@@ -1,0 +1,120 @@
+"""Which rules apply to an observation, and which are only counted, by what screens proved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from conform.evidence.reporter import CurrentObservation, Reporter
+from conform.registry.rule import FastCheck, Rule, RuleFunction
+from conform.registry.rule_screen import PlainCount, Screen, ScreenTest
+from conform.registry.verdict import Tally, Verdict
+from conform.screens.plain_batches import CANONICAL, NAMES_TRANSACTION, PlainBatches
+from conform.screens.window_screens import NOTHING, ScreenedWindow, WindowScreens, shape_of
+from dissector.protocol.apis import api_name
+
+PLAIN = 1
+"""What an exchange passed, for its batches: all of these are plain."""
+
+
+class RuleGroup(NamedTuple):
+    """Rules with the same fast check, or without one: functions, reporters and counts."""
+
+    fast_check: FastCheck | None
+    members: list[tuple[RuleFunction, Reporter, Tally]]
+
+
+@dataclass(slots=True, eq=False)
+class RulePlan:
+    """
+    The rules for exchanges of an API that passed the same screens, or for their batches.
+
+    Attributes:
+        groups: The rules to apply, grouped by their fast check.
+        screened: The rules whose screen they passed.
+        plain: The rules that count plain batches.
+        rows: Such exchanges of the window that are not counted yet.
+    """
+
+    groups: list[RuleGroup] = field(default_factory=list)
+    screened: list[tuple[Screen, Tally]] = field(default_factory=list)
+    plain: list[tuple[PlainCount, Tally]] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+
+def tests_of(rules: Sequence[Rule]) -> list[ScreenTest]:
+    """Return what exchanges may pass, so that rules on them or on their batches are counted."""
+    tests = [rule.screen.test for rule in rules if rule.screen]
+    if any(rule.plain_batch for rule in rules):
+        tests += [CANONICAL, NAMES_TRANSACTION]
+    return tests
+
+
+class RulePlans:
+    """
+    The plans of a judge, made when first asked.
+
+    Args:
+        verdict: The chosen rules, and their counts.
+        current: The current observation.
+        screens: The screens of these rules; see `tests_of`.
+    """
+
+    def __init__(
+        self, verdict: Verdict, current: CurrentObservation, screens: WindowScreens
+    ) -> None:
+        self._verdict = verdict
+        self._reporters = {rule.id: Reporter(rule, verdict, current) for rule in verdict.rules}
+        self._bits = screens.bits
+        self._plans: dict[tuple[str, int | None, int], RulePlan] = {}
+        self._shapes: list[int] = []
+        self._batches: PlainBatches | None = None
+
+    def begin_window(self, screened: ScreenedWindow, batches: PlainBatches) -> None:
+        """Begin a window: rows of plans are exchanges of it."""
+        self._shapes, self._batches = screened.shape, batches
+
+    def of(self, on: str, key: int | None, passed: int = NOTHING) -> RulePlan:
+        """Return the rules for a kind of observation of an API that passed some screens."""
+        found = self._plans.get((on, key, passed))
+        if found is None:
+            found = self._plans[on, key, passed] = self._made(on, key, passed)
+        return found
+
+    def _made(self, on: str, key: int | None, passed: int) -> RulePlan:
+        plan, api = RulePlan(), None if key is None else api_name(key)
+        groups: dict[FastCheck | None, RuleGroup] = {}
+        for rule in self._verdict.rules:
+            tally = self._verdict.tallies[rule.id]
+            if rule.on != on or tally.is_stopped or (rule.apis and api not in rule.apis):
+                continue
+            if rule.screen and self._bits[rule.screen.test] & passed:
+                plan.screened.append((rule.screen, tally))
+            elif rule.plain_batch and passed == PLAIN:
+                plan.plain.append((rule.plain_batch, tally))
+            else:
+                group = groups.setdefault(rule.fast_check, RuleGroup(rule.fast_check, []))
+                group.members.append((rule.call, self._reporters[rule.id], tally))
+        plan.groups = list(groups.values())
+        return plan
+
+    def count(self) -> None:
+        """Count what rules judged in the rows of all plans."""
+        for plan in self._plans.values():
+            if plan.screened:
+                for number, count in Counter(self._shapes[row] for row in plan.rows).items():
+                    shape = shape_of(number)
+                    for screen, tally in plan.screened:
+                        tally.judged += screen.judged(shape) * count
+            if plan.plain and self._batches is not None:
+                for batch_shape, count in self._batches.count(plan.rows):
+                    for judged, tally in plan.plain:
+                        tally.judged += judged(batch_shape) * count
+            plan.rows.clear()
+
+    def drop_stopped(self) -> None:
+        """Count, then leave out the rules that were stopped."""
+        self.count()
+        self._plans.clear()

@@ -1,0 +1,123 @@
+"""
+Finds the exchanges whose record batches all keep every rule on batches, in columns.
+
+A batch is plain if it is of magic 2 and sound, and none of its header fields, nor the order and the
+times of its records, can break a rule. The rules count it (`Rule.plain_batch`), and make no object
+of it; an exchange with any other batch has all of its batches judged one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conform.evidence.batch_summaries import BatchSummaries
+from conform.registry.rule_screen import BatchShape, Bools, FieldPlace, Limits, ScreenTest
+from dissector.engine.records.batch_table import VALID, Batches
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.protocol.headers import FETCH, PRODUCE
+from dissector.protocol.records.compression import CODEC_MASK, CODECS
+from dissector.protocol.records.layout import DELETE_HORIZON, TRANSACTIONAL
+
+Ints: TypeAlias = NDArray[np.int64]
+
+_PLAIN_BITS = CODEC_MASK | TRANSACTIONAL | DELETE_HORIZON
+_ZSTD = 4
+_FIRST_PRODUCE, _FIRST_PRODUCE_OF_ZSTD = 3, 7
+_FIRST_FETCH, _FIRST_FETCH_OF_ZSTD = 4, 10
+_KEY, _CODEC = 4, 1
+"""Bits of a shape's number below the API and the codec."""
+
+
+def _has_transactional_id(place: FieldPlace) -> Limits | None:
+    is_id = place.declared.name == "transactional_id" and not place.is_item
+    return (0, 2**31) if is_id else None
+
+
+CANONICAL = ScreenTest(None, None, None)
+NAMES_TRANSACTION = ScreenTest(_has_transactional_id, None, None)
+"""What exchanges with plain batches must pass; the second, if produced ones are transactional."""
+
+
+class PlainBatches:
+    """
+    The plain batches of a window.
+
+    Attributes:
+        needed: Of each exchange, the tests that it must pass for its batches to be plain, as bits;
+            all bits if they are not.
+    """
+
+    def __init__(
+        self, table: Exchanges, summaries: BatchSummaries, bits: Mapping[ScreenTest, int]
+    ) -> None:
+        fields, batches = summaries.fields, summaries.batches
+        needed = np.full(len(table), bits.get(CANONICAL, -1), np.int64)
+        is_plain = np.zeros(len(fields.row), np.bool_)
+        self._row = self._shape = np.zeros(0, np.int64)
+        if batches is not None and len(batches):
+            self._row = fields.row[batches.field]
+            key = table.api_key[self._row]
+            is_transactional = batches.attributes & TRANSACTIONAL != 0
+            is_plain = batches.state == VALID
+            is_plain &= _ends(batches, len(fields.row)) == fields.start + fields.length
+            is_plain[batches.field[~_plain(table, summaries, batches, self._row)]] = False
+            needed[self._row[is_transactional & (key == PRODUCE)]] |= bits.get(
+                NAMES_TRANSACTION, -1
+            )
+            codec = batches.attributes & CODEC_MASK
+            self._shape = key << _KEY | codec << _CODEC | is_transactional
+        needed[fields.row[~is_plain]] = -1
+        self.needed: list[int] = needed.tolist()
+
+    def count(self, rows: list[int]) -> list[tuple[BatchShape, int]]:
+        """Return how many batches of each shape some exchanges have."""
+        if not len(self._row):
+            return []
+        is_chosen = np.zeros(len(self.needed), np.bool_)
+        is_chosen[rows] = True
+        counts = np.bincount(self._shape[is_chosen[self._row]])
+        return [(_shape_of(each), int(counts[each])) for each in np.flatnonzero(counts).tolist()]
+
+
+def _shape_of(number: int) -> BatchShape:
+    return BatchShape(number >> _KEY, number >> _CODEC & CODEC_MASK, bool(number & 1))
+
+
+def _ends(batches: Batches, fields: int) -> Ints:
+    """Return the end of the last batch of each field; -1 without one."""
+    ends = np.full(fields, -1, np.int64)
+    ends[batches.field] = batches.end
+    return ends
+
+
+def _plain(table: Exchanges, summaries: BatchSummaries, batches: Batches, row: Ints) -> Bools:
+    """Return which of the batches of sound fields keep every rule."""
+    key, version = table.api_key[row], table.api_version[row]
+    codec = batches.attributes & CODEC_MASK
+    producer = batches.producer_id, batches.producer_epoch, batches.base_sequence
+    last = batches.record_count - 1
+    summary, last_offset_delta = summaries.columns, summaries.columns.last_offset_delta
+    is_empty = batches.record_count <= 0
+    plain: Bools = (batches.magic == 2) & (batches.attributes & ~_PLAIN_BITS == 0)
+    plain &= np.isin(codec, list(CODECS))
+    plain &= is_empty | (summary.newest_timestamp == batches.max_timestamp)
+    is_transactional = batches.attributes & TRANSACTIONAL != 0
+    plain &= ~is_transactional | (batches.producer_id >= 0)
+
+    produced = summary.is_dense & (last_offset_delta == last) & ~is_empty
+    produced &= (batches.base_offset == 0) & (version >= _FIRST_PRODUCE)
+    produced &= (codec != _ZSTD) | (version >= _FIRST_PRODUCE_OF_ZSTD)
+    lowest, highest = np.minimum.reduce(producer), np.maximum.reduce(producer)
+    produced &= (lowest >= 0) | ((lowest == -1) & (highest == -1))
+
+    fetched = summary.is_ascending & (last_offset_delta >= last)
+    fetched &= is_empty | (last_offset_delta >= summary.last_delta)
+    is_old = (version < _FIRST_FETCH) | ((codec == _ZSTD) & (version < _FIRST_FETCH_OF_ZSTD))
+    fetched &= (key != FETCH) | ~is_old
+    # A transaction's batch is compared with those of the producer before it.
+    fetched &= ~is_transactional | (np.diff(batches.field, prepend=-1) != 0)
+    return plain & np.where(key == PRODUCE, produced, fetched)
