@@ -52,6 +52,8 @@ class FieldPlace(NamedTuple):
 Limits: TypeAlias = tuple[int, int]
 """The lowest and the highest value of a field; of a text its length, of an array its count."""
 
+ANY_LIMITS: Limits = (-(2**63), 2**63 - 1)
+
 FieldLimits: TypeAlias = Callable[[FieldPlace], Limits | None]
 """Returns the limits within which the values of a field can't break a rule; None: any value."""
 
@@ -144,25 +146,29 @@ class Screen:
         rows: A test of columns, which must pass too.
         keys: The keys of the items of lists; in each list they must differ, without null and zero
             ids.
+        same_partitions: Whether a Produce or Fetch response must have the partitions of its
+            request; all other exchanges fail.
     """
 
     judged: Callable[[Shape], int]
     limits: FieldLimits | None = None
     rows: RowTest | None = None
     keys: ItemKeys | None = None
+    same_partitions: bool = False
 
     @property
     def test(self) -> ScreenTest:
         """What must pass; screens with the same tests pass together."""
-        return ScreenTest(self.limits, self.rows, self.keys)
+        return ScreenTest(self.limits, self.rows, self.keys, self.same_partitions)
 
 
 class ScreenTest(NamedTuple):
-    """The tests of a screen, as there; all None: that the messages are canonical is enough."""
+    """The tests of a screen, as there; none: that the messages are canonical is enough."""
 
-    limits: FieldLimits | None
-    rows: RowTest | None
-    keys: ItemKeys | None
+    limits: FieldLimits | None = None
+    rows: RowTest | None = None
+    keys: ItemKeys | None = None
+    same_partitions: bool = False
 
 
 def messages_judged(shape: Shape) -> int:

@@ -2,11 +2,13 @@
 Finds messages with lists in which two items may have the same key, on the tape.
 
 Keys are compared by 64-bit digests. Two keys with the same digest count as the same key, so a
-message without equal digests has none.
+message without equal digests has none. The digests differ in each process, so that no capture can
+be made to have equal ones.
 """
 
 from __future__ import annotations
 
+from secrets import randbits
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +21,7 @@ from dissector.engine.tape.tape import Tape
 Ints: TypeAlias = NDArray[np.int64]
 Digests: TypeAlias = NDArray[np.uint64]
 
+_SEED = np.uint64(randbits(64))
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(32)
 
@@ -31,9 +34,9 @@ def messages_with_repeats(table: Exchanges, tape: Tape, layout: MessageLayout) -
     field, value = tape.field[rows], tape.value[rows]
     digest = value.astype(np.uint64)
     has_content = layout.has_content[field]
-    digest[has_content] = _content_digests(table, tape, rows[has_content])
+    digest[has_content] = content_digests(table, tape, rows[has_content])
     is_empty = has_content & ((value <= 0) | (digest == 0))
-    part = _mixed(digest + _mixed(field))
+    part = mixed(digest + mixed(field))
     # The parts of an item's key, which other lists may separate, are added.
     owner = np.stack([tape.message[rows], tape.item[rows]], axis=1).astype(np.int64)
     _, first, index = np.unique(
@@ -42,7 +45,7 @@ def messages_with_repeats(table: Exchanges, tape: Tape, layout: MessageLayout) -
     key = np.zeros(len(first), np.uint64)
     np.add.at(key, index, part)
     for place in (layout.list_of[field], tape.around[rows], tape.message[rows]):
-        key = _mixed(key + _mixed(place[first]))
+        key = mixed(key + mixed(place[first]))
     message = tape.message[rows][first]
     order = np.argsort(key)
     is_repeated = key[order][1:] == key[order][:-1]
@@ -50,13 +53,14 @@ def messages_with_repeats(table: Exchanges, tape: Tape, layout: MessageLayout) -
     return repeated
 
 
-def _mixed(values: NDArray[Any]) -> Digests:
-    mixed: Digests = (values.astype(np.uint64) + np.uint64(1)) * _FACTOR
-    mixed ^= mixed >> _FOLD
-    return mixed * _FACTOR
+def mixed(values: NDArray[Any]) -> Digests:
+    """Return digests of numbers."""
+    digests: Digests = (values.astype(np.uint64) + _SEED) * _FACTOR
+    digests ^= digests >> _FOLD
+    return digests * _FACTOR
 
 
-def _content_digests(table: Exchanges, tape: Tape, rows: Ints) -> Digests:
+def content_digests(table: Exchanges, tape: Tape, rows: Ints) -> Digests:
     """Return digests of texts and ids; 0 for what has no byte but 0."""
     digests = np.zeros(len(rows), np.uint64)
     start, lengths = tape.start[rows], np.maximum(tape.value[rows], 0)
@@ -72,5 +76,5 @@ def _content_digests(table: Exchanges, tape: Tape, rows: Ints) -> Digests:
         begin = np.cumsum(length) - length
         place = np.arange(int(length.sum())) - np.repeat(begin, length)
         content = source[np.repeat(start[at] - base, length) + place].astype(np.uint64)
-        digests[at] = np.add.reduceat(content * _mixed(place), begin)
+        digests[at] = np.add.reduceat(content * mixed(place), begin)
     return digests

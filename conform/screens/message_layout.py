@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conform.registry.rule_screen import FieldLimits, FieldPlace, ItemKeys, Limits
+from conform.registry.rule_screen import ANY_LIMITS, FieldLimits, FieldPlace, ItemKeys, Limits
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
@@ -29,8 +29,6 @@ from dissector.protocol.program import FieldRef, programs
 from dissector.protocol.schema import Field, Schema, split_tagged
 
 Ints: TypeAlias = NDArray[np.int64]
-
-ANY_LIMITS: Limits = (-(2**63), 2**63 - 1)
 
 _NULL = -1
 _FIXED_SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}

@@ -37,8 +37,8 @@ def _has_transactional_id(place: FieldPlace) -> Limits | None:
     return (0, 2**31) if is_id else None
 
 
-CANONICAL = ScreenTest(None, None, None)
-NAMES_TRANSACTION = ScreenTest(_has_transactional_id, None, None)
+CANONICAL = ScreenTest()
+NAMES_TRANSACTION = ScreenTest(_has_transactional_id)
 """What exchanges with plain batches must pass; the second, if produced ones are transactional."""
 
 

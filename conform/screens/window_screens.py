@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,15 @@ from conform.registry.rule_screen import (
     ScreenTest,
     Shape,
 )
-from conform.screens.item_keys import messages_with_repeats
+from conform.screens.item_keys import Digests, messages_with_repeats
 from conform.screens.message_layout import MessageLayout, canonical_limits, message_layout
+from conform.screens.requested_partitions import partition_digests
 from dissector.engine.facts.fact_kernel import VERSIONS
 from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames
 from dissector.engine.tape.tape import FITS, Tape, read_in_batches
 from dissector.protocol.api import Kind
-from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.headers import API_VERSIONS, FETCH, PRODUCE
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.protocol.program import programs
 
@@ -36,6 +37,7 @@ NOTHING = 0
 MIN_MESSAGES = 32
 """Messages of one kind in a window from which on they are screened: the layout has a cost."""
 
+SIDES: tuple[Kind, Kind] = "request", "response"
 _REQUEST, _RESPONSE = 2, 1
 
 
@@ -54,6 +56,19 @@ class ScreenedWindow:
     shape: list[int]
 
 
+class _Side(NamedTuple):
+    """
+    What was read of the requests, or of the responses.
+
+    Attributes:
+        inside: For each of the limits, and the keys, which messages keep it or are absent.
+        partitions: Of Produce and Fetch messages, a digest of their partitions.
+    """
+
+    inside: Bools
+    partitions: Digests
+
+
 class WindowScreens:
     """
     The screens of some rules.
@@ -69,6 +84,7 @@ class WindowScreens:
         assert all(test.keys in (None, self._keys) for test in distinct), "keys of one kind only"
         limits = (test.limits for test in distinct if test.limits is not None)
         self._limits: tuple[FieldLimits, ...] = tuple(dict.fromkeys([canonical_limits, *limits]))
+        self._compares_partitions = any(test.same_partitions for test in distinct)
 
     def apply(self, rows: ScreenedRows) -> ScreenedWindow:
         """Apply all screens to a window."""
@@ -78,7 +94,10 @@ class WindowScreens:
         shape = kinds * 4 + has_request * _REQUEST + has_response * _RESPONSE
         if not self.bits:
             return ScreenedWindow([NOTHING] * len(table), shape.tolist())
-        inside = self._inside(table, kinds, "request") & self._inside(table, kinds, "response")
+        request, response = (self._side(table, kinds, side) for side in SIDES)
+        inside = request.inside & response.inside
+        has_same_partitions = np.isin(table.api_key, (PRODUCE, FETCH)) & has_request & has_response
+        has_same_partitions &= request.partitions == response.partitions
         passed = np.zeros(len(table), np.int64)
         for test, bit in self.bits.items():
             passes = inside[0].copy()
@@ -86,16 +105,21 @@ class WindowScreens:
                 passes &= inside[self._limits.index(test.limits)]
             if test.keys is not None:
                 passes &= inside[-1]
+            if test.same_partitions:
+                passes &= has_same_partitions
             if test.rows is not None:
                 passes &= test.rows(rows)
             passed[passes] |= bit
         return ScreenedWindow(passed.tolist(), shape.tolist())
 
-    def _inside(self, table: Exchanges, kinds: Ints, side: Kind) -> Bools:
-        """Return for each of the limits, and the keys, which messages keep it or are absent."""
+    def _side(self, table: Exchanges, kinds: Ints, side: Kind) -> _Side:
+        """Read the messages of one side."""
         frames = table.request if side == "request" else table.response
-        inside = np.zeros((len(self._limits) + 1, len(table)), np.bool_)
-        inside[:, (frames.start == NONE) & (kinds >= 0)] = True
+        read = _Side(
+            np.zeros((len(self._limits) + 1, len(table)), np.bool_),
+            np.zeros(len(table), np.uint64),
+        )
+        read.inside[:, (frames.start == NONE) & (kinds >= 0)] = True
         is_readable = _readable(table, kinds, side, frames)
         for kind in distinct_kinds(np.where(is_readable, kinds, -1)):
             rows = np.flatnonzero(is_readable & (kinds == kind))
@@ -103,11 +127,11 @@ class WindowScreens:
                 continue
             layout = message_layout(*divmod(kind, VERSIONS), side, self._limits, self._keys)
             if layout is not None:
-                self._read(table, frames, rows, layout, inside)
-        return inside
+                self._read(table, frames, rows, layout, read)
+        return read
 
     def _read(
-        self, table: Exchanges, frames: Frames, rows: Ints, layout: MessageLayout, inside: Bools
+        self, table: Exchanges, frames: Frames, rows: Ints, layout: MessageLayout, side: _Side
     ) -> None:
         """Read the messages of one kind, and write which are inside the limits."""
         first = 0
@@ -122,7 +146,7 @@ class WindowScreens:
         ):
             read = rows[first : first + len(tape.state)]
             first += len(read)
-            passes = np.tile(tape.state == FITS, (len(inside), 1))
+            passes = np.tile(tape.state == FITS, (len(side.inside), 1))
             passes[0] &= _canonical_sizes(tape, layout, len(read)) == frames.size[read]
             passes[0, tape.message[_non_ascii_rows(table, tape, layout)]] = False
             for number, (lowest, highest) in enumerate(
@@ -132,7 +156,9 @@ class WindowScreens:
                 is_outside |= tape.value > highest[tape.field]
                 passes[number, tape.message[is_outside]] = False
             passes[-1, messages_with_repeats(table, tape, layout)] = False
-            inside[:, read] = passes
+            side.inside[:, read] = passes
+            if self._compares_partitions:
+                side.partitions[read] = partition_digests(table, tape, len(read))
 
 
 def shape_of(number: int) -> Shape:

@@ -12,7 +12,14 @@ from conform.evidence.requested_items import EXPECTED_COVERAGE, item_keys
 from conform.evidence.value_ranges import find_out_of_range, range_limits
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Screen, messages_judged
+from conform.registry.rule_screen import (
+    ANY_LIMITS,
+    FieldPlace,
+    Limits,
+    Screen,
+    messages_judged,
+    one_judged,
+)
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import quoted
 
@@ -81,6 +88,19 @@ def _is_preview(observation: Observation) -> bool:
     return observation.exchange.api == "ShareGroupDescribe" and observation.version == 0
 
 
+def _full_and_without_error(place: FieldPlace) -> Limits | None:
+    """Return limits of Fetch messages that may not omit items; see `_may_omit_items`."""
+    siblings = {each.name for each in place.siblings}
+    name = place.declared.name
+    if name == "session_epoch":
+        return ANY_LIMITS[0], 0
+    if name == "error_code" and "responses" in siblings:
+        return 0, 0
+    if name == "responses" and "error_code" not in siblings:
+        return 1, ANY_LIMITS[1]
+    return None
+
+
 @rule(
     "A02",
     "Response with missing or unrequested items",
@@ -91,6 +111,7 @@ def _is_preview(observation: Observation) -> bool:
     "other, unless the response as a whole is an error.",
     example="Produce to partitions 0 and 1, and a response with partition 0 alone",
     apis=tuple(EXPECTED_COVERAGE),
+    screen=Screen(one_judged, limits=_full_and_without_error, same_partitions=True),
 )
 def check_requested_items(observation: Observation, reporter: Reporter) -> None:
     """Compare the items of a request and its response."""
