@@ -12,7 +12,7 @@ Low 64 bits of `::ffff:0.0.0.0`, the prefix of IPv4 addresses; the high ones are
 """
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 13)
 def address_text(high: int, low: int) -> str:
     """Return the usual notation of an address: `10.0.0.1`, `fd00::1`."""
     if high == 0 and low >> 32 == IPV4_MAPPED >> 32:
@@ -20,7 +20,7 @@ def address_text(high: int, low: int) -> str:
     return IPv6Address(high << 64 | low).compressed
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 13)
 def endpoint_text(high: int, low: int, port: int) -> str:
     """Return address and port: `10.0.0.1:9092`, `[fd00::1]:9092`."""
     text = address_text(high, low)
