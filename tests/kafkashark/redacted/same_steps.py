@@ -14,9 +14,9 @@ _OF_TIMING = frozenset({Reason.ORDER, Reason.MORE, Reason.RECORDS})
 """Equivalence of responses with what came first or in time; the same replay has it or not."""
 
 _OF_TARGET = re.compile(
-    r"127\.0\.0\.1:\d+|0x[0-9a-f]{12}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"127\.0\.0\.1:\d+|0x[0-9a-f]{12}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|producer \d+"
 )
-"""What each target chooses: its ports, and the ids of its members and topics."""
+"""What each target chooses: its ports, and the ids of its members, topics and producers."""
 
 _ELEMENT = re.compile(r"\[([^\]]*)\]")
 _CONTENT = re.compile(r"[0-9a-f]{60,}\.*")
