@@ -104,6 +104,10 @@ class _CheckedFile(io.RawIOBase):
         """Return the offset of the next byte."""
         return int(self._file.tell())
 
+    def fileno(self) -> int:
+        """Return the descriptor of a local file."""
+        return int(self._file.fileno())
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

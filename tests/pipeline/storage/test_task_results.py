@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from dissector.errors import PipelineError
 from pipeline.storage.task_results import kept
 
 
@@ -32,3 +34,13 @@ def test_results_are_those_of_the_first_complete_run(tmp_path: Path) -> None:
     stored = sorted(tmp_path.rglob("*.*"))
     assert [each.name for each in stored] == ["range-1.pickle", "range-2.pickle"]
     assert {stat.S_IMODE(each.stat().st_mode) for each in stored} == {0o600}
+
+
+def test_results_of_another_user_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who can write them would run code as this user."""
+    assert list(kept(str(tmp_path), "range-1", [1], _doubled)) == [2]
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(PipelineError, match=r"results/range-1\.pickle belongs to another user"):
+        list(kept(str(tmp_path), "range-1", [1], _doubled))
