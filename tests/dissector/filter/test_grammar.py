@@ -40,7 +40,7 @@ WRONG = [
     ),
     ("request.topic_data[0].name == a", "        ^", "no index: request.topic_data is all items"),
     ("group_id == a", "^", "unknown name 'group_id'; did you mean request.group_id?"),
-    ("kafka.group_id == a", "^", "did you mean kafka.consumer_group?"),
+    ("kafka.group_idd == a", "^", "did you mean kafka.group_id?"),
     ("tcp.len > 3", "^", "names of tcp are tcp.port, tcp.srcport, tcp.dstport, tcp.stream"),
     ("packet == 3", "^", "did you mean frame.number?"),
     ("acks == 1", "^", "did you mean request.acks, or the column of `kafkashark records`?"),

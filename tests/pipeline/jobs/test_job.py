@@ -203,13 +203,14 @@ def test_tables_are_replaced_only_on_request(spark: SparkSession, tmp_path: Path
     assert counts["exchanges"] == read(spark, str(out), "exchanges").count()
 
 
-def test_rows_are_partitioned_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:
+def test_queries_skip_folders_of_other_days_and_rows_of_other_apis(spark: SparkSession, tmp_path: Path) -> None:
     job_tables(spark, [str(CAPTURES / "demo.pcap")], tmp_path / "out", 1 << 20)
     views(spark, str(tmp_path / "out"))
     rows = spark.sql("SELECT api FROM exchanges WHERE api = 'Fetch' AND date > '2020-01-01'")
     assert rows.count() > 10
     plan = rows._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
-    assert "PartitionFilters: [isnotnull(api" in plan
+    assert "PartitionFilters: [isnotnull(date" in plan
+    assert "EqualTo(api,Fetch)" in plan
     row = spark.sql("SELECT request_time, request_time_ns FROM exchanges LIMIT 1").first()
     assert row is not None
     assert int(row[0].timestamp()) == row[1] // 10**9
