@@ -33,6 +33,7 @@ from conform.rule_plans import PLAIN, RuleGroup, RulePlans, tests_of
 from conform.screens.connection_columns import screened_rows
 from conform.screens.plain_batches import PlainBatches
 from conform.screens.window_screens import NOTHING, WindowScreens
+from dissector.capture.columns import unique
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
@@ -190,7 +191,7 @@ class Judge:
         order = np.lexsort((id_, number))
         number, id_ = number[order], id_[order]
         is_repeated = (number[1:] == number[:-1]) & (id_[1:] == id_[:-1])
-        for repeating in np.unique(number[1:][is_repeated]).tolist():
+        for repeating in unique(number[1:][is_repeated]).tolist():
             self._connections[repeating].repeats_correlation_ids = True
 
     def _exchanges(

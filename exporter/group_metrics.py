@@ -64,7 +64,7 @@ class GroupMetrics:
         self._lag_of.update(zip(points.place.tolist(), points.lag.tolist(), strict=True))
         members = np.flatnonzero(np.isin(table.api_key, _MEMBERSHIP_APIS))
         if rows is not None:
-            members = np.intersect1d(members, rows)
+            members = np.intersect1d(members, rows, assume_unique=True)
         for row in members.tolist():
             if not self._repeated.is_repeated(table, row):
                 for event in group_events(reading.exchange(table, row, names)):

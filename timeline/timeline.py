@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.capture.columns import unique
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.fields.field_predicates import matches_any_value
@@ -309,7 +310,7 @@ class Timeline:
         name = self._capture.names.name
         lists = [{name(topic) for topic in topics} for topics in summaries.topic_lists]
         wanted = tracker.wanted_topics()
-        for code in np.unique(summaries.topics[unusual]).tolist():
+        for code in unique(summaries.topics[unusual]).tolist():
             wanted |= lists[code]
         codes = [code for code, topics in enumerate(lists) if topics & wanted]
         return np.isin(summaries.topics, codes)

@@ -7,6 +7,7 @@ import numpy as np
 from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
+from dissector.capture.columns import unique
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
 from dissector.engine.tables.exchange_table import NONE, ORPHAN, UNANSWERED, Ints
 from dissector.protocol.apis import all_apis
@@ -138,7 +139,7 @@ class CallTallies:
         for path in paths:
             is_replica = fetches.each(path, -1) >= 0
             found = np.concatenate((found, table.connection[fetches.rows[is_replica]]))
-        self.of_brokers.update(np.unique(found).tolist())
+        self.of_brokers.update(unique(found).tolist())
 
     def _add_errors(self, window: WindowRows, rows: Ints) -> None:
         """Add the errors of exchanges; a topic only where the exchange is on one."""

@@ -11,6 +11,7 @@ from advise.evidence.call_tallies import FETCH, PRODUCE
 from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
+from dissector.capture.columns import unique
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import Batches
 from dissector.engine.records.record_locator import RecordFields, locate_records
@@ -113,7 +114,7 @@ class DataTallies:
     ) -> None:
         """Compress the payloads of the first batches of each client."""
         candidates = np.flatnonzero((is_plain == 1) & (found.magic == 2))
-        for number in np.unique(client[candidates]).tolist():
+        for number in unique(client[candidates]).tolist():
             trial = self.trials.get(number, Trial())
             of_client = candidates[client[candidates] == number]
             for at in of_client[: _SAMPLED_BATCHES - trial.batches].tolist():

@@ -10,6 +10,7 @@ import numpy as np
 from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
+from dissector.capture.columns import unique
 from dissector.engine.tables.exchange_table import ANSWERED, Ints
 
 COMMIT, JOIN, HEARTBEAT, LEAVE, EPOCH_HEARTBEAT = 8, 11, 12, 13, 68
@@ -68,7 +69,7 @@ class GroupTallies:
             fields = MessageFields(window.table, key, "request", ("group_id",))
             numbers = _texts(fields, fields.at("group_id"), window.names.groups)
             found.append(fields.rows[np.isin(numbers, list(groups))])
-        return np.unique(np.concatenate(found))
+        return unique(np.concatenate(found))
 
     def _add_commits(self, window: WindowRows) -> None:
         table, names = window.table, window.names

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 
+from dissector.capture.columns import unique
 from dissector.engine.records.produce_results import last_marked
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
@@ -52,10 +53,10 @@ class MessageFields:
         is_whole = (frames.start != NONE) & (frames.captured_bytes == frames.size)
         rows = np.flatnonzero((table.api_key == key) & is_whole)
         if chosen is not None:
-            rows = np.intersect1d(rows, chosen)
+            rows = np.intersect1d(rows, chosen, assume_unique=True)
         steps = np.full(len(rows), -1, np.int64)
         versions = table.api_version[rows]
-        for version in np.unique(versions).tolist():
+        for version in unique(versions).tolist():
             steps[versions == version] = programs().start(key, version, kind)
         self._places = _places(key, kind, paths)
         starts = frames.start[rows]

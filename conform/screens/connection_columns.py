@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from conform.evidence.observation import ConnectionState
 from conform.registry.rule_screen import Bools, ScreenedRows
+from dissector.capture.columns import unique
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
 
@@ -25,7 +26,7 @@ def screened_rows(table: Exchanges, connections: Mapping[int, ConnectionState]) 
     numbers, index = np.unique(table.connection, return_inverse=True)
     states = [connections[number] for number in numbers.tolist()]
     is_login = table.token | np.isin(table.api_key, (SASL_HANDSHAKE, SASL_AUTHENTICATE))
-    for each in np.unique(index[is_login]).tolist():
+    for each in unique(index[is_login]).tolist():
         states[each].has_login = True
     last_answered = np.array([each.last_answered[0] for each in states], np.int64)
     return ScreenedRows(

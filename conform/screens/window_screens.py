@@ -20,6 +20,7 @@ from conform.registry.rule_screen import (
 from conform.screens.item_keys import Digests, messages_with_repeats
 from conform.screens.message_layout import MessageLayout, canonical_limits, message_layout
 from conform.screens.requested_partitions import partition_digests
+from dissector.capture.columns import unique
 from dissector.engine.facts.fact_kernel import VERSIONS
 from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames
@@ -218,4 +219,4 @@ def _with_high_bytes(source: NDArray[np.uint8], start: Ints, length: Ints, rows:
     total = int(ends[-1]) if len(ends) else 0
     at = np.repeat(start[rows] - (ends - lengths), lengths) + np.arange(total)
     high = np.flatnonzero(source[at] >= 128)
-    return rows[np.unique(np.searchsorted(ends, high, "right"))]
+    return rows[unique(np.searchsorted(ends, high, "right"))]

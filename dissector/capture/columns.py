@@ -9,12 +9,14 @@ passes on a Python object per row.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dissector.errors import Problem
+
+AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Int8s: TypeAlias = NDArray[np.int8]
@@ -205,3 +207,11 @@ class Chunks:
 
     def __len__(self) -> int:
         return len(self.connection)
+
+
+def unique(numbers: NDArray[AnyNumber]) -> NDArray[AnyNumber]:
+    """Return the distinct numbers in order, as `np.unique`, which imports numpy.ma (20 ms)."""
+    ordered = np.sort(numbers, axis=None)
+    is_new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]

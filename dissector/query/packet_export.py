@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from dissector.capture.columns import unique
 from dissector.capture.formats.capture_reader import is_rereadable
 from dissector.engine.export.exchange_sums import ExchangeSums, differing, exchange_hashes
 from dissector.engine.export.flow_filter import Bools, FlowFilter
@@ -275,7 +276,7 @@ def _select(reading: Pass, *, by_numbers: bool) -> _Matches:
     if definitions.are_needed:
         ranges.extend(naming)
     assert capture.reading is not None
-    found = np.unique(np.concatenate(hashes)) if by_numbers else None
+    found = unique(np.concatenate(hashes)) if by_numbers else None
     return _Matches(capture.reading, ranges, sums, found, count)
 
 

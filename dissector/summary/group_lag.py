@@ -114,7 +114,7 @@ class GroupLags:
             np.isin(table.api_key, list(OFFSET_APIS)) & (table.status == ANSWERED)
         )
         if chosen is not None:
-            rows = np.intersect1d(rows, chosen)
+            rows = np.intersect1d(rows, chosen, assume_unique=True)
         committed = self._read_commits(table, rows, exchange, name)
         marks = read_marks(table, exchange)
         ends = self._read_ends(table, marks, name)

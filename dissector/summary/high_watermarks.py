@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.capture.columns import unique
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.records.produce_results import last_marked
 from dissector.engine.records.record_locator import number_topics
@@ -68,7 +69,7 @@ def read_marks(
     """
     rows = np.flatnonzero((table.api_key == FETCH) & (table.response.start != NONE))
     if chosen is not None:
-        rows = np.intersect1d(rows, chosen)
+        rows = np.intersect1d(rows, chosen, assume_unique=True)
     fields = _read(table, rows)
     fits = fields.state == tape.FITS
     category = _categories()[fields.field].astype(np.int64)
@@ -132,7 +133,7 @@ def _read(table: Exchanges, rows: Ints) -> tape.Tape:
     frames = table.response
     start, captured = frames.start[rows], frames.captured_bytes[rows]
     steps = np.full(len(rows), -1, np.int64)
-    for version in np.unique(table.api_version[rows]).tolist():
+    for version in unique(table.api_version[rows]).tolist():
         same_version = table.api_version[rows] == version
         steps[same_version] = programs().start(FETCH, version, "response")
     steps[captured != frames.size[rows]] = -1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dissector.errors import UsageError
 from dissector.values.json_values import compact_json
-from dissector.values.value_reader import DecodedValue
+
+if TYPE_CHECKING:
+    from dissector.values.value_reader import DecodedValue
 
 HIDDEN = "***"
 """What is shown in place of a hidden field."""

@@ -24,7 +24,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int64s, unique
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.engine.reading.packet_files import FileNames
 from dissector.errors import PipelineError, UsageError
@@ -298,9 +298,9 @@ def _parts_of(plan: Plan) -> Iterator[tuple[Int64s, list[Range]]]:
     )
     count = min(PARTS, 1 + int(sizes.sum()) // PART_BYTES)
     parts = np.array([part_of(key, count) for key in plan.crossing.tolist()], np.int64)
-    for part in np.unique(parts).tolist():
+    for part in unique(parts).tolist():
         chosen = plan.crossing[parts == part]
-        of_part = np.unique(numbers[np.isin(keys, chosen)]).tolist()
+        of_part = unique(numbers[np.isin(keys, chosen)]).tolist()
         yield chosen, [plan.ranges[number] for number in of_part]
 
 

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int64s, unique
 from dissector.engine.reading.packet_files import FileNames
 from pipeline.jobs.worker import freeze_garbage
 from pipeline.split import connection_index as indexing
@@ -252,7 +252,7 @@ def split_keys(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, RangeKey
     number, key, carried = (rows.column(name) for name in ("range", "key", "bytes"))
     keys, carried = np.asarray(key), np.asarray(carried)
     to = keys % tasks
-    for task in np.unique(to).tolist():
+    for task in unique(to).tolist():
         is_of_task = to == task
         yield task, RangeKeys(number[0].as_py(), keys[is_of_task], carried[is_of_task])
 

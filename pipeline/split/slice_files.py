@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int64s, unique
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
 
@@ -42,7 +42,7 @@ class SliceFiles:
             return files
         codes = files.codes.copy()
         shards = np.searchsorted(self._firsts, packets, side="right") - 1
-        for shard in np.unique(shards).tolist():
+        for shard in unique(shards).tolist():
             if shard < 0:
                 continue
             is_within = (shards == shard) & (packets <= self._ends[shard])

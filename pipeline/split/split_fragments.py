@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from dissector.capture.columns import Packets, Segments
+from dissector.capture.columns import Packets, Segments, unique
 from dissector.capture.packets.layers import Layers
 from pipeline.split.byte_ranges import Range, RangeScan
 from pipeline.split.connection_keys import ConnectionCounts, KeySet
@@ -140,7 +140,7 @@ def _with_segments(ranges: list[Range], scans: Mapping[int, RangeScan]) -> list[
     range_numbers = np.array([each.number for each, _ in rows])[segments.packet]
     numbers = np.array([each.first_packet + row["packet"] for each, row in rows], np.int64)
     segments.packet = numbers[segments.packet]
-    for number in np.unique(range_numbers).tolist():
+    for number in unique(range_numbers).tolist():
         own = select_rows(segments, np.flatnonzero(range_numbers == number))
         ranges[number] = replace(
             ranges[number], reassembled=to_bytes(pack_shard(own, layers.networks))

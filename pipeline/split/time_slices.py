@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int64s, unique
 from pipeline.split.byte_ranges import BEYOND, Member, Range, RangeScan, TimeSlice
 from pipeline.split.time_marks import BEGINNING, POSITION, TIME, marks_of
 
@@ -182,7 +182,7 @@ class _Places:
         begins = [each.marks[:-1, TIME] for each in parts]
         # The times of packets may be as wrong as the clock of a host.
         behind = np.minimum([each.end_ns for each in parts], np.iinfo(np.int64).max - 1) + 1
-        times = np.unique(np.concatenate([*begins, behind]))
+        times = unique(np.concatenate([*begins, behind]))
         whole = [each for each in parts if not each.byte_range.is_divisible]
         damaged = [each for each in parts if each.damaged_ns is not None]
         damage = np.array([each.damaged_ns for each in damaged], np.int64)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dissector.capture.columns import unique
 from pipeline.split.byte_ranges import limited_to_scan, ranges_of
 from pipeline.split.collection import Collection, inspect_file
 from pipeline.split.connection_index import index_range
@@ -82,7 +83,7 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
     has_events = EVENTS in options.tables
     for part in (FILE_PART, *range(parts + has_events)):
         yield _row(**about_file, part=part, fragments=indexed.scan.split_fragments)
-    keys = np.unique(np.asarray(indexed.rows.column("key")))
+    keys = unique(np.asarray(indexed.rows.column("key")))
     folder, source = join_path(work, FILES), _source_of(path)
     written = set()
     with TaskOutputWriter(folder, source) as output:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int64s, unique
 
 _SPACING = 1 << 20
 """Distance between the keys of two steps: the number of steps that may move in between."""
@@ -50,7 +50,7 @@ def service_order(
         for each in moved:
             wanted = _ascending(keys[each])
             keys[each] = np.where(wanted <= limits[each], wanted, keys[each])
-        for number in np.unique(connection[keys != before]).tolist():
+        for number in unique(connection[keys != before]).tolist():
             keys[members[number]] = _ascending(keys[members[number]])
         if (keys == before).all():
             break

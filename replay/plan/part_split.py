@@ -17,6 +17,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.capture.columns import unique
 from dissector.protocol.field_roles import Role
 from replay.order.dependencies import Dependencies, same_resources
 from replay.order.read_write_sets import CLUSTER, Resource
@@ -80,7 +81,7 @@ class Accesses:
     def written_by(self, connections: _Numbers) -> frozenset[Resource]:
         """Return the resources that these connections change."""
         is_wanted = self._is_write & np.isin(self._connections, connections)
-        found = (self._resources[each] for each in np.unique(self._numbers[is_wanted]).tolist())
+        found = (self._resources[each] for each in unique(self._numbers[is_wanted]).tolist())
         return frozenset(found) - {CLUSTER}
 
 

@@ -91,14 +91,15 @@ def test_a_module_is_imported_without_the_public_names() -> None:
     assert _run("-c", program) == "False\n"
 
 
-def test_a_small_capture_is_read_without_heavy_libraries() -> None:
+@pytest.mark.parametrize(("name", "slow"), [("pairs", SLOW), ("records", ("numpy.ma", "polars"))])
+def test_a_small_capture_is_read_without_heavy_libraries(name: str, slow: tuple[str, ...]) -> None:
     """Each takes tens of milliseconds, more than the actual work."""
-    command = ["pairs", "captures/kafka4-librdkafka-codecs.pcap", "-T", "ndjson", "-o", os.devnull]
+    command = [name, "captures/kafka4-librdkafka-codecs.pcap", "-T", "ndjson", "-o", os.devnull]
     program = f"""
 import sys
 from dissector.cli import main
 assert main({command!r}) == 0
-print(*(m for m in {SLOW!r} if m in sys.modules))
+print(*(m for m in {slow!r} if m in sys.modules))
 """
     assert _run("-c", program).split() == []
     assert _run("-c", program.replace("ndjson", "parquet")).split() == []

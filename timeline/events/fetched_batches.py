@@ -41,5 +41,5 @@ def fetched_batches(table: Exchanges, producers: Collection[int]) -> list[Fetche
         producer_id[is_wanted],
         found.producer_epoch[is_wanted],
     )
-    each = np.unique(np.stack(columns, axis=1), axis=0)
+    each = np.unique(np.stack(columns, axis=1), axis=0, return_index=True)[0]
     return [FetchedBatches(*values) for values in each.tolist()]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.addresses import endpoint_text
+from dissector.capture.columns import unique
 from dissector.capture.tcp.connections import ConnectionColumns
 from dissector.engine.reading.reader import Reading, Window
 from dissector.engine.tables.exchange_table import Exchanges, Ints
@@ -148,7 +149,7 @@ class TrafficLosses:
         if size > len(self._uses):
             self._uses = np.concatenate((self._uses, np.zeros(size, np.int8)))
         for use, apis in ((_DATA, _DATA_APIS), (_COORDINATION, _COORDINATION_APIS)):
-            positions = np.unique(table.connection[np.isin(table.api_key, apis)])
+            positions = unique(table.connection[np.isin(table.api_key, apis)])
             numbers = [numbering.of(each) for each in positions.tolist()]
             self._uses[numbers] |= use
 

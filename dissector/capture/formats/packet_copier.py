@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import SEVERAL, Bytes, Packets
+from dissector.capture.columns import SEVERAL, Bytes, Packets, unique
 from dissector.capture.formats import pcapng
 from dissector.capture.formats.block_comments import block_of, with_comments, with_section_comment
 from dissector.capture.formats.capture_reader import read_file_head
@@ -247,7 +247,7 @@ class _OwnSection:
         """Return the blocks of the chosen ones of some packets, without comments."""
         chosen, links = keep[rows] != Keep.NO, packets.link[rows]
         numbers = np.zeros(len(chosen), np.int64)
-        for link in np.unique(links[chosen]).tolist():
+        for link in unique(links[chosen]).tolist():
             numbers[links == link] = self.interface(link)
         table = _table(packets, keep, rows)
         room = int(packets.captured[rows][chosen].sum())

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Int32s, Int64s
+from dissector.capture.columns import Int32s, Int64s, unique
 from dissector.capture.hashing import SECRET
 from dissector.capture.tcp.tcp_rows import (
     GAPS_REMEMBERED,
@@ -323,9 +323,9 @@ class LiveRows:
 
     def _retain_losses(self, rows: Int64s) -> Int64s:
         """Drop all loss counters but those of some rows, and their gaps; return their new rows."""
-        kept, losses = np.unique(np.append(rows, 0)), rows_of(self.losses, LossRow)
+        kept, losses = unique(np.append(rows, 0)), rows_of(self.losses, LossRow)
         gaps, used = rows_of(self.gaps, GapRow), int(self.counts["loss_rows"])
-        for row in np.setdiff1d(np.arange(used), kept).tolist():
+        for row in np.setdiff1d(np.arange(used), kept, assume_unique=True).tolist():
             if losses[row].remembered:
                 newest = gaps[losses[row].newest_gap]
                 oldest, newest.following = newest.following, int(self.counts["free_gap"])

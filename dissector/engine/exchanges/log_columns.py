@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.capture.columns import unique
 from dissector.column_catalogue import ACCOUNTS, names
 from dissector.engine.tables.column_types import Coded, Column, Milliseconds
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
@@ -94,7 +95,7 @@ class LogColumns:
             return
         packets = _last_packets(table)
         files, numbers = self._files.files_of(packets), self._files.numbers_of(packets)
-        for code in np.unique(files.codes).tolist():
+        for code in unique(files.codes).tolist():
             log = self._logs.get(files.values[code])
             if log is not None:
                 rows = np.flatnonzero(files.codes == code)

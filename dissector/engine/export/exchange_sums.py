@@ -6,6 +6,7 @@ import secrets
 
 import numpy as np
 
+from dissector.capture.columns import unique
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.export.flow_filter import Bools, Hashes, connection_hashes
 from dissector.engine.tables.exchange_table import Exchanges, Frames, Ints
@@ -53,7 +54,7 @@ def differing(
     expected: tuple[Hashes, Hashes], found: tuple[Hashes, Hashes], table: ConnectionTable
 ) -> Bools:
     """Return the connections of a table with different sums for their endpoints."""
-    keys = np.union1d(expected[0], found[0])
+    keys = unique(np.concatenate((expected[0], found[0])))
     totals = np.zeros((2, len(keys)), np.uint64)
     for row, (some_keys, sums) in zip(totals, (expected, found), strict=True):
         row[np.searchsorted(keys, some_keys)] = sums

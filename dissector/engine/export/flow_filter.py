@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import FIN, RST, SYN, Segments
+from dissector.capture.columns import FIN, RST, SYN, Segments, unique
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.engine.tables.exchange_table import Ints
@@ -86,7 +86,7 @@ class FlowFilter:
         """
         hashes = connection_hashes(table)
         connection, side, start, end = ranges.columns()
-        numbers = np.union1d(connection, np.flatnonzero(whole))
+        numbers = unique(np.concatenate((connection, np.flatnonzero(whole))))
         sorted_hashes, index = np.unique(hashes[numbers].ravel(), return_inverse=True)
         index = index.reshape(-1, 2)
         reverse = np.zeros(len(sorted_hashes), np.int64)

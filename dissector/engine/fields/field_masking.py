@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.capture.columns import unique
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tape.tape import Tape
 from dissector.protocol.api import Kind
@@ -66,7 +67,7 @@ def secret_value_rows(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) ->
     )
     nested = entry[names[np.isin(outer[names], sensitive)]]
     while not np.isin(nested, sensitive).all():
-        sensitive = np.union1d(sensitive, nested)
+        sensitive = unique(np.concatenate((sensitive, nested)))
         nested = entry[names[np.isin(outer[names], sensitive)]]
     hidden = (role == _VALUE) & (tape.value[rows] >= 0) & np.isin(entry, sensitive)
     out: Ints = rows[hidden]

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import SEVERAL, Int32s, Packets
+from dissector.capture.columns import SEVERAL, Int32s, Packets, unique
 from dissector.engine.exchanges.log_columns import NO_LOGS, LogColumns
 from dissector.engine.exchanges.packet_facts import NO_FACTS, PacketFacts
 from dissector.engine.tables.column_types import Coded
@@ -71,7 +71,7 @@ class FileNames:
 
     def add_merged(self, first: int, files: Int32s, names: Sequence[str]) -> None:
         """Record the files of a merged window from `first` on, as indices into `names`."""
-        used = np.unique(files).tolist()
+        used = unique(files).tolist()
         codes = np.zeros(max(used) + 1, np.uint16)
         for number in used:
             codes[number] = self._code(names[number])
@@ -96,7 +96,7 @@ class FileNames:
         if not self._merged:
             return Coded(runs, self.names)
         codes = np.zeros(len(packets), np.int64)
-        for run in np.unique(runs).tolist():
+        for run in unique(runs).tolist():
             rows = np.flatnonzero(runs == run)
             within = self._merged.get(run)
             codes[rows] = (
@@ -109,7 +109,7 @@ class FileNames:
     def numbers_of(self, packets: Ints) -> Ints:
         """Return the numbers of packets within their files, from 1."""
         numbers, runs = packets.copy(), self._runs_of(packets)
-        for run in np.unique(runs).tolist():
+        for run in unique(runs).tolist():
             rows = np.flatnonzero(runs == run)
             at, before = packets[rows] - self.starts[run], self._counts_before(run)
             within = self._merged.get(run)

@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.capture.columns import unique
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.context import per_schemas
@@ -72,7 +73,7 @@ def produce_results(
     start, captured = frames.start[responses], frames.captured_bytes[responses]
     is_whole = captured == frames.size[responses]
     steps = np.full(len(responses), -1, np.int64)
-    for version in np.unique(table.api_version[responses]).tolist():
+    for version in unique(table.api_version[responses]).tolist():
         same_version = is_whole & (table.api_version[responses] == version)
         steps[same_version] = programs().start(PRODUCE, version, "response")
     fields = tape.read(

@@ -15,6 +15,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.capture.columns import unique
 from dissector.engine.facts.topic_table import TopicNames, name_defining_rows
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
@@ -116,7 +117,7 @@ def record_parts(
             portion.batch[batches.state[batches.field[portion.batch]] != VALID]
         ]
         until = int(np.searchsorted(object_rows, exchange_of_batch[portion.batch[-1]], "right"))
-        portion_objects = np.unique(
+        portion_objects = unique(
             np.concatenate((object_rows[at:until], invalid, row[out_of_range]))
         )
         at = until
@@ -162,7 +163,7 @@ def _object_rows(
         )
     not_valid = batches.state != VALID
     rows = fields.undecoded, naming_rows, fields.row[topic_needs_objects[fields.topic] | not_valid]
-    return np.unique(np.concatenate(rows))
+    return unique(np.concatenate(rows))
 
 
 @dataclass(slots=True)

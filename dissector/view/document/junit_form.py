@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
-from xml.sax.saxutils import escape, quoteattr
 
 from dissector.view.text.escape import escaped
 
@@ -117,8 +116,12 @@ def _case_lines(case: TestCase, class_name: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
+    from xml.sax.saxutils import escape  # loads clients of HTTP, of which most runs have no use
+
     return escape(_FORBIDDEN.sub("\ufffd", escaped(text)))
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr
+
     return quoteattr(_FORBIDDEN.sub("\ufffd", escaped(text)))

@@ -203,7 +203,9 @@ def test_tables_are_replaced_only_on_request(spark: SparkSession, tmp_path: Path
     assert counts["exchanges"] == read(spark, str(out), "exchanges").count()
 
 
-def test_queries_skip_folders_of_other_days_and_rows_of_other_apis(spark: SparkSession, tmp_path: Path) -> None:
+def test_queries_skip_folders_of_other_days_and_rows_of_other_apis(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     job_tables(spark, [str(CAPTURES / "demo.pcap")], tmp_path / "out", 1 << 20)
     views(spark, str(tmp_path / "out"))
     rows = spark.sql("SELECT api FROM exchanges WHERE api = 'Fetch' AND date > '2020-01-01'")
