@@ -87,6 +87,7 @@ class Judge:
 
     def judge_capture(self, capture: Capture) -> Verdict:
         """Judge a whole capture."""
+        capture.read_in_step()  # what is known of a connection is asked for at each window
         for window in capture.windows():
             self.judge_window(capture, window)
         return self.finish(capture.reading)

@@ -114,6 +114,7 @@ def judge_windows(
         windows: All its windows, as read.
         passes: Chooses the exchanges whose violations are reported; None: all.
     """
+    capture.read_in_step()  # what is known of a connection is asked for at each window
     judge = Judge((rule for rule in rules if rule.on != "live"), passes=passes)
     for window in windows:
         judge.judge_window(capture, window)

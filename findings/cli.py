@@ -140,7 +140,7 @@ def _read(given: FindingOptions, sources: Sequence[FindingSource], form: str) ->
         interval = LIVE_INTERVAL_S
     read = source(given, given.selected)
     if interval is not None:
-        read.capture.options.jobs = 1  # the report must not read the capture meanwhile
+        read.capture.read_in_step()
     found = CapturePass(read.capture, read.selection, _scope(given))
     screen = RefreshedOutput(given.output, interval)
     secrets = given.show_secrets

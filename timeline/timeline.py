@@ -81,6 +81,7 @@ class Timeline:
         Raises:
             FilterError: The filter of records does not parse.
         """
+        capture.read_in_step()  # losses are those of all connections at each window
         self._capture = capture
         self._passes = passes or _passes_all
         self._mask = mask_of(capture, show_secrets)

@@ -55,7 +55,7 @@ def stats(given: StatsOptions) -> None:
 
     screen = RefreshedOutput(output, interval)
     if interval is not None:
-        source.capture.options.jobs = 1  # the report must not read the capture meanwhile
+        source.capture.read_in_step()
 
     def lines() -> list[str]:
         sections = view.arranged(report.sections(), source.capture.logins.all)

@@ -81,6 +81,14 @@ class Capture:
         """The secrets that logins showed so far in the current pass."""
         return Logins() if self.reading is None else self.reading.correlator.logins
 
+    def read_in_step(self) -> None:
+        """
+        Read no window before the caller asks for it: `reading` is as that window left it.
+
+        Otherwise it may be a window ahead, or in the middle of one. For passes that begin later.
+        """
+        self.options.jobs = 1
+
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
         """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
         self.reading = self._new_reading(self.tap)
