@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,7 +15,8 @@ from urllib.request import urlopen
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from benchmarks.timing import KAFKASHARK, Row
+from benchmarks import timing
+from benchmarks.timing import KAFKASHARK, Row, peak_memory
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.session import open_session
 from pipeline.tables.table_builder import TableOptions
@@ -35,8 +37,9 @@ SETTINGS = {"spark.driver.memory": "2g", "spark.ui.enabled": "true", "spark.ui.p
 """The REST API of Spark's UI reports the bytes of the shuffle."""
 
 
-# Workers import nothing from the current folder: they get the functions of this module as such.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+# Workers import nothing from the current folder: they get the functions of these modules as such.
+for _module in (sys.modules[__name__], timing):
+    cloudpickle.register_pickle_by_value(_module)
 
 
 def rows(folder: Path) -> Iterator[Row]:
@@ -65,7 +68,7 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
             make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
             # Spark reuses the workers of the job for this, unlike those of queries.
             tasks = spark.sparkContext.parallelize(range(16), 16)
-            peaks.append(max(tasks.mapPartitions(peak_memory).collect()))
+            peaks.append(max(tasks.mapPartitions(worker_peak).collect()))
         sizes.append(sum(Path(file).stat().st_size for file in files))
     figures = ", ".join(
         f"{size / 1e6:,.0f} MB: {peak / 1e6:.0f} MB"
@@ -75,11 +78,9 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
     yield Row("pipeline: memory of a worker", peer, peaks[0] / peaks[1], figures, IN_PROPORTION)
 
 
-def peak_memory(_: Iterable[int]) -> Iterator[int]:
+def worker_peak(_: Iterable[int]) -> Iterator[int]:
     """Yield the peak resident memory of a worker in bytes."""
-    status = Path("/proc/self/status").read_text()
-    line = next(each for each in status.splitlines() if each.startswith("VmHWM"))
-    yield int(line.split()[1]) << 10
+    yield peak_memory(os.getpid())
 
 
 def elephants(folder: Path, count: int) -> list[str]:

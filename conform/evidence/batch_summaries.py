@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
+from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches, last_offset_deltas
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_decoder import read_records
 from dissector.engine.records.record_locator import RecordFields, locate_records
@@ -33,9 +33,6 @@ MIN_SUMMARY_BYTES = 1 << 20
 """Windows with fewer bytes of records take the slow path, as loading kernels has a cost."""
 
 _LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
-
-_LAST_OFFSET_DELTA_AT = 23
-"""Place of the field in a batch."""
 
 
 class SummarizedBatch(RecordBatch):
@@ -216,8 +213,7 @@ def _last_offset_deltas(table: Exchanges, found: Batches) -> Ints:
     """Return a field of each batch's header; 0 for messages, and in fields that are not valid."""
     deltas = np.zeros(len(found), np.int64)
     batches = np.flatnonzero((found.magic == 2) & (found.state[found.field] == VALID))
-    at = found.start[batches] + _LAST_OFFSET_DELTA_AT
-    deltas[batches] = table.int16_at(at) << 16 | table.int16_at(at + 2) & 0xFFFF
+    deltas[batches] = last_offset_deltas(table, found.start[batches])
     return deltas
 
 

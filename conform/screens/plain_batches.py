@@ -19,13 +19,13 @@ from conform.registry.rule_screen import BatchShape, Bools, FieldPlace, Limits, 
 from dissector.engine.records.batch_table import VALID, Batches
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.headers import FETCH, PRODUCE
-from dissector.protocol.records.compression import CODEC_MASK, CODECS
+from dissector.protocol.records.compression import CODEC_IDS, CODEC_MASK, CODECS
 from dissector.protocol.records.layout import DELETE_HORIZON, TRANSACTIONAL
 
 Ints: TypeAlias = NDArray[np.int64]
 
 _PLAIN_BITS = CODEC_MASK | TRANSACTIONAL | DELETE_HORIZON
-_ZSTD = 4
+_ZSTD = CODEC_IDS["zstd"]
 _FIRST_PRODUCE, _FIRST_PRODUCE_OF_ZSTD = 3, 7
 _FIRST_FETCH, _FIRST_FETCH_OF_ZSTD = 4, 10
 _KEY, _CODEC = 4, 1

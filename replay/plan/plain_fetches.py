@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import VALID
+from dissector.engine.records.batch_table import VALID, last_offset_deltas
 from dissector.engine.records.produce_results import last_marked
 from dissector.engine.records.record_locator import number_topics
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges, Frames, Ints
@@ -59,9 +59,6 @@ _PATHS: dict[tuple[Kind, str], int] = {
     ("response", "node_endpoints"): _ABSENT,
 }
 """Kind and path of a field -> what it is here, or what it must be in a plain message."""
-
-_DELTA_AT, _DELTA_BYTES = 23, 4
-"""Position and size of the last offset delta in a batch of magic 2."""
 
 PLAIN_FETCH = -2
 """The shape of plain Fetch exchanges."""
@@ -306,17 +303,11 @@ def _last_offsets(
     np.maximum.at(ends, batches.field, batches.end)
     is_readable &= ends == given.start + length
     last = np.full(len(length), -1, np.int64)
-    np.maximum.at(last, batches.field, batches.base_offset + _deltas(table, batches.start))
+    np.maximum.at(
+        last, batches.field, batches.base_offset + last_offset_deltas(table, batches.start)
+    )
     ended = batches.field[is_control].tolist(), batches.producer_id[is_control].tolist()
     return last, is_readable, list(zip(*ended, strict=True))
-
-
-def _deltas(table: Exchanges, starts: Ints) -> Ints:
-    """Return the last offset deltas of batches of magic 2."""
-    at = starts + _DELTA_AT
-    high, low = table.int16_at(at), table.int16_at(at + _DELTA_BYTES // 2)
-    values: Ints = high << 16 | low & 0xFFFF
-    return values
 
 
 def _categories() -> NDArray[np.uint8]:

@@ -14,6 +14,7 @@ from conform.registry.rule_screen import BatchShape, none_of_batch, one_of_batch
 from conform.rules.data.record_batches import report_field, sound_batch
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.records import RecordBatch, UnreadBatch
+from dissector.protocol.records.compression import CODEC_IDS
 
 _ZSTD_PRODUCE, _ZSTD_FETCH = 7, 10
 _LAST_OF_MAGIC_0, _LAST_OF_MAGIC_1 = 1, 3
@@ -23,11 +24,10 @@ _END_MARKER_TYPES = (0, 1)
 _MIN_MARKER_BYTES = 6
 _NO_PRODUCER = (-1, -1, -1)
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_ZSTD = 4
 
 
 def _has_zstd(shape: BatchShape) -> int:
-    return int(shape.codec == _ZSTD)
+    return int(shape.codec == CODEC_IDS["zstd"])
 
 
 def _is_transactional(shape: BatchShape) -> int:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.engine.tables.exchange_table import Exchanges
 from dissector.kernel.arrays import I64
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.records.layout import BATCH
@@ -20,6 +21,9 @@ VALID, INVALID, UNDECIDED = range(3)
 """State of a field: no error so far; an error was found; only the Python reader can decide."""
 
 HEADER_BYTES = BATCH.size
+
+_LAST_OFFSET_DELTA_AT = 23
+"""Its place in a batch of magic 2: two halves of 16 bits."""
 
 
 class BatchColumns(NamedTuple):
@@ -107,3 +111,10 @@ class Batches:
 
     def __len__(self) -> int:
         return len(self.field)
+
+
+def last_offset_deltas(table: Exchanges, starts: Ints) -> Ints:
+    """Return the last offset deltas of batches of magic 2 that begin at these places."""
+    at = starts + _LAST_OFFSET_DELTA_AT
+    values: Ints = table.int16_at(at) << 16 | table.int16_at(at + 2) & 0xFFFF
+    return values
