@@ -16,19 +16,21 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks import (
-    batches,
     damaged_pairs,
     hostile_captures,
     layouts,
-    message_codecs,
     pipeline,
-    record_columns,
     recorded_traffic,
     replay,
     screen,
+    whole_commands,
+)
+from benchmarks.functions import (
+    batches,
+    message_codecs,
+    record_columns,
     tls_plaintext,
     values_by_schema,
-    whole_commands,
 )
 from benchmarks.timing import Row
 

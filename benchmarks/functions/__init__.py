@@ -1,0 +1,1 @@
+"""Functions of kafkashark, timed against those of other libraries in one process."""
