@@ -17,7 +17,7 @@ from pathlib import Path
 from dissector.capture.formats.pcap import HEADER_BYTES
 from dissector.errors import Problem
 from pipeline.split.collection import Collection, File
-from pipeline.storage.filesystems import working_folder
+from pipeline.storage.filesystems import is_uri, working_folder
 
 RANGE_BYTES = 128 << 20
 
@@ -54,6 +54,7 @@ class Range:
         is_divisible: Whether reading can begin at any record of the file.
         time_slice: What is read in its place: files that overlap in time; None for a part of one
             file.
+        joined: The files that are read in its place, as in one process; empty for a part of one.
     """
 
     number: int
@@ -71,18 +72,23 @@ class Range:
     timezone: str = "UTC"
     is_divisible: bool = False
     time_slice: TimeSlice | None = None
+    joined: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Its files, as given, in the order in which `TimeSlice` reads them."""
         if self.time_slice is None:
-            return (self.path,)
+            return self.joined or (self.path,)
         return tuple(dict.fromkeys(each.byte_range.path for each in self.time_slice.members))
 
     @property
     def location(self) -> str:
         """The file, for any process."""
-        return str(Path(self.folder, self.path)) if self.folder else self.path
+        return self.location_of(self.path)
+
+    def location_of(self, path: str) -> str:
+        """Return one of its files, for any process."""
+        return str(Path(self.folder, path)) if self.folder and not is_uri(path) else path
 
     @property
     def is_empty(self) -> bool:
@@ -180,10 +186,26 @@ def ranges_of(
     """
     Divide a collection into ranges of about this many bytes.
 
+    With a request log all files are one range: what a log makes of a connection depends on the logs
+    before it, and its columns on the whole log.
+
     `decode_as` and `timezone` are as in `Options`.
     """
     ranges: list[Range] = []
-    for file in collection.files:
+    files = collection.files
+    if any(file.is_log and not file.problem for file in files):
+        joined = tuple(file.path for file in files if not file.problem)
+        ranges.append(
+            Range(
+                *(0, joined[0]),
+                folder=next(filter(None, map(working_folder, joined)), ""),
+                decode_as=decode_as,
+                timezone=timezone,
+                joined=joined,
+            )
+        )
+        files = tuple(file for file in files if file.problem)
+    for file in files:
         folder = working_folder(file.path)
         for start, end in _bounds(file, max(range_bytes, HEADER_BYTES)):
             proven = start <= HEADER_BYTES

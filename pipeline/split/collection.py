@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from dissector.capture.formats.capture_reader import NOT_A_CAPTURE, read_packets
-from dissector.capture.formats.conversions import Conversions
+from dissector.capture.formats.conversions import converted_files
 from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, ReadError, UsageError
 from pipeline.storage.filesystems import ReadablePrefix, expand_paths, open_file, size_of
+from pipeline.storage.stored_file import StoredFile
 from pipeline.storage.task_attempts import MAX_ATTEMPTS
 
 _HEAD_BYTES = 1 << 16
@@ -32,7 +33,7 @@ class File:
     Attributes:
         path: The name as given or as found in a folder.
         size: Its stored size in bytes.
-        first_ns: Capture time of its first packet; None without one.
+        first_ns: Capture time of its first packet; None without one, and for a log.
         divisible: Whether it is an uncompressed pcap file with separately readable ranges.
         problem: Reason why it is unreadable; empty if it is readable.
         is_log: Whether it is a broker's request log.
@@ -82,18 +83,12 @@ def find_captures(paths: Iterable[str]) -> Collection:
     Return the collection of files for paths.
 
     Raises:
-        UsageError: No file matches the paths, or a request log is one of several.
+        UsageError: No file matches the paths.
         CaptureError: None of the files is a capture; names the first, as the other commands do.
     """
     collection = Collection.of(paths)
     if not collection.files:
         raise UsageError("no captures found")
-    for file in collection.files:
-        if file.is_log and len(collection.files) > 1:
-            raise UsageError(
-                f"{file.path}: a request log; pipeline takes one alone, as connections of several "
-                "go on from file to file: `kafkashark pairs -T parquet` takes all"
-            )
     if all(file.problem for file in collection.files):
         first = collection.files[0]
         raise CaptureError(first.path, first.problem, first.position)
@@ -110,11 +105,12 @@ def inspect_file(path: str, attempts: int = MAX_ATTEMPTS) -> File:
         size = size_of(path)
         with open_file(path) as opened:
             divisible = is_pcap(opened.read(_MAGIC_BYTES))
+            if not divisible and _is_log(path):
+                return File(path, size, is_log=True)
             opened.seek(0)
             # Only the beginning is read: later bytes may be unreadable.
             readable = ReadablePrefix(opened, is_last_try=attempts == 1)
-            conversions = Conversions()
-            first_ns = _first_ns(readable, conversions)
+            first_ns = _first_ns(readable)
             if first_ns is None and readable.failure:
                 if attempts > 1 or not divisible:
                     raise readable.failure
@@ -123,16 +119,20 @@ def inspect_file(path: str, attempts: int = MAX_ATTEMPTS) -> File:
         if isinstance(error, ReadError) and attempts > 1:
             return inspect_file(path, attempts - 1)
         return File(path, problem=error.what, position=error.position)
-    return File(path, size, first_ns, divisible, is_log=bool(conversions.found))
+    return File(path, size, first_ns, divisible)
 
 
-def _first_ns(file: ReadablePrefix, conversions: Conversions) -> int | None:
+def _is_log(path: str) -> bool:
+    """Return whether a file is a request log, by its first bytes."""
+    return bool(converted_files([path], {path: StoredFile(path, path)}))
+
+
+def _first_ns(file: ReadablePrefix) -> int | None:
     """Return the capture time of the first readable packet."""
     windows = read_packets(
         ["-"],
         window_bytes=_HEAD_BYTES,
         stdin=file,  # type: ignore[arg-type]
-        conversions=conversions,
     )
     try:
         return next((int(each.time_ns[0]) for each in windows if len(each)), None)

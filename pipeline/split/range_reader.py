@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
 from socket import gethostname
 from typing import BinaryIO
@@ -12,15 +12,20 @@ import numpy as np
 from dissector.capture.columns import Packets
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.conversions import Conversions, Converted
+from dissector.capture.formats.inputs import BytesInput, Input
 from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, Problem, ReadError
 from pipeline.split.byte_ranges import UNKNOWN, Range, RangeScan
 from pipeline.split.record_sync import sync_to_record
 from pipeline.storage.filesystems import FileSection, ReadablePrefix, open_file
+from pipeline.storage.stored_file import StoredFile, failure_of
 from pipeline.storage.task_attempts import will_be_retried
 
 _SYNC_BYTES = 1 << 20
 """Bytes per step of the search for the first record of a range."""
+
+EMPTY_PCAP = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
+"""A capture without packets."""
 
 _NO_LIMIT = 1 << 62
 """More than any number of packets."""
@@ -32,8 +37,8 @@ class RangeReader:
 
     Attributes:
         scan: Result of reading the range, after all windows were yielded.
-        logs: The file by its name, if it is a request log, from the first window on.
-        unread: Why none of its packets could be read, with the name of the file; empty if any was.
+        logs: The request logs by their names, from the first window on.
+        unread: Why none of its packets could be read, with the name of a file; empty if any was.
     """
 
     def __init__(self, byte_range: Range, window_bytes: int = WINDOW_BYTES) -> None:
@@ -50,11 +55,13 @@ class RangeReader:
         )
         self.logs: dict[str, Converted] = {}
         self.unread = ""
+        self._unread_joined: dict[str, str] = {}
 
     @property
     def unread_files(self) -> dict[str, str]:
-        """The file with `unread`, if none of its packets could be read."""
-        return {self._range.path: self.unread} if self.unread else {}
+        """The files with `unread`, if none of its packets could be read."""
+        unread = dict.fromkeys(self._range.paths, self.unread) if self.unread else {}
+        return unread | self._unread_joined
 
     def windows(self) -> Generator[Packets, None, None]:
         """
@@ -79,12 +86,12 @@ class RangeReader:
                 stop = UNKNOWN if error.position is None else error.position
                 self.scan = replace(self.scan, problem=error.what, end=stop)
             self.scan = replace(self.scan, damaged=True)
+            path = error.file if error.file in byte_range.joined else byte_range.path
             if not self.scan.packets:
                 where = "" if byte_range.problem else f" (on {gethostname()})"
-                self.unread = f"{CaptureError(byte_range.path, error.what, error.position)}{where}"
-            yield _problem_window(
-                byte_range, self.scan.packets, Problem(error.what, position=error.position)
-            )
+                self.unread = f"{CaptureError(path, error.what, error.position)}{where}"
+            problem = Problem(error.what, position=error.position)
+            yield _problem_window(path, byte_range.first_packet + self.scan.packets, problem)
 
     def _limited_windows(self) -> Iterator[Packets]:
         """Yield the packets up to the counted number, even if more are readable by now."""
@@ -92,15 +99,65 @@ class RangeReader:
         remaining = _NO_LIMIT if byte_range.packets is None else byte_range.packets
         if not remaining:
             return
-        for window in self._whole() if byte_range.start == 0 else self._section():
+        if byte_range.joined:
+            windows = self._joined()
+        else:
+            windows = self._whole() if byte_range.start == 0 else self._section()
+        for window in windows:
             count = min(len(window), remaining)
             remaining -= count
-            problems = [(byte_range.path, problem) for _, problem in window.problems]
+            problems = window.problems
+            if not byte_range.joined:
+                problems = [(byte_range.path, problem) for _, problem in problems]
             self.scan = replace(self.scan, packets=self.scan.packets + count)
             yield _first_packets(window, count, problems)
             if not remaining:
                 return
             del window
+
+    def _joined(self) -> Iterator[Packets]:
+        """Yield the packets of all files, in the order of one process."""
+        byte_range, lost = self._range, dict[str, CaptureError]()
+        files: dict[str, Input] = {
+            path: StoredFile(path, byte_range.location_of(path)) for path in byte_range.joined
+        }
+        while True:
+            try:
+                for window in self._windows_of(files, lost):
+                    yield window
+                    del window
+                break
+            except CaptureError as error:
+                # Raised before the first window.
+                if error.file in lost or error.file not in files:
+                    raise
+                lost[error.file] = each = failure_of(files[error.file]) or error
+                self._unread_joined[error.file] = f"{each} (on {gethostname()})"
+                files[error.file] = BytesInput(EMPTY_PCAP)
+        for path, each in lost.items():
+            if isinstance(each, ReadError) and will_be_retried():
+                raise each
+            problem = Problem(each.what, position=each.position)
+            yield _problem_window(path, byte_range.first_packet + self.scan.packets, problem)
+
+    def _windows_of(
+        self, files: Mapping[str, Input], lost: dict[str, CaptureError]
+    ) -> Iterator[Packets]:
+        """Yield the windows of files; add those that were not read to their ends."""
+        conversions = Conversions(self._range.timezone)
+        for window in read_packets(
+            list(files), window_bytes=self._window_bytes, inputs=files, conversions=conversions
+        ):
+            self.logs.update(conversions.found)
+            # As in `_readable_windows`.
+            problems = [each for each in window.problems if failure_of(files[each[0]]) is None]
+            first = window.first + self._range.first_packet
+            yield replace(window, first=first, problems=problems)
+            del window
+        for path, file in files.items():
+            failure = failure_of(file)
+            if failure is not None:
+                lost[path] = failure
 
     def _whole(self) -> Iterator[Packets]:
         each = self._range
@@ -110,18 +167,14 @@ class RangeReader:
     def _readable_windows(self, file: BinaryIO) -> Iterator[Packets]:
         """Yield all packets before the first unreadable byte."""
         readable = ReadablePrefix(file, is_last_try=not will_be_retried())
-        conversions = Conversions(self._range.timezone)
         windows = read_packets(
             ["-"],
             window_bytes=self._window_bytes,
             stdin=readable,  # type: ignore[arg-type]
-            conversions=conversions,
         )
         try:
             for window in windows:
                 problems = [] if readable.failure else window.problems
-                for found in conversions.found.values():
-                    self.logs[self._range.path] = found
                 first = window.first + self._range.first_packet
                 base = window.base + max(self.scan.start - HEADER_BYTES, 0)
                 yield replace(window, first=first, base=base, problems=problems)
@@ -210,14 +263,13 @@ def _first_packets(window: Packets, count: int, problems: list[tuple[str, Proble
         link=window.link[:count],
         file=window.file[:count],
         problems=problems,
+        path_index=window.path_index,
         base=window.base,
         break_position=window.break_position,
     )
 
 
-def _problem_window(byte_range: Range, packets: int, problem: Problem) -> Packets:
+def _problem_window(path: str, first: int, problem: Problem) -> Packets:
     none, small = np.zeros(0, np.int64), np.zeros(0, np.int32)
     data = np.zeros(0, np.uint8)
-    first = byte_range.first_packet + packets
-    problems = [(byte_range.path, problem)]
-    return Packets(data, first, none, none, none, none, small, small, problems)
+    return Packets(data, first, none, none, none, none, small, small, [(path, problem)])
