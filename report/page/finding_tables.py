@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from conform.registry.verdict import Verdict
-from conform.report.verdict_text import location_text, other_findings_text, side_text
+from conform.report.verdict_text import location_text, side_text
 from dissector.summary import upgrade_check
 from dissector.view.document.content import Notes, Table
 from report.gather.figures import Figures
@@ -28,7 +28,7 @@ _TITLES = {
 }
 _EVENT = ("time", "lasts", "subject", "event", "cause", "count", "text", "packets", "certain")
 _COUNTED = ("kind", "event", "cause", "events")
-_FINDING = ("severity", "rule", "title", "findings", "side", "found", "where", "expected", "also")
+_FINDING = ("severity", "rule", "title", "findings", "side", "found", "where", "expected")
 
 
 def event_counts(figures: Figures, maker: TableMaker) -> Table:
@@ -79,8 +79,8 @@ def _event_row(places: Callable[[Iterable[int]], str], event: Event) -> dict[str
 def finding_table(verdict: Verdict, maker: TableMaker) -> Table:
     """Return the findings, merged if equal, the worst first."""
     rows = []
-    for cause in verdict.causes():
-        kind, first = cause.kind, cause.kind.first
+    for kind in verdict:
+        first = kind.first
         rows.append(
             {
                 "severity": str(first.severity),
@@ -91,7 +91,6 @@ def finding_table(verdict: Verdict, maker: TableMaker) -> Table:
                 "found": first.found,
                 "where": location_text(first),
                 "expected": first.rule.asks,
-                "also": other_findings_text(cause) if cause.others else "",
                 "mood": "bad" if first.severity == "error" else "",
             }
         )
