@@ -80,9 +80,8 @@ def _read_all(redaction: Redaction, source: capture_source.Source) -> None:
     """Read and replace all messages of the capture, regardless of the filter."""
     source.reports_unreadable = True
     for window in source.each_window():
-        assert source.capture.reading is not None
         with using(source.capture.options.schemas):
-            redaction.read(source.capture.exchanges_of(window), source.capture.reading)
+            redaction.read(source.capture, window)
 
 
 def _report_redaction(redaction: Redaction, map_file: str | None) -> None:

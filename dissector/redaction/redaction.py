@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+
+import numpy as np
 
 from dissector.capture.writing.plain_connections import Endpoint, PlainMessage
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
 from dissector.engine.facts.topic_table import TopicNames
-from dissector.engine.reading.reader import Reading
+from dissector.engine.fields.message_places import SIDES
+from dissector.engine.reading.capture import Capture
+from dissector.engine.reading.reader import Reading, Window
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.protocol.api import Kind
 from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
@@ -16,9 +23,10 @@ from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.packets.stream_store import StreamStore
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
+from dissector.redaction.windows.distinct_contents import Bools
+from dissector.redaction.windows.frame_kernels import SIZE_BYTES
+from dissector.redaction.windows.window_redactor import RedactedWindow, WindowRedactor
 from dissector.values.value_reader import ValueReader
-
-_SIZE_BYTES = 4
 
 
 class Redaction:
@@ -47,6 +55,7 @@ class Redaction:
         self.encrypted: set[int] = set()
         self._values = ValueRedactor(self.pseudonyms, kept)
         self._messages = MessageRedactor(self._values, names.find_name)
+        self._windows = WindowRedactor(self._values, self._messages.records, names.find_name)
         self._decrypts = decrypts
         self.stream = StreamStore()
         self._mechanisms: dict[int, str] = {}
@@ -65,21 +74,60 @@ class Redaction:
         """Number of compressed batches zeroed for want of a replacement of their length."""
         return self._messages.lost_batches
 
-    def read(self, exchanges: Iterable[Exchange], reading: Reading) -> None:
-        """Replace the messages of exchanges, in the order of the capture."""
-        for exchange in exchanges:
-            number = exchange.connection
-            is_encrypted = is_decrypted(reading, number)
-            if is_encrypted and not self._decrypts:
-                self.encrypted.add(number)
+    def read(self, capture: Capture, window: Window) -> None:
+        """Replace the messages of a window; windows come in the order of the capture."""
+        table, reading = window.exchanges, capture.reading
+        assert reading is not None
+        if not is_bulk_worthwhile(table):
+            for exchange in capture.exchanges_of(window):
+                self._read_exchange(exchange, reading)
+            return
+        known = capture.known_of(window)
+        done = self._windows.redact(table, self._in_columns(table, reading))
+        self._store(table, done)
+        for row, kinds in done.unread():
+            exchange = reading.exchange(table, row, capture.names, known)
+            self._read_exchange(exchange, reading, kinds)
+
+    def _in_columns(self, table: Exchanges, reading: Reading) -> Bools:
+        """Return which exchanges may be replaced in columns: not those of TLS, nor of logins."""
+        numbers, of_row = np.unique(table.connection, return_inverse=True)
+        encrypted = [is_decrypted(reading, each) for each in numbers.tolist()]
+        chosen: Bools = ~np.array(encrypted, np.bool_)[of_row] & (table.api_key != SASL_HANDSHAKE)
+        return chosen
+
+    def _store(self, table: Exchanges, done: RedactedWindow) -> None:
+        """Store the messages that were replaced in columns."""
+        messages, chosen = done.messages, done.is_done
+        row, side = messages.row[chosen], messages.side[chosen]
+        client = table.client[row].astype(np.int64)
+        columns = (
+            table.connection[row],
+            np.where(side == 0, client, 1 - client),
+            messages.offset[chosen],
+            done.at[chosen],
+            SIZE_BYTES + messages.captured_bytes[chosen],
+        )
+        self.stream.put_all(np.stack(columns), done.data)
+
+    def _read_exchange(
+        self, exchange: Exchange, reading: Reading, kinds: Collection[Kind] = SIDES
+    ) -> None:
+        """Replace the messages of these kinds of an exchange."""
+        number = exchange.connection
+        is_encrypted = is_decrypted(reading, number)
+        if is_encrypted and not self._decrypts:
+            self.encrypted.add(number)
+            return
+        for message in exchange.messages:
+            if message.kind not in kinds:
                 continue
-            for message in exchange.messages:
-                data = self._replaced(exchange, message)
-                offset, side = exchange.place_of(message)
-                frame = (message.size & 0xFFFFFFFF).to_bytes(_SIZE_BYTES, "big") + data
-                self.stream.put(number, side, offset, frame)
-                if is_encrypted:
-                    self._note_plain(exchange, message, side, offset)
+            data = self._replaced(exchange, message)
+            offset, side = exchange.place_of(message)
+            frame = (message.size & 0xFFFFFFFF).to_bytes(SIZE_BYTES, "big") + data
+            self.stream.put(number, side, offset, frame)
+            if is_encrypted:
+                self._note_plain(exchange, message, side, offset)
 
     def _replaced(self, exchange: Exchange, message: Message) -> bytes:
         number, request = exchange.connection, exchange.request
@@ -96,7 +144,7 @@ class Redaction:
         is_request = message.kind == "request"
         packet = exchange.request_packet if is_request else exchange.response_packet
         assert packet is not None
-        sizes = _SIZE_BYTES + len(message.frame), _SIZE_BYTES + message.size
+        sizes = SIZE_BYTES + len(message.frame), SIZE_BYTES + message.size
         found = PlainMessage(side, offset, *sizes)
         self._plain.setdefault(packet - 1, []).append((exchange.connection, found))
 

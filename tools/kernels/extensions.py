@@ -21,6 +21,7 @@ PACKAGES = (
     "dissector.capture",
     "dissector.engine",
     "dissector.protocol",
+    "dissector.redaction",
     "dissector.view",
     "replay",
     "pipeline",

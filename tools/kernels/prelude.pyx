@@ -41,6 +41,46 @@ cdef extern from *:
     static long long kk_crc_native(long long crc, const unsigned char *p) { (void)p; return crc; }
     #endif
 
+    /* Keccak-f[1600] after a block of 136 bytes; see dissector/kernel/keccak.py. */
+    typedef unsigned long long kk_lane;
+    static const kk_lane kk_round[24] = {
+        0x0000000000000001ULL, 0x0000000000008082ULL, 0x800000000000808AULL,
+        0x8000000080008000ULL, 0x000000000000808BULL, 0x0000000080000001ULL,
+        0x8000000080008081ULL, 0x8000000000008009ULL, 0x000000000000008AULL,
+        0x0000000000000088ULL, 0x0000000080008009ULL, 0x000000008000000AULL,
+        0x000000008000808BULL, 0x800000000000008BULL, 0x8000000000008089ULL,
+        0x8000000000008003ULL, 0x8000000000008002ULL, 0x8000000000000080ULL,
+        0x000000000000800AULL, 0x800000008000000AULL, 0x8000000080008081ULL,
+        0x8000000000008080ULL, 0x0000000080000001ULL, 0x8000000080008008ULL,
+    };
+    #define KK_ROL(v, n) ((v) << (n) | (v) >> (64 - (n)))
+    static void kk_absorb(long long *state, const unsigned char *block) {
+        kk_lane a[25], b[25], c[5], d;
+        int x, y, round;
+        for (x = 0; x < 25; x++) a[x] = (kk_lane)state[x];
+        for (x = 0; x < 136; x++) a[x / 8] ^= (kk_lane)block[x] << 8 * (x % 8);
+        for (round = 0; round < 24; round++) {
+            for (x = 0; x < 5; x++) c[x] = a[x] ^ a[x + 5] ^ a[x + 10] ^ a[x + 15] ^ a[x + 20];
+            for (x = 0; x < 5; x++) {
+                d = c[(x + 4) % 5] ^ KK_ROL(c[(x + 1) % 5], 1);
+                for (y = 0; y < 25; y += 5) a[x + y] ^= d;
+            }
+            b[0] = a[0];
+            b[10] = KK_ROL(a[1], 1); b[7] = KK_ROL(a[10], 3); b[11] = KK_ROL(a[7], 6);
+            b[17] = KK_ROL(a[11], 10); b[18] = KK_ROL(a[17], 15); b[3] = KK_ROL(a[18], 21);
+            b[5] = KK_ROL(a[3], 28); b[16] = KK_ROL(a[5], 36); b[8] = KK_ROL(a[16], 45);
+            b[21] = KK_ROL(a[8], 55); b[24] = KK_ROL(a[21], 2); b[4] = KK_ROL(a[24], 14);
+            b[15] = KK_ROL(a[4], 27); b[23] = KK_ROL(a[15], 41); b[19] = KK_ROL(a[23], 56);
+            b[13] = KK_ROL(a[19], 8); b[12] = KK_ROL(a[13], 25); b[2] = KK_ROL(a[12], 43);
+            b[20] = KK_ROL(a[2], 62); b[14] = KK_ROL(a[20], 18); b[22] = KK_ROL(a[14], 39);
+            b[9] = KK_ROL(a[22], 61); b[6] = KK_ROL(a[9], 20); b[1] = KK_ROL(a[6], 44);
+            for (y = 0; y < 25; y += 5)
+                for (x = 0; x < 5; x++) a[x + y] = b[x + y] ^ (~b[(x + 1) % 5 + y] & b[(x + 2) % 5 + y]);
+            a[0] ^= kk_round[round];
+        }
+        for (x = 0; x < 25; x++) state[x] = (long long)a[x];
+    }
+
     #ifdef KK_CHECKED
     static __thread long long kk_bad_line = 0;
     static inline long long kk_at(long long i, long long n, long long line) {
@@ -73,6 +113,7 @@ cdef extern from *:
     long long kk_range(long long, long long, long long, long long) noexcept nogil
     long long kk_crc_native(long long, const unsigned char*) noexcept nogil
     bint kk_can_crc() noexcept nogil
+    void kk_absorb(long long*, const unsigned char*) noexcept nogil
     long long kk_first_bad_line() noexcept nogil
     void kk_reset() noexcept nogil
 

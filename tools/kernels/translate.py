@@ -37,6 +37,10 @@ INTRINSICS = {
     "dissector.kernel.crc32c.update_crc_by_instruction": (
         "    return kk_crc_native(v_crc, &v_source.p[kk_at(v_at, v_source.n0 - 7, LINE)])\n"
     ),
+    "dissector.kernel.keccak.absorb": (
+        "    kk_absorb(&v_state.p[kk_at(24, v_state.n0, LINE) - 24],"
+        " &v_block.p[kk_at(135, v_block.n0, LINE) - 135])\n"
+    ),
 }
 """Hand-written bodies in Cython."""
 

@@ -18,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange_columns import api_names
-from dissector.engine.facts.fact_kernel import KEYS, VERSIONS
-from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
 from dissector.engine.fields.codec_fallback import FieldRow, fallback_columns, field_rows
 from dissector.engine.fields.field_columns import merge_columns, tape_columns
 from dissector.engine.fields.field_display import FieldDisplay, field_type
@@ -29,15 +27,14 @@ from dissector.engine.fields.field_frame import (
     MessageColumns,
     field_frame,
 )
+from dissector.engine.fields.message_places import first_steps, message_column, present_messages
 from dissector.engine.tables.column_types import Coded
-from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
-from dissector.protocol.apis import api, source_of
+from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.masking import carries_messages
-from dissector.protocol.headers import API_VERSIONS
-from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.protocol.program import UNKNOWN_TAG, FieldRef, programs
 
 if TYPE_CHECKING:
@@ -46,8 +43,6 @@ if TYPE_CHECKING:
     from dissector.engine.reading.capture import Capture
 
 Bools: TypeAlias = NDArray[np.bool_]
-
-SIDES: tuple[Kind, Kind] = ("request", "response")
 
 _END_BITS = 24
 """Low bits of a stream offset; enough to distinguish offsets within one packet."""
@@ -79,7 +74,7 @@ class FieldReader:
                 at a time, and bound their number, not their rows.
         """
         messages = self._messages(table)
-        steps = self._first_steps(table, messages)
+        steps = first_steps(table, messages, self._is_excluded)
         field_refs = programs().field_refs
         self._names += [
             (_display_path(each), field_type(each)) for each in field_refs[len(self._names) :]
@@ -116,15 +111,10 @@ class FieldReader:
 
     def _messages(self, table: Exchanges) -> MessageColumns:
         """Return the messages of a window in their order."""
-        count = len(table)
-        sides = table.request, table.response
-        is_present = np.stack([side.start != NONE for side in sides], axis=1).ravel()
-        row, side = np.divmod(np.flatnonzero(is_present), 2)
+        row, side = present_messages(table)
 
         def column(name: str) -> Ints:
-            both = np.stack([getattr(side, name) for side in sides], axis=1)
-            found: Ints = both.reshape(2 * count)[is_present]
-            return found
+            return message_column(table, row, side, name)
 
         packet = column("packet")
         reading = self._capture.reading
@@ -146,32 +136,8 @@ class FieldReader:
             correlation_id=table.correlation_id[row],
         )
 
-    def _first_steps(self, table: Exchanges, messages: MessageColumns) -> Ints:
-        """Return the first step of each message's program; -1 for messages read by codecs."""
-        kinds = message_kinds(table)
-        starts = np.full((KEYS * VERSIONS + 1, len(SIDES)), -1, np.int64)
-        for kind in distinct_kinds(kinds):
-            key, version = divmod(kind, VERSIONS)
-            for side, side_name in enumerate(SIDES):
-                # Codecs record the definition by which a message was read.
-                if source_of(key, side_name, version) is not None:
-                    continue
-                if self._show_secrets or not _carries_messages(key, side_name):
-                    starts[kind, side] = programs().start(key, version, side_name)
-        message_kind = kinds[messages.row]
-        steps: Ints = starts[message_kind, messages.side]
-        is_response = messages.side == 1
-        # A response with UNSUPPORTED_VERSION has the layout of v0, or another one.
-        is_api_versions = (
-            is_response
-            & (message_kind // VERSIONS == API_VERSIONS)
-            & (messages.captured_bytes >= 6)
-        )
-        refused = table.int16_at(messages.start[is_api_versions] + 4) == UNSUPPORTED_VERSION
-        steps[is_api_versions] = np.where(refused, -1, steps[is_api_versions])
-        steps[is_response & table.answers_acks_0[messages.row]] = -1
-        steps[messages.captured_bytes != messages.size] = -1
-        return steps
+    def _is_excluded(self, key: int, side: Kind) -> bool:
+        return not self._show_secrets and _carries_messages(key, side)
 
     def _fallback_rows(
         self, table: Exchanges, messages: MessageColumns, unread: Bools

@@ -36,21 +36,22 @@ class MessageRedactor:
 
     Attributes:
         topic_name: Returns the name of a topic id, if it is known.
+        records: Replaces the content of `records` fields.
     """
 
     def __init__(self, values: ValueRedactor, topic_name: FindTopic) -> None:
         self.topic_name = topic_name
         self._values = values
-        self._records = RecordRedactor(values, self.redact_embedded)
+        self.records = RecordRedactor(values, self.redact_embedded)
 
     @property
     def lost_batches(self) -> int:
         """Number of compressed batches zeroed for want of a replacement of their length."""
-        return self._records.lost_batches
+        return self.records.lost_batches
 
     def keep_schemas(self, structured: StructuredValues) -> None:
         """Replace what a schema reads so that it still does."""
-        self._records.structured = structured
+        self.records.structured = structured
 
     def redact(
         self, message: Message, request: Message | None = None, mechanism: str | None = None
@@ -82,7 +83,7 @@ class MessageRedactor:
         if schema is None or version is None or message.is_assumed or message.api is None:
             return message.body_start
         root = spans(schema, version, message.frame, message.body_start)
-        walk = _Walk(self._values, self._records, out)
+        walk = _Walk(self._values, self.records, out)
         walk.topic_name = self.topic_name
 
         def embedded(path: str, data: bytes) -> bytes | None:
@@ -118,7 +119,7 @@ class MessageRedactor:
         def embedded(path: str, data: bytes) -> bytes | None:
             return self.redact_embedded(inner[path]) if path in inner else None
 
-        walk = _Walk(self._values, self._records, out)
+        walk = _Walk(self._values, self.records, out)
         walk.embedded = embedded
         walk.struct(root, found.name, {})
         end = _decoded_end(root)
@@ -133,7 +134,7 @@ class MessageRedactor:
         """
         schema, version = message.header
         root = spans(schema, version, message.frame)
-        _Walk(self._values, self._records, out).struct(root, "header", {})
+        _Walk(self._values, self.records, out).struct(root, "header", {})
         fields = root.children
         if root.problem and fields and not any(field.problem for field in fields):
             return fields[-1].end  # behind it the tags are damaged

@@ -27,13 +27,13 @@ from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.values.carriers.schema_headers import NAMING_HEADERS
 
-_MARKS = (8, 4, 2, 0)
+MARKS = (8, 4, 2, 0)
 """Bytes of the keyed marks of contents, until compressed records are short enough."""
 
-_PRODUCER_ID_AT, _PRODUCER_ID_BYTES = 43, 8
+PRODUCER_ID_AT, _PRODUCER_ID_BYTES = 43, 8
 _CRC_AT, _MESSAGE_CRC_AT = 17, 12
 _MAX_NESTING = 2
-_MAX_OFFSET, _MAX_LENGTH = 1 << 56, 1 << 30
+MAX_OFFSET, MAX_LENGTH = 1 << 56, 1 << 30
 """Larger numbers do not begin a batch: text, for example."""
 
 
@@ -102,7 +102,7 @@ class RecordRedactor:
             topic: The name of their topic, if it is known.
         """
         self._records_left = DEFAULT.records_of(len(data))
-        return self._batches(data, _Level(topic, 0, _MARKS[0]))
+        return self._batches(data, _Level(topic, 0, MARKS[0]))
 
     def _batches(self, data: bytes, level: _Level) -> bytes:
         out, at = bytearray(), 0
@@ -125,10 +125,10 @@ class RecordRedactor:
             return self._message(batch, level, is_whole=is_whole)
         out = bytearray(batch)
         if not self._values.keeps(ValueKind.PRODUCER_ID):
-            end = _PRODUCER_ID_AT + _PRODUCER_ID_BYTES
-            number = int.from_bytes(batch[_PRODUCER_ID_AT:end], "big", signed=True)
+            end = PRODUCER_ID_AT + _PRODUCER_ID_BYTES
+            number = int.from_bytes(batch[PRODUCER_ID_AT:end], "big", signed=True)
             new = self._values.pseudonyms.producer_id(number)
-            out[_PRODUCER_ID_AT:end] = new.to_bytes(_PRODUCER_ID_BYTES, "big", signed=True)
+            out[PRODUCER_ID_AT:end] = new.to_bytes(_PRODUCER_ID_BYTES, "big", signed=True)
         fields = dict(zip(layout.BATCH.names, layout.BATCH.unpack_from(batch), strict=True))
         payload = batch[layout.BATCH.size :]
         if is_whole:
@@ -142,13 +142,13 @@ class RecordRedactor:
 
     def _payload(self, payload: bytes, codec: int, count: int, batch: _Batch) -> bytes:
         if not codec:
-            return self._records(payload, count, batch, _MARKS[0])
+            return self._records(payload, count, batch, MARKS[0])
         if not payload:
             return payload
         found = decompress(codec, payload, Budget(DEFAULT, len(payload)))
         if found.problem is None:
             left = self._records_left
-            for mark_bytes in _MARKS:
+            for mark_bytes in MARKS:
                 self._records_left = left
                 raw = self._records(found.data, count, batch, mark_bytes)
                 new = same_length(codec, raw, payload)
@@ -229,7 +229,7 @@ class RecordRedactor:
     def _wrapped(self, value: bytes, codec: int, magic: int, level: _Level) -> bytes:
         found = decompress(codec, value, Budget(DEFAULT, len(value)), magic=magic)
         if found.problem is None and level.depth < _MAX_NESTING:
-            for mark_bytes in _MARKS:
+            for mark_bytes in MARKS:
                 inside = _Level(level.topic, level.depth + 1, mark_bytes)
                 new = same_length(codec, self._batches(found.data, inside), value, magic)
                 if new is not None:
@@ -261,7 +261,7 @@ def _may_be_batch(batch: bytes) -> bool:
         return False
     offset = int.from_bytes(batch[:8], "big", signed=True)
     length = int.from_bytes(batch[8 : layout.LENGTH_END], "big", signed=True)
-    is_plausible = -1 <= offset < _MAX_OFFSET and layout.MIN_MESSAGE_SIZE <= length < _MAX_LENGTH
+    is_plausible = -1 <= offset < MAX_OFFSET and layout.MIN_MESSAGE_SIZE <= length < MAX_LENGTH
     return is_plausible and (len(batch) <= layout.MAGIC_AT or batch[layout.MAGIC_AT] <= 2)
 
 

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from bisect import bisect_right
-from collections.abc import Iterator
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
+
+_COLUMNS = 4
+"""Stream, begin in the stream, place in the file, bytes."""
 
 
 class StreamStore:
@@ -17,8 +25,8 @@ class StreamStore:
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         self._end = 0
-        self._starts: dict[tuple[int, int], list[int]] = {}
-        self._ranges: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._added: list[Ints] = []
+        self._ranges: Ints = np.zeros((_COLUMNS, 0), np.int64)
 
     def close(self) -> None:
         """Delete the file."""
@@ -26,32 +34,43 @@ class StreamStore:
 
     def put(self, connection: int, side: int, offset: int, data: bytes) -> None:
         """Add a range; ranges of a stream may come in any order, and do not overlap."""
-        starts = self._starts.setdefault((connection, side), [])
-        ranges = self._ranges.setdefault((connection, side), [])
-        at = bisect_right(starts, offset)
-        starts.insert(at, offset)
-        ranges.insert(at, (self._end, len(data)))
+        columns = np.array([[connection], [side], [offset], [0], [len(data)]])
+        self.put_all(columns, np.frombuffer(data, np.uint8))
+
+    def put_all(self, columns: Ints, data: Bytes) -> None:
+        """
+        Add ranges.
+
+        Args:
+            columns: Connection, side, offset in the stream, place in `data`, and size of each.
+            data: Their bytes.
+        """
+        connection, side, offset, place, size = columns
+        self._added.append(np.stack((connection << 1 | side, offset, self._end + place, size)))
         self._file.seek(self._end)
-        self._file.write(data)
+        self._file.write(data.data)
         self._end += len(data)
 
     def get(self, connection: int, side: int, offset: int, length: int) -> bytes:
         """Return bytes of a stream."""
         out = bytearray(length)
-        for start, data in self._pieces((connection, side), offset, length):
-            out[start : start + len(data)] = data
+        self._sort()
+        stream, begins, places, sizes = self._ranges
+        number = connection << 1 | side
+        first, last = (int(np.searchsorted(stream, number, end)) for end in ("left", "right"))
+        at = max(first + int(np.searchsorted(begins[first:last], offset, "right")) - 1, first)
+        while at < last and begins[at] < offset + length:
+            begin, place, size = int(begins[at]), int(places[at]), int(sizes[at])
+            start, end = max(begin, offset), min(begin + size, offset + length)
+            if start < end:
+                self._file.seek(place + start - begin)
+                out[start - offset : end - offset] = self._file.read(end - start)
+            at += 1
         return bytes(out)
 
-    def _pieces(
-        self, stream: tuple[int, int], offset: int, length: int
-    ) -> Iterator[tuple[int, bytes]]:
-        """Yield the known pieces of a part of a stream, each with its place in the part."""
-        starts, ranges = self._starts.get(stream, []), self._ranges.get(stream, [])
-        for at in range(max(bisect_right(starts, offset) - 1, 0), len(starts)):
-            begin, (place, size) = starts[at], ranges[at]
-            if begin >= offset + length:
-                return
-            first, last = max(begin, offset), min(begin + size, offset + length)
-            if first < last:
-                self._file.seek(place + first - begin)
-                yield first - offset, self._file.read(last - first)
+    def _sort(self) -> None:
+        """Order the ranges by stream and begin."""
+        if self._added:
+            ranges = np.concatenate((self._ranges, *self._added), axis=1)
+            self._ranges = ranges[:, np.lexsort((ranges[1], ranges[0]))]
+            self._added = []

@@ -26,9 +26,12 @@ class Permutation:
 
     def digest(self, label: str, data: bytes, size: int) -> bytes:
         """Return `size` keyed bytes that depend on the data: the same for the same data."""
+        return shake_256(self.head(label) + data).digest(size)
+
+    def head(self, label: str) -> bytes:
+        """Return the bytes before the data in `digest`: keyed."""
         name = label.encode()
-        head = b"".join((self._key, len(name).to_bytes(2, "big"), name))
-        return shake_256(head + data).digest(size)
+        return b"".join((self._key, len(name).to_bytes(2, "big"), name))
 
     def permute(
         self, label: str, value: int, bound: int, is_legal: Callable[[int], bool] | None = None

@@ -33,6 +33,7 @@ _MARK_BYTES = 8
 _FILLER = b"x"
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
 _CACHED = 1 << 16
+_CONTENT = "content"
 
 
 class Pseudonyms:
@@ -128,9 +129,14 @@ class Pseudonyms:
 
     def content(self, data: bytes, mark_bytes: int = _MARK_BYTES) -> bytes:
         """Return a keyed mark of the whole content, and filler: the same for the same content."""
-        mark = self._permutation.digest("content", data, min(mark_bytes, len(data)))
+        mark = self._permutation.digest(_CONTENT, data, min(mark_bytes, len(data)))
         letters = bytes(_BASE32[byte & 31] for byte in mark)
         return letters + _FILLER * (len(data) - len(letters))
+
+    @property
+    def content_head(self) -> bytes:
+        """The keyed bytes before a content, whose SHAKE-256 is its mark."""
+        return self._permutation.head(_CONTENT)
 
     def noise(self, data: bytes) -> bytes:
         """Return keyed bytes that depend on the whole content."""

@@ -22,8 +22,7 @@ def redacted(path: Path, kept: frozenset[ValueKind] = frozenset()) -> bytes:
     capture = Capture([path])
     with closing(Redaction(b"a key of the test", kept, capture.names, decrypts=False)) as redaction:
         for window in capture.windows():
-            assert capture.reading is not None
-            redaction.read(capture.exchanges_of(window), capture.reading)
+            redaction.read(capture, window)
         assert capture.reading is not None
         table = capture.reading.streams.connections
         flows = FlowFilter.of(StreamRanges(), table, np.ones(len(table), np.bool_))
