@@ -4,7 +4,6 @@ from dataclasses import fields
 from typing import get_type_hints
 
 import numpy as np
-import pytest
 
 from dissector.capture.columns import NEVER
 from dissector.capture.tcp import tcp_rows, waiting_rows
@@ -17,11 +16,13 @@ def test_loss_counters_have_the_names_of_sides() -> None:
     assert {field.name for field in fields(Side)} - {"acked_not_captured"} <= set(names)
 
 
-@pytest.mark.parametrize("row", NamedRow.__subclasses__(), ids=lambda row: str(row.__name__))
-def test_each_field_is_explained(row: type[NamedRow]) -> None:
-    explained = [line.split(":")[0].strip() for line in (row.__doc__ or "").splitlines()]
+def test_each_field_is_explained() -> None:
     ours = {tcp_rows.__name__, waiting_rows.__name__}
-    assert row.__module__ not in ours or set(get_type_hints(row)) <= set(explained)
+    rows = [row for row in NamedRow.__subclasses__() if row.__module__ in ours]
+    assert rows
+    for row in rows:
+        explained = [line.split(":")[0].strip() for line in (row.__doc__ or "").splitlines()]
+        assert set(get_type_hints(row)) <= set(explained), row
 
 
 def test_all_fields_are_initialised() -> None:
