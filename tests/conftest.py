@@ -22,7 +22,7 @@ WITHOUT_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.to
 
 # Results of tests must be reproducible: examples are the same in every run.
 # `make test` draws a part of them (`examples`), `make long` all.
-settings.register_profile("same", WITHOUT_DEADLINE, derandomize=True, max_examples=15)
+settings.register_profile("same", WITHOUT_DEADLINE, derandomize=True, max_examples=10)
 settings.register_profile("long", WITHOUT_DEADLINE, derandomize=True, max_examples=FULL_COUNT)
 
 # `make fuzz` searches for new ones, and keeps failing ones.
@@ -36,7 +36,10 @@ settings.register_profile(
 )
 settings.load_profile("same")
 
-pytest_plugins = ["tests.plugins.open_sockets"]
+# Modules of tests/oracle that assert; said before `import_order` imports the first test module.
+pytest.register_assert_rewrite("tests.oracle.release_comparison", "tests.oracle.kafka_records")
+
+pytest_plugins = ["tests.plugins.open_sockets", "tests.plugins.import_order"]
 
 
 def pytest_configure(config: pytest.Config | None = None) -> None:

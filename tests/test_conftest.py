@@ -15,6 +15,7 @@ from typing import cast
 import pytest
 
 from tests.conftest import mark_thinned, pytest_collection_modifyitems, pytest_configure
+from tests.plugins.import_order import modules_in, own_share
 from tools.shares import Share
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -128,6 +129,7 @@ def test_does_not():
 """
 
 
+@pytest.mark.long
 def test_a_test_that_leaves_a_socket_open_fails(tmp_path: Path) -> None:
     (tmp_path / "test_leaking.py").write_text(LEAKING)
     command = [
@@ -147,3 +149,12 @@ def test_a_test_that_leaves_a_socket_open_fails(tmp_path: Path) -> None:
     assert "2 passed, 1 error" in done.stdout
     assert "the test left open: a socket ('127.0.0.1', " in done.stdout
     assert re.search(r"^ERROR .*::test_leaks\b", done.stdout, re.MULTILINE)
+
+
+def test_workers_begin_with_different_modules() -> None:
+    folder = Path(__file__).parent
+    paths = modules_in([str(folder / "tools"), f"{__file__}::test_workers_begin_with"])
+    assert {path.name for path in paths} >= {"test_shares.py", "test_conftest.py"}
+    shares = [own_share(paths, number, 3) for number in range(3)]
+    assert [path for share in shares for path in share] == paths
+    assert len({len(share) for share in shares}) <= 2

@@ -11,8 +11,6 @@ import pytest
 from tests.broker import artifacts
 from tests.oracle.kafka_classes import Oracle, running
 
-pytest.register_assert_rewrite("tests.oracle.release_comparison", "tests.oracle.kafka_records")
-
 _COMPARED = pytest.StashKey[Counter[tuple[str, str]]]()
 
 
