@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from textual._compositor import Compositor
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -40,6 +42,11 @@ class Screen:
         await self.pilot.press(*keys)
         await self.settle()
 
+    async def click(self, widget: str | type[Widget], offset: tuple[int, int], button: int = 1) -> None:
+        """Click on what is drawn at a place of a widget."""
+        assert self.lines
+        await self.pilot.click(widget, offset=offset, button=button)
+
     async def type(self, text: str) -> None:
         """Type a text, in one step."""
         for character in text:
@@ -69,6 +76,11 @@ class Screen:
                 await self.pilot.pause(0.01)
 
 
+def undrawn(compositor: Compositor, *_: Any, **__: Any) -> None:
+    """Note that the screen is up to date; what no terminal takes need not be drawn for it."""
+    compositor._dirty_regions.clear()
+
+
 @asynccontextmanager
 async def screen(
     *captures: Path,
@@ -77,18 +89,23 @@ async def screen(
     opening: CaptureOpening | None = None,
     **more: Any,
 ) -> AsyncIterator[Screen]:
-    """Show captures, by default those of the demo."""
+    """
+    Show captures, by default those of the demo.
+
+    It is drawn where a test looks at it: all the updates between cost a third of a test.
+    """
     names = [str(each) for each in captures or (DEMO,)]
     access = (opening or CaptureOpening(names)).access()
     loading = ExchangeLoading(access)
     if not access.is_live:
         loading.start()
     app = BrowseApp(access, loading, details, **more)
-    async with app.run_test(size=size) as pilot:
-        found = Screen(app, pilot)
-        if not access.is_live:
-            await found.settle()
-        yield found
+    with mock.patch.object(Compositor, "render_update", undrawn):
+        async with app.run_test(size=size) as pilot:
+            found = Screen(app, pilot)
+            if not access.is_live:
+                await found.settle()
+            yield found
 
 
 def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -218,9 +218,9 @@ def _numbers(each: object) -> list[int]:
 def test_the_mouse_selects_rows_and_sorts() -> None:
     async def scene() -> None:
         async with screen() as each:
-            await each.pilot.click("#rows", offset=(10, 4))
+            await each.click("#rows", offset=(10, 4))
             assert each.app.rows.cursor == 3
-            await each.pilot.click("#rows", offset=(5, 0))
+            await each.click("#rows", offset=(5, 0))
             sort = each.app.session.shown.sort
             assert sort is not None
             assert sort.name == "request_packet"

@@ -47,7 +47,7 @@ def test_a_right_click_offers_what_can_be_done_with_a_row() -> None:
     async def scene() -> None:
         async with screen() as each:
             x = each.lines[2].index("api")
-            await each.pilot.click("#rows", offset=(x, 5), button=3)
+            await each.click("#rows", offset=(x, 5), button=3)
             await each.until(lambda: isinstance(each.app.screen, ChoiceScreen))
             assert each.app.rows.cursor == 4
             assert 'Filter: api == "CreateTopics"' in each.text

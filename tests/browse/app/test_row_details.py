@@ -64,7 +64,7 @@ def test_a_right_click_opens_the_menu_of_a_field() -> None:
             tree.go_to(tree.root.children[0])
             await each.press("tab", "right")
             line = line_of(tree, "broker: ")
-            await each.pilot.click(FieldTree, offset=(6, line - tree.scroll_offset.y), button=3)
+            await each.click(FieldTree, offset=(6, line - tree.scroll_offset.y), button=3)
             await each.until(lambda: isinstance(each.app.screen, ChoiceScreen))
             await each.pilot.pause()
             assert "Filter by this field  (=)" in each.text
