@@ -3,8 +3,8 @@ The captures of the corpus, and those that a comparison reads in `make test`.
 
 A comparison, such as of columns with objects, applies to each capture. All captures in each
 comparison would take minutes, with little benefit. So in `make test` the golden files read the
-smallest capture of each kind, and each other comparison its own share of the captures: each capture
-is read by one of them. The rest of a comparison's captures is marked `long`.
+smallest capture of each second kind, and each other comparison captures of its own share, so that
+together they read most. The rest of a comparison's captures is marked `long`.
 """
 
 from __future__ import annotations

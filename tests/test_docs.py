@@ -135,7 +135,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("example", RUN, ids=[f"{each.page}: {each.command}" for each in RUN])
 def test_a_command_runs_and_prints_what_the_page_shows(
     example: Example,
@@ -235,7 +235,7 @@ def test_a_python_example_runs(
     capsys.readouterr()
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.long
 @pytest.mark.parametrize(("page", "block"), TESTS)
 def test_an_example_of_a_test_passes(page: str, block: str, folder: Path) -> None:
     file = folder / "test_example.py"

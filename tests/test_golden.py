@@ -44,6 +44,7 @@ NOTICE = re.compile(r"(kafkashark: \d+ connections? to \S+: the client spoke \w+
 """Clients of another protocol than their server's, as in scenes with TLS at a wrong port."""
 
 
+@pytest.mark.thinned(2)
 @each_capture("golden")
 def test_output_equals_the_golden_file(
     path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest

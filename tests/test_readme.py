@@ -6,6 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from conform.docs_page import rules_page
 from dissector.cli import main
 from dissector.protocol.apis import all_apis
@@ -59,6 +61,7 @@ def test_count_of_rules_in_readme() -> None:
     )
 
 
+@pytest.mark.long
 def test_a_redacted_capture_can_be_served(tmp_path: Path) -> None:
     shared = tmp_path / "shared.pcapng"
     commands = [each for each in COMMANDS if " --redact " in each]

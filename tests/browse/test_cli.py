@@ -52,6 +52,7 @@ def test_a_file_other_than_a_capture(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert str(file) in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_sigterm_leaves_the_terminal_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

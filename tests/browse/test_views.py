@@ -150,7 +150,7 @@ FAST = ("exchanges", "records", "fields", "filter-invalid", "export", "statistic
 """Views of `make test`; tests of the keys open the other panels."""
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", fast_and_long(FAST, sorted(STEPS.keys() - set(FAST))))
 def test_a_view(name: str, request: pytest.FixtureRequest) -> None:
     capture, size, steps = OTHERS[name] if name in OTHERS else (lambda: DEMO, SIZE, STEPS[name])

@@ -45,6 +45,7 @@ def test_rules_are_selected_and_ignored(capsys: pytest.CaptureFixture[str]) -> N
     assert _run(MOCK, "--select", "F05,C", "--ignore", "F05") == 0
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("form", ["ndjson", "junit", "sarif", "html"])
 def test_formats(form: str, tmp_path: Path) -> None:
     file = tmp_path / "out"
@@ -121,6 +122,7 @@ def test_fail_on_determines_the_status() -> None:
     assert [_run(demo, "--fail-on", each) for each in ("error", "warning", "note")] == [0, 1, 1]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -140,6 +142,7 @@ def test_too_few_judged_rules_fail(
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_errors_take_precedence_over_unjudged_rules() -> None:
     assert _run(MOCK, "--require-judged", str(RULES)) == 1
     assert _run(MOCK, "--require-judged", "20") == 1

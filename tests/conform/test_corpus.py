@@ -47,6 +47,7 @@ def _each(paths: list[Path]) -> Any:
     return pytest.mark.parametrize("path", chosen)
 
 
+@pytest.mark.thinned(2)
 @_each(OF_KAFKA)
 def test_kafka_and_its_clients_break_no_rule(path: Path) -> None:
     errors = [k.first for k in _verdict(path) if k.first.severity is Severity.ERROR]

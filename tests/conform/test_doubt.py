@@ -24,6 +24,7 @@ TRUE = {
 """What is true of the captures, which were found to accuse somebody of more."""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", sorted(TRUE))
 def test_captures_that_once_had_false_findings(name: str) -> None:
     if not (REPRO / name).exists():

@@ -110,6 +110,7 @@ def test_the_verdict_does_not_depend_on_windows(name: str) -> None:
     assert _findings(CAPTURES / name, 4096) == _findings(CAPTURES / name, 1 << 28)
 
 
+@pytest.mark.long
 def test_the_state_of_a_connection_is_released_at_its_end() -> None:
     """Except that of the newest observation."""
     scene = Scene()
@@ -136,6 +137,7 @@ def test_the_state_of_a_connection_is_released_at_its_end() -> None:
     assert [each() for each in states[:4]] == [None] * 4
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
 def test_rules_do_not_keep_observations_in_memory(name: str) -> None:
     # Each keeps the bytes of its window in memory; idle connections would keep many windows.
@@ -204,6 +206,7 @@ def test_a_rule_beyond_its_memory_is_not_judged_any_further() -> None:
     assert not verdict.faults
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
 def test_budgets_are_far_above_usual_captures(name: str) -> None:
     judge = Judge(capture_rules(), RuleBudget(state_bytes=4 << 20, bytes_between=1))

@@ -69,8 +69,8 @@ def test_the_check_detects_loaded_libraries() -> None:
     assert _loaded("polars") == ["polars"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.thinned(20)
 @pytest.mark.parametrize("part", range(20))
 def test_every_module_can_be_imported_first(part: int) -> None:
     """No module depends on the earlier import of another."""
@@ -91,6 +91,7 @@ def test_a_module_is_imported_without_the_public_names() -> None:
     assert _run("-c", program) == "False\n"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("name", "slow"), [("pairs", SLOW), ("records", ("numpy.ma", "polars"))])
 def test_a_small_capture_is_read_without_heavy_libraries(name: str, slow: tuple[str, ...]) -> None:
     """Each takes tens of milliseconds, more than the actual work."""

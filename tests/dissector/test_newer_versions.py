@@ -96,7 +96,7 @@ def test_an_undecodable_newer_message_is_of_an_unknown_version(found: Api) -> No
     assert message.problems[0].what == what
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @every_api
 def test_all_paths_agree(found: Api) -> None:
     """Valid and damaged, alone or among others."""

@@ -32,7 +32,7 @@ def test_without_a_form_the_repr_is_shown() -> None:
     assert notebook_form("<script>") == "<pre>&#x27;&lt;script&gt;&#x27;</pre>"
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize(
     ("names", "value"),
     [

@@ -21,7 +21,7 @@ COMMANDS = (
 SAMPLE = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))[::6]
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)
 def test_corrupted_captures_are_read(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -57,6 +57,7 @@ def rows(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "words",
     [

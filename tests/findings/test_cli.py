@@ -18,6 +18,7 @@ DEMO = str(FOLDER / "demo.pcap")
 UNREAD = str(FOLDER / "kafka4-java-tls13.pcap.gz")
 
 
+@pytest.mark.long
 def test_captures_without_a_command_print_what_stands_out(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,12 +73,14 @@ def test_what_is_no_command_and_no_capture_is_refused(capsys: pytest.CaptureFixt
     assert "--events takes a number or all, not 'some'" in capsys.readouterr().err
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("rank", "status"), [("breaks", 1), ("informs", 1), ("nothing", 0)])
 def test_exit_status_follows_the_rank(rank: str, status: int) -> None:
     assert main([DEMO, "--fail-on", rank]) == status
     assert main([DEMO, "--select", "slow", "--fail-on", "breaks"]) == 0
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("form", ["ndjson", "junit", "sarif", "html"])
 def test_formats(form: str, tmp_path: Path) -> None:
     file = tmp_path / "out"

@@ -51,7 +51,7 @@ def test_what_has_one_cause_is_one_finding() -> None:
     assert [each.id for each in topic.joined] == ["conformance:B22"]
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @each_capture("findings")
 def test_filters_select_what_was_counted(path: Path) -> None:
     report = findings(open_capture(path, keylogs=keylogs(path)))

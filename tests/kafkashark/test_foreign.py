@@ -60,6 +60,7 @@ def test_only_users_of_the_package_raise(package: str, tmp_path: Path) -> None:
         assert "\n" not in text
 
 
+@pytest.mark.long
 def test_a_folder_can_hide_a_package(tmp_path: Path) -> None:
     folder = tmp_path / "pipeline"
     folder.mkdir()

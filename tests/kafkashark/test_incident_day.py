@@ -205,7 +205,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(15)
 @pytest.mark.parametrize("ask", [in_pipes, in_a_terminal])
 @pytest.mark.parametrize("question", QUESTIONS, ids=[each.text for each in QUESTIONS])
 def test_a_question_is_answered_by_one_command(

@@ -55,7 +55,7 @@ def outputs(path: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict
     return found
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(
     "play", fast_and_long(SCENES[::3], [p for p in SCENES if p not in SCENES[::3]])
 )
@@ -68,7 +68,7 @@ def test_no_command_shows_a_secret(
         assert not has_secret(output, SECRET[-8:]), what
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("path", EXPOSED, ids=lambda path: path.stem)
 def test_no_command_shows_once_exposed_secrets(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -40,6 +40,7 @@ def _packets_at_windows(
     return found
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("use", [_follow, _judge])
 def test_no_window_is_read_ahead(use: Callable[[Capture, Iterator[Window]], None]) -> None:
     in_step = _packets_at_windows(use, 1)

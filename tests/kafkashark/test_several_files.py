@@ -86,7 +86,7 @@ def rows(text: str) -> list[dict[str, Any]]:
 NDJSON = ("pairs", "records", "dissect", "streams", "timeline", "conform")
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("command", [*NDJSON, "stats", "groups"])
 def test_rotated_files_give_the_rows_of_the_whole(
     command: str, rotated: list[str], run: Run
@@ -99,6 +99,7 @@ def test_rotated_files_give_the_rows_of_the_whole(
         assert parts == whole
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("command", ["pairs", "records", "timeline"])
 def test_concurrent_files_are_one_capture(command: str, taps: list[str], run: Run) -> None:
     """Whatever is told apart by packet numbers: those of the merged files."""
@@ -129,6 +130,7 @@ def test_lines_do_not_go_back_in_time_and_name_their_files(taps: list[str], run:
         assert file[int(place[2]) - 1] == whole[int(line.split()[0]) - 1]
 
 
+@pytest.mark.long
 def test_events_and_findings_name_the_files_of_their_packets(rotated: list[str], run: Run) -> None:
     events = run("timeline", *rotated, "--kind", "group")
     assert re.search(r"\[packets [\d,-]+ \(cap\.pcap\d*: [\d,-]+", events)
@@ -140,6 +142,7 @@ def test_events_and_findings_name_the_files_of_their_packets(rotated: list[str],
     assert "(cap" not in run("conform", DEMO)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("words", [(), ("--redact",)])
 def test_an_export_of_concurrent_files(
     words: Sequence[str], taps: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -163,6 +166,7 @@ def test_python_reads_files_in_any_order(rotated: list[str], taps: list[str]) ->
         assert len(found) == len(expected)
 
 
+@pytest.mark.long
 def test_a_report_names_the_files_of_packets(
     rotated: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,6 +75,7 @@ def test_a_state_has_no_secrets_and_continues(capture: str, tmp_path: Path) -> N
     assert_same(finished(out), expected)
 
 
+@pytest.mark.long
 def test_the_state_of_events_has_no_secrets_and_continues(capture: str, tmp_path: Path) -> None:
     plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
     state, out = IncrementalEvents(plan.files, ALL).save(), []

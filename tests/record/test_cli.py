@@ -58,6 +58,7 @@ def test_a_program_runs_at_the_cluster_and_gives_its_status(
     assert [each.api for each in dissect(str(file))] == ["Metadata"]
 
 
+@pytest.mark.long
 def test_a_program_that_is_missing_or_killed(broker: Scripted, tmp_path: Path) -> None:
     file = str(tmp_path / "a.pcapng")
     done = run(broker, "-o", file, "--", "no-such-program")
@@ -85,6 +86,7 @@ def test_a_recording_is_readable_while_it_grows_and_after_a_kill(
     assert [each.api for each in dissect(str(file))] == ["Metadata"]
 
 
+@pytest.mark.long
 def test_standard_output_is_a_capture_for_other_commands(broker: Scripted) -> None:
     done = subprocess.run(
         [
@@ -104,6 +106,7 @@ def test_standard_output_is_a_capture_for_other_commands(broker: Scripted) -> No
     assert [json.loads(line)["api"] for line in rows.stdout.splitlines()] == ["Metadata"]
 
 
+@pytest.mark.long
 def test_a_full_disk_sets_the_status_and_clients_go_on(broker: Scripted) -> None:
     done = run(broker, "-o", "/dev/full", "--", sys.executable, "-c", ASK)
     assert done.stdout.startswith("2 ")

@@ -118,6 +118,7 @@ def test_a_cluster_without_the_tls_that_we_speak(tmp_path: Path) -> None:
     assert sum(running.recorder.counts.failed.values()) == 1
 
 
+@pytest.mark.long
 def test_clients_without_the_tls_of_the_listener(tmp_path: Path) -> None:
     with broker_thread({}) as broker:
         words = ("--to", f"127.0.0.1:{broker.port}", "--listen", "127.0.0.1:0", "-o")

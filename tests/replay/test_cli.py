@@ -63,6 +63,7 @@ def test_differences_give_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ApiVersions.api_keys" not in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_noise_is_learned_and_then_ignored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,6 +111,7 @@ def test_an_unreachable_target_is_a_one_line_error(
     assert summary["never_reached"] == summary["captured"] == 18
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("number", "why"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
 )
@@ -142,6 +144,7 @@ def _rows(file: Path, section: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["section"] == section]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("options", "sent", "left_out", "never_reached"),
     [
@@ -164,6 +167,7 @@ def test_captured_requests_are_sent_omitted_or_never_reached(
     assert sum(each["count"] for each in _rows(file, "left_out")) == left_out
 
 
+@pytest.mark.long
 def test_ctrl_c_counts_requests_never_reached(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["Heartbeat"]
@@ -219,6 +223,7 @@ def test_accepted_differences_do_not_fail_and_stale_ones_are_reported(
     assert "--accept: no longer found: ApiVersions.api_keys" in capsys.readouterr().err
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("fail_on", "status"),
     [("differs", 1), ("error,missing", 0), ("nothing", 0), ("nothing,latency:max>0ms", 1)],
@@ -240,6 +245,7 @@ def test_upgrade_differences_have_a_section_and_do_not_fail(
     assert "Differences by field" not in out
 
 
+@pytest.mark.long
 def test_reports_of_copies_are_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The status covers all copies: 1 for a difference in any of them."""
     copies, other, both = (tmp_path / f"{name}.ndjson" for name in ("copies", "other", "both"))

@@ -98,7 +98,7 @@ def target(found: Api, ports: list[int], differs: bool) -> dict[str, Callable[[M
     return script
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize(
     "name",
     fast_and_long(sorted(FAST), sorted({each.name for each in all_apis()} - FAST)),

@@ -187,6 +187,7 @@ def test_a_member_rejoins_after_an_uncaptured_rebalance(tmp_path: Path, name: st
     assert verdict(played, found[3]) is Verdict.SAME
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("is_shown", [True, False])
 def test_an_idle_member_rejoins_if_later_requests_were_captured(
     tmp_path: Path, is_shown: bool

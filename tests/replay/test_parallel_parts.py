@@ -97,6 +97,7 @@ def _played(capture: str, count: int, folder: Path) -> tuple[Report, list[Report
     return merge_reports(files), reports
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("count", [2, 3])
 def test_merged_parts_have_the_counts_of_the_whole(tmp_path: Path, count: int) -> None:
     capture = _capture(tmp_path)

@@ -147,6 +147,7 @@ def test_the_report_object_has_the_content_of_the_files(tmp_path: Path) -> None:
         assert {"section": "difference", **row} in rows
 
 
+@pytest.mark.long
 def test_copies_and_limits_are_options_in_python(tmp_path: Path) -> None:
     file = tmp_path / "report.ndjson"
     with Plan.of(PRODUCED) as plan:

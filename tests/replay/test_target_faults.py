@@ -53,6 +53,7 @@ def played(folder: Path, fault: Fault) -> Report:
         return replay(plan, address, timeout_s=patience_s(fault))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "name", fast_and_long(FAST, [each for each in target_faults.FAULTS if each not in FAST])
 )

@@ -36,6 +36,7 @@ def played(folder: Path, fault: Fault, *, final_check: bool = True) -> Report:
         return replay(plan, address, timeout_s=timeout_s, **options)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", fast_and_long(FAST, [each for each in LIES if each not in FAST]))
 def test_each_lie_is_found(tmp_path: Path, name: str) -> None:
     report = played(tmp_path, LIES[name]())

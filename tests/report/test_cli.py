@@ -45,6 +45,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> ParsedPage:
     return page_of(tmp_path_factory.mktemp("demo"), DEMO)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("section", ["apis", "clients", "topics", "brokers"])
 def test_totals_equal_those_of_stats(
     section: str, demo: ParsedPage, capsys: pytest.CaptureFixture[str]
@@ -142,6 +143,7 @@ def test_a_filter_selects_exchanges(tmp_path: Path) -> None:
     assert "findings" not in page.tables
 
 
+@pytest.mark.long
 def test_limits_are_reported(tmp_path: Path) -> None:
     page = page_of(tmp_path, DEMO, "--events", "0", "--conform", "100")
     assert "Left out by --events 0." in page.text
@@ -151,6 +153,7 @@ def test_limits_are_reported(tmp_path: Path) -> None:
     assert "exchanges only" not in every.text
 
 
+@pytest.mark.long
 def test_gaps_of_a_capture_are_reported(tmp_path: Path) -> None:
     lost = tmp_path / "lost.pcap"
     data = DEMO.read_bytes()
@@ -189,6 +192,7 @@ def test_tls_without_keys_never_looks_like_a_pass(tmp_path: Path) -> None:
     assert "0 of 0" not in page.text
 
 
+@pytest.mark.long
 def test_what_stands_out_equals_findings(demo: ParsedPage) -> None:
     report = findings(DEMO)
     for each in report:
@@ -229,6 +233,7 @@ def _brought_nothing(exchange: Exchange) -> bool:
     return not any(each["records"] for each in partitions)
 
 
+@pytest.mark.long
 def test_many_exchanges_become_a_density(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExchangeDots.__init__, "__defaults__", (100,))
     page = page_of(tmp_path, DEMO)
@@ -241,12 +246,14 @@ def test_many_exchanges_become_a_density(tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(density["errors"]) == sum(every["errors"])
 
 
+@pytest.mark.long
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(DEMO.read_bytes())))
     page = page_of(tmp_path, "-")
     assert page.dicts("apis")[0] == page_of(tmp_path, DEMO).dicts("apis")[0]
 
 
+@pytest.mark.long
 def test_the_report_does_not_depend_on_windows(tmp_path: Path) -> None:
     both = page_of(tmp_path, TRANSACTIONS), page_of(tmp_path, TRANSACTIONS, "--jobs", "1")
     assert both[0].source == both[1].source

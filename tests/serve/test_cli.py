@@ -34,6 +34,7 @@ def test_a_served_capture_ends_with_its_report() -> None:
     assert out.startswith("1 requests on 1 connections, 0 misses\n")
 
 
+@pytest.mark.long
 def test_clients_are_judged_with_conform() -> None:
     with serving(CAPTURE, "--conform") as (process, address):
         with RawClient(address) as client:
@@ -43,6 +44,7 @@ def test_clients_are_judged_with_conform() -> None:
     assert "error V03 Invalid name or version of the client software" in out
 
 
+@pytest.mark.long
 def test_a_miss_fails_if_strict() -> None:
     with serving(CAPTURE, "--strict") as (process, address):
         with RawClient(address) as client:
@@ -52,6 +54,7 @@ def test_a_miss_fails_if_strict() -> None:
     assert "  DescribeAcls v1 from raw: the capture lacks an equivalent request\n" in out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "act", "client_id", "line"),
     [
@@ -76,6 +79,7 @@ def test_a_member_without_records_fails_if_strict(
     assert f"  {line}" in out
 
 
+@pytest.mark.long
 def test_faults_are_options() -> None:
     faults = ("--fault", "api == Metadata", "close,times:1", "--fault", "api == Fetch", "close")
     with serving(CAPTURE, *faults) as (process, address):

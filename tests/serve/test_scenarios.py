@@ -16,6 +16,7 @@ from tools.record.scenario import all_scenarios
 BROKER = [pytest.param(name, marks=pytest.mark.broker) for name in OTHER_LANGUAGES]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.filterwarnings("ignore:alter_configs has been deprecated:DeprecationWarning")
 @pytest.mark.parametrize("name", [*fast_and_long(FAST, LONG), *BROKER])
 def test_a_client_behaves_as_captured(name: str, tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ def test_events_do_not_depend_on_windows(name: str, capsys: pytest.CaptureFixtur
     assert [each.row() for each in events_of(small)] == rows(capsys, path)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("options", [(), ("--kind", "group"), ("-Y", "api == SyncGroup")])
 def test_relative_times_begin_with_the_capture(
     options: tuple[str, ...], capsys: pytest.CaptureFixture[str]

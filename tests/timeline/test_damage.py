@@ -79,6 +79,7 @@ def test_damage_adds_no_certain_events(name: str, mutation: Mutation, seed: int)
     assert not unfounded(name, timeline(open_capture("-", stdin=io.BytesIO(file))))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CAPTURES)
 def test_each_event_has_evidence(name: str) -> None:
     for each in timeline(FOLDER / name):
@@ -87,6 +88,7 @@ def test_each_event_has_evidence(name: str) -> None:
         assert each.time_ns <= each.end_ns
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CAPTURES)
 def test_events_come_in_time_order(name: str) -> None:
     times = [each.time_ns for each in timeline(FOLDER / name)]

@@ -55,6 +55,7 @@ def test_a_circle_is_named(project: Path) -> None:
     assert set(circle_of_imports(modules, project)) == {"house.roof", "house.walls", "house.ground"}
 
 
+@pytest.mark.long
 def test_all_figures(project: Path) -> None:
     assert size_of([project / "house"]) == (4, 4)
     code = "import sys; from pathlib import Path; from tools.house_figures import main; "

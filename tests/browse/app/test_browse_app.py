@@ -228,6 +228,7 @@ def test_the_mouse_selects_rows_and_sorts() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_settings_are_remembered(tmp_path: Path) -> None:
     file = tmp_path / "kafkashark" / "browse.json"
 

@@ -24,6 +24,7 @@ def packet(app: BrowseApp) -> object:
     return app.session.shown.parts.value(app.rows.chosen, "request_packet")
 
 
+@pytest.mark.long
 def test_enter_goes_from_place_to_place() -> None:
     async def scene() -> None:
         async with screen() as each:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from browse.app.choice_screen import ChoiceScreen
 from browse.app.jump_keys import AddedKeys
 from browse.app.prompt_screen import PromptScreen
@@ -58,6 +60,7 @@ def test_a_right_click_offers_what_can_be_done_with_a_row() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_the_chosen_field_has_its_name_and_bytes_in_the_status_line() -> None:
     async def scene() -> None:
         async with screen(details=DetailPanes(), size=(170, 40)) as each:
@@ -73,6 +76,7 @@ def test_the_chosen_field_has_its_name_and_bytes_in_the_status_line() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_without_keys_the_connections_stay_on_the_screen() -> None:
     async def scene() -> None:
         async with screen(TLS) as each:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from browse.detail import DetailPanes
 from browse.panels.column_chooser import ColumnChooser
 from browse.panels.conversation_panel import ConversationPanel
@@ -71,6 +73,7 @@ def test_a_problem_leads_to_its_exchange(tmp_path: Path) -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_a_row_of_a_table_becomes_the_filter() -> None:
     async def scene() -> None:
         async with screen(details=DetailPanes()) as each:

@@ -35,6 +35,7 @@ def test_go_to_a_packet() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_marks() -> None:
     async def scene() -> None:
         async with screen() as each:
@@ -77,6 +78,7 @@ def test_a_search_in_cells() -> None:
     play(scene)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("text", ["bytes:LAMP", "hex:6c 61 6d 70", "field:request.topic_data"])
 def test_a_search_in_messages(text: str) -> None:
     async def scene() -> None:
@@ -124,6 +126,7 @@ def test_invalid_searches() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_follow_and_come_back() -> None:
     async def scene() -> None:
         async with screen() as each:

@@ -62,6 +62,7 @@ def test_a_chosen_record_opens_its_value_and_marks_its_bytes(capture: Path) -> N
     play(scene)
 
 
+@pytest.mark.long
 def test_filters_of_exchanges_by_values(capture: Path) -> None:
     opening = CaptureOpening([str(capture)])
 
@@ -75,6 +76,7 @@ def test_filters_of_exchanges_by_values(capture: Path) -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_values_can_be_left_alone(capture: Path) -> None:
     opening = CaptureOpening([str(capture)], {"values": ValueSettings(is_off=True)})
     panes = panes_of(opening)
@@ -117,6 +119,7 @@ def play_hidden(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
     copy_context().run(play_it)
 
 
+@pytest.mark.long
 def test_exports_of_hidden_fields(capture: Path, tmp_path: Path) -> None:
     """Rows have none of them; packets, which have the bytes as captured, are refused."""
     opening = CaptureOpening([str(capture)], {"values": ValueSettings(masks=("value.name",))})

@@ -150,6 +150,7 @@ def test_many_records_are_opened_in_parts() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_nodes_opened_for_a_byte_are_closed_afterwards() -> None:
     async def scene() -> None:
         async with hosted(produced(batch(5000))) as (app, pilot):

@@ -56,6 +56,7 @@ def test_keys_and_values_of_records_are_not_kept_in_memory() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_a_full_disk_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

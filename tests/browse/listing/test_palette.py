@@ -11,6 +11,7 @@ from browse.listing.row_list import RowList
 from tests.browse.screens import play, screen
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light"])
 def test_rows_are_readable_and_their_kinds_differ(theme: str) -> None:
     async def scene() -> None:

@@ -14,6 +14,7 @@ from tests.corpus import FOLDER
 REPORT = findings(FOLDER / "demo.pcap")
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("key", "action"),
     [("enter", "go"), ("equals_sign", "filter"), ("E", "explain"), ("y", "copy")],

@@ -92,6 +92,7 @@ def test_columns_are_chosen_and_moved() -> None:
     play(scene)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("down", "up"),
     [("shift+down", "shift+up"), ("J", "K"), ("greater_than_sign", "less_than_sign")],

@@ -14,6 +14,7 @@ from tests.browse.panels.panel_host import Host, lines, opened, play, text
 from tests.corpus import FOLDER
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 def test_statistics(size: tuple[int, int]) -> None:
     capture = open_capture(FOLDER / "demo.pcap")

@@ -70,6 +70,7 @@ TOPICS = {
 """API and version -> fields of the array of topics, the topic, its partitions, the partition."""
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "version"), TOPICS)
 @given(
     st.dictionaries(
@@ -262,6 +263,7 @@ def answer_part(name: str, version: int, part: Container) -> Container:
     return filled(schema.fields, version, body)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "version"), TOPICS)
 @given(
     st.dictionaries(

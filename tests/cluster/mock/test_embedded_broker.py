@@ -240,6 +240,7 @@ def test_group_apis_work_in_flexible_versions(name: str) -> None:
     with_link(do)
 
 
+@pytest.mark.long
 def test_the_demo_capture_replays_without_difference() -> None:
     with Plan.of(DEMO) as plan:
         report = replay(plan, "mock", noise=["ApiVersions"], timeout_s=PATIENCE_S)

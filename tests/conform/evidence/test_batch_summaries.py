@@ -135,7 +135,7 @@ def test_any_deltas(
             assert_same(one, other)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("path", CAPTURES[::4], ids=lambda path: path.name)
 def test_verdicts_are_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = [rule for rule in REGISTRY.values() if rule.id[0] in "BTX"]

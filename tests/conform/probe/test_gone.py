@@ -303,6 +303,7 @@ def test_the_reason_for_unjudged_write_rules_is_correct() -> None:
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("error", "count"), [(0, 0), (3, 1)])
 def test_an_auto_created_topic_leaves_the_rule_unjudged(error: int, count: int) -> None:
     def led(message: Message) -> Answer:

@@ -25,6 +25,7 @@ def _probed(*ids: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_violations_of_the_mock_are_explained() -> None:
     done = _probed(*sorted(LIVE.keys() - KILLED.keys() - SLOW.keys() - {WAITS}))
     assert done.returncode == 0, done.stderr
@@ -37,7 +38,7 @@ def test_the_mock_refuses_offsets_out_of_range() -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 @pytest.mark.parametrize("rule", sorted(KILLED))
 def test_rules_that_crash_the_mock_are_known(rule: str) -> None:
     assert _probed(rule).returncode == -signal.SIGABRT

@@ -104,7 +104,7 @@ def test_an_exact_match_of_a_release_is_reported() -> None:
     assert list(release_lines(best_match(ranges_of("4.3")), "junit")) == []
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_check_of_a_silent_target(number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

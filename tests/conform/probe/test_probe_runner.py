@@ -141,6 +141,7 @@ def framed(message: Message, codec: Any, body: dict[str, Any]) -> bytes:
     return len(frame).to_bytes(4, "big") + frame
 
 
+@pytest.mark.long
 def test_the_probe_of_a_silent_broker_ends() -> None:
     outcome, broker = probed({"Metadata": lambda _: None}, "P14", timeout_s=1)
     assert len(broken(outcome)) == 3

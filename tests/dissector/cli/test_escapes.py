@@ -42,6 +42,7 @@ def evil_capture(path: Path) -> str:
     return tcp_captures.write(path, wire.packets)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "words",
     [

@@ -280,6 +280,7 @@ def test_bodies_in_csv_and_parquet_are_json_text(
         assert values == [row[name] for row in as_json]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
 @pytest.mark.parametrize("filter_text", [None, "not api == Metadata"])
 def test_bodies_are_the_same_from_columns_and_objects(

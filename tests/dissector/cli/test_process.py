@@ -54,6 +54,7 @@ def test_the_command_as_a_process(shop: Path) -> None:
     assert ended("pairs", "nowhere") == (2, b"", b"kafkashark: nowhere: no such file\n")
 
 
+@pytest.mark.long
 def test_utf8_in_any_locale(shop: Path) -> None:
     env = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     status, out, err = ended("records", shop, "-T", "ndjson", env=env)
@@ -93,6 +94,7 @@ def test_a_closed_pipe_ends_the_command(tmp_path: Path, form: str, unbuffered: s
     assert process.wait(PATIENCE_S) == 128 + signal.SIGPIPE
 
 
+@pytest.mark.long
 def test_closed_streams(shop: Path) -> None:
     def close(number: int) -> Any:
         return lambda: os.close(number)
@@ -101,7 +103,7 @@ def test_closed_streams(shop: Path) -> None:
     assert ended("pairs", "nowhere", preexec_fn=close(2))[:2] == (2, b"")
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("form", ["text", "ndjson"])
 def test_a_signal_while_waiting_for_input(shop: Path, form: str, number: int) -> None:

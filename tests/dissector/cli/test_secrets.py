@@ -383,7 +383,7 @@ def capture(play: Callable[[WireConnection], None], path: Path) -> str:
     return tcp_captures.write(path, wire.packets)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 @pytest.mark.parametrize("play", SCENES)
 def test_no_command_shows_secrets(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]

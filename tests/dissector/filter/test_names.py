@@ -143,6 +143,7 @@ TSHARK = shutil.which("tshark")
 needs_tshark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
 
 
+@pytest.mark.long
 @needs_tshark
 def test_every_tshark_name_is_supported_or_has_a_reason() -> None:
     done = subprocess.run([str(TSHARK), "-G", "fields"], capture_output=True, text=True, check=True)
@@ -163,6 +164,7 @@ def test_names_of_wireshark_have_values() -> None:
             parse(name)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("records", [False, True])
 def test_listed_names_are_valid(records: bool) -> None:
     listed = [name for name, _, _ in field_list(records=records)]

@@ -40,7 +40,7 @@ def run(*start: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, check=True, text=True, env=environment)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 @pytest.mark.parametrize(("seconds", "notices"), [(0, 1), (1e9, 0)])
 def test_kernels_that_are_not_compiled_are_reported_once_they_cost_time(
     seconds: float, notices: int

@@ -175,7 +175,7 @@ def _kio(message: Version, source: Source) -> None:
     assert schema.codec(version).parse(out.getvalue()) == body
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(4)
 @every_api
 def test_kio_each_version(found: Api) -> None:
     go_through(_known_to_kio(versions(found)), _kio, times=3)
@@ -192,6 +192,7 @@ def test_kio(found: Api, data: st.DataObject, source: Source) -> None:
     _kio(data.draw(st.sampled_from(known)), source)
 
 
+@pytest.mark.long
 def test_kio_knows_many_versions() -> None:
     known = _known_to_kio(VERSIONS)
     print(f"{len(known)} message versions compared with kio")

@@ -234,6 +234,7 @@ def test_filtered_records_keep_their_headers(tmp_path: Path) -> None:
     assert polars.read_parquet(out)["headers"].to_list() == expected["headers"].to_list()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("chosen", [None, "api in {Produce, Fetch}"])
 def test_lazy_frames_have_the_rows_of_the_tables(chosen: str | None) -> None:
     col = polars.col

@@ -76,6 +76,7 @@ def test_fields_of_whole_and_of_damaged_values(seeds: range) -> None:
         check_fields(reader, written, random)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_fields_of_protobuf(seeds: range) -> None:
     for seed in seeds:

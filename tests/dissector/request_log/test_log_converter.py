@@ -180,6 +180,7 @@ def test_text_that_is_no_request_log() -> None:
 DATED = "[2026-11-26 17:24:58,835] "
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("text", "count", "problem"),
     [

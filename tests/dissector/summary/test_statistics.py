@@ -78,6 +78,7 @@ def test_sections() -> None:
     ]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("keys", [("topic", "error"), ("error", "topic")])
 @pytest.mark.parametrize(
     ("topics", "errors", "pairs"), [(3, 2, 6), (1, 500, 500), (20, 15, 300 - 60), (900, 700, 6300)]

@@ -155,7 +155,7 @@ Piece = tuple[int, bytes]
 """Side and bytes that tshark decrypted."""
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @needs_tshark
 @pytest.mark.parametrize("name", NAMES)
 def test_plaintext_equals_that_of_tshark(name: str) -> None:
@@ -166,7 +166,7 @@ def test_plaintext_equals_that_of_tshark(name: str) -> None:
     assert all(joined(pieces) in ours for pieces in theirs)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @needs_tshark
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_equal_those_of_the_plaintext_of_tshark(name: str, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("command", [*COMMANDS, "serve"])
 def test_only_tls_without_a_key_log(run: Run, command: str) -> None:
     done = run(command, CAPTURE, *arguments(command))
@@ -67,6 +68,7 @@ def test_a_dry_run_of_tls(run: Run) -> None:
     assert (done.status, done.err) == (2, f"kafkashark: {UNREADABLE}: {WAYS_TO_KEYS}\n")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("command", COMMANDS[:-1])
 def test_no_messages_with_the_key_log(good: Run, command: str, tmp_path: Path) -> None:
     done = good(command, "--keylog", KEYLOG, CAPTURE, *arguments(command))

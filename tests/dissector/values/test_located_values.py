@@ -77,6 +77,7 @@ def test_parts_of_avro_values() -> None:
                     assert {name: each.value for name, each in part.members} == part.value
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("syntax", ["proto3", "proto2"])
 def test_parts_of_protobuf_messages(syntax: str) -> None:
     """Cut out of its message, each field alone decodes to itself."""

@@ -91,6 +91,7 @@ def test_a_section_beyond_its_budget_is_named(budget: SectionBudget) -> None:
     assert sections.run("events", lambda: "its first part", "") == "its first part"
 
 
+@pytest.mark.long
 def test_a_report_says_which_section_reached_its_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,7 +98,7 @@ def _place(exchange: Exchange) -> tuple[object, ...]:
     return *ports, *times, exchange.correlation_id, exchange.api_key
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @each_capture("soundness")
 def test_no_name_and_no_content_is_left(path: Path, tmp_path: Path) -> None:
     copy = redact(path, tmp_path)

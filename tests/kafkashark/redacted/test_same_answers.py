@@ -45,7 +45,7 @@ def rows(capsys: pytest.CaptureFixture[str]) -> Rows:
     return run
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 @each_capture("export")
 def test_the_same_rows_but_for_names(
     path: Path, rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -55,7 +55,7 @@ def _of_a_job(table: str) -> list[str]:
     return _unnumbered(tables[table].to_pylist())
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(16)
 @pytest.mark.parametrize("table", sorted(SCHEMAS))
 @pytest.mark.parametrize("range_bytes", [20_000, 1 << 20])
 def test_rows_equal_those_of_a_job(table: str, range_bytes: int) -> None:
@@ -98,6 +98,7 @@ def test_what_a_scan_reads_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert min(len(of_part) for _, of_part in several) < len(ranges)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("table", "columns"),
     [

@@ -115,7 +115,7 @@ def test_captures_of_real_clients(capture: str, range_bytes: int, tmp_path: Path
 
 
 # Seeds 2, 3, 4, 6 and 8 have some 400 ranges of 150 bytes each.
-@pytest.mark.thinned(3)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", fast_and_long([0, 1, 7], [2, 3, 4, 5, 6, 8, 9, 10, 11]))
 def test_lost_repeated_and_late_packets(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
@@ -127,6 +127,7 @@ def test_lost_repeated_and_late_packets(seed: int, tmp_path: Path) -> None:
     assert_same(got, tables_of(files, tmp_path))
 
 
+@pytest.mark.long
 def test_a_connection_over_three_files_of_different_kinds(tmp_path: Path) -> None:
     packets = crossing()
     first, second, third = packets[:20], packets[20:45], packets[45:]
@@ -139,6 +140,7 @@ def test_a_connection_over_three_files_of_different_kinds(tmp_path: Path) -> Non
     assert set(got["exchanges"]["capture"].to_pylist()) == set(files)
 
 
+@pytest.mark.long
 def test_rows_of_overlapping_captures_are_unique(tmp_path: Path) -> None:
     packets = crossing()
     files = [write(tmp_path / "a.pcap", packets[:50]), write(tmp_path / "b.pcap", packets[30:])]
@@ -177,6 +179,7 @@ def test_damage_costs_the_rest_of_its_file_and_is_reported(tmp_path: Path) -> No
         }
 
 
+@pytest.mark.long
 def test_a_truncated_file(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     write(path, crossing())
@@ -212,7 +215,7 @@ def test_connections_within_a_range_are_not_shuffled(tmp_path: Path) -> None:
     assert len(plan_ranges(ranges_of(Collection.of(files[:2]))).crossing) == 0
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 @pytest.mark.parametrize("size", fast_and_long([700, 1 << 20], [100]))
 def test_a_closed_connection_waiting_for_missing_packets(size: int, tmp_path: Path) -> None:
     """Time advances only by packets of other connections."""

@@ -47,7 +47,7 @@ def _cells(value: Any) -> Iterator[bytes]:
         yield value if isinstance(value, bytes) else str(value).encode()
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("play", SCENES)
 def test_no_table_has_secrets(tmp_path: Path, play: Callable[[WireConnection], None]) -> None:
     path = capture(play, tmp_path / "a.pcap")

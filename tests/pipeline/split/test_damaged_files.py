@@ -18,7 +18,7 @@ FEW = TableOptions(tables=frozenset(("connections", "exchanges", "problems")))
 RANGE_BYTES = 30_000
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["zeros", "ones", "another file", "length"])
 def test_tables_of_a_damaged_file(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"

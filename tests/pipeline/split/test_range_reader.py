@@ -100,7 +100,7 @@ def test_other_ranges_are_read(
     assert_same(got, expected)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.long
 @pytest.mark.parametrize("at", [24 + 3, 24 + 20, 20_000])
 def test_an_unreadable_beginning_costs_only_its_range(
     at: int,

@@ -42,6 +42,7 @@ def packet_rows(windows: Sequence[Packets], names: Sequence[str]) -> list[tuple[
     ]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("range_bytes", "mark_bytes"),
     [(5000, 1 << 20), (9000, 1), (9000, 1500), (1 << 20, 1), (1 << 20, 1 << 20)],
@@ -214,6 +215,7 @@ def test_packets_that_were_not_counted_are_not_read(tmp_path: Path) -> None:
     assert problems == [(whole.paths[1], Problem("input/output error", position=500))]
 
 
+@pytest.mark.long
 def test_compressed_files_may_be_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_marks, "MARK_BYTES", 500)
     files = two_files(tmp_path)

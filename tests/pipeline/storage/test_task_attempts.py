@@ -71,6 +71,7 @@ def test_a_permanently_unreadable_file_is_a_problem(tmp_path: Path) -> None:
     assert (found.packets, found.damaged) == (0, True)
 
 
+@pytest.mark.long
 def test_an_uncounted_file_is_not_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

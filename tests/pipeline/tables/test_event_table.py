@@ -48,7 +48,7 @@ def in_steps(path: str, range_bytes: int, idle_ns: int = 1 << 62) -> list[Batch]
     return out
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "capture",
     [

@@ -80,7 +80,7 @@ def test_short_connections(seed: int, tmp_path: Path) -> None:
         assert_same(watched(files, together, tmp_path / str(together)), expected)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.long
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("closed", [False, True])
 def test_brokers_are_known_from_all_shards(known: bool, closed: bool, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def _parts(name: str, count: int) -> list[Plan]:
     return [Plan.of(SHIPPED / name, part=f"{number}/{count}") for number in range(1, count + 1)]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", CAPTURES)
 def test_each_request_is_in_one_part_with_its_number(name: str) -> None:
     with Plan.of(SHIPPED / name) as whole:
@@ -47,6 +48,7 @@ def test_each_request_is_in_one_part_with_its_number(name: str) -> None:
             part.close()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", [each for each in CAPTURES if "acks" not in each])
 def test_members_and_producers_are_in_one_part(name: str) -> None:
     """Ids, sequences and generations are known only to the process that receives them."""

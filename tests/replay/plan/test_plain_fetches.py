@@ -57,6 +57,7 @@ def test_the_plan_is_that_of_the_codecs(name: str, monkeypatch: pytest.MonkeyPat
     assert any(each.ended_producers for each in found) == ("transactions" in name)
 
 
+@pytest.mark.long
 def test_damaged_bytes_are_left_to_the_codecs(tmp_path: Path) -> None:
     whole, order = DAMAGED.read_bytes(), random.Random(4)
     path = tmp_path / "damaged.pcap"

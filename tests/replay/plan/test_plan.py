@@ -248,6 +248,7 @@ def test_a_file_other_than_a_capture_is_an_error(tmp_path: Path) -> None:
         Plan.of(tmp_path / "a.pcap")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("path", ALL[:: max(len(ALL) // 12, 1)], ids=lambda path: path.name)
 def test_shipped_captures_can_be_planned(path: Path) -> None:
     with Plan.of(path) as plan:

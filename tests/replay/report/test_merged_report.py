@@ -61,6 +61,7 @@ def test_deeply_nested_json_is_an_error(tmp_path: Path, deep: str) -> None:
         merge_reports([file])
 
 
+@pytest.mark.long
 def test_rows_with_other_values_are_read_or_refused(tmp_path: Path) -> None:
     """In the first row of each section, each value is replaced by one of another type."""
     lines = saved(tmp_path, "a", full()).read_text().splitlines()

@@ -175,6 +175,7 @@ TURNS: dict[str, Turn] = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
 def test_both_paths_report_the_same(
     tmp_path: Path, taken: Counter[str], monkeypatch: pytest.MonkeyPatch, turn: Turn

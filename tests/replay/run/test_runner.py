@@ -103,6 +103,7 @@ def at_mock(
             return asyncio.run(play(plan, mock.addresses, play_options))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("brokers", [1, 3])
 def test_produced_records_are_fetched(brokers: int) -> None:
     played = at_mock("librdkafka-consume-assigned.pcap", brokers=brokers)

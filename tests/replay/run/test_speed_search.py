@@ -190,6 +190,7 @@ def test_trials_run_at_several_speeds(tmp_path: Path) -> None:
     assert not found.failing
 
 
+@pytest.mark.long
 def test_a_real_target_may_sustain_no_speed(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()

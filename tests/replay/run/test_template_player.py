@@ -129,6 +129,7 @@ def outcome(report: Report) -> dict[str, Any]:
     return numbers | {"changes": changes, "places": places, "failures": failures}
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("turn", "least"),
     [
@@ -174,6 +175,7 @@ def test_templates_equal_the_general_encoder_midway(
     assert report.change_rows() == other.change_rows()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("pace", [Pace(1), Pace(0, rate=5000)], ids=["as captured", "at a rate"])
 def test_paced_requests_are_sent_by_templates(
     tmp_path: Path, traced: Counter[bool], pace: Pace

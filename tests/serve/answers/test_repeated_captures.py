@@ -44,6 +44,7 @@ EXPECTED: dict[str, set[Difference]] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_repeated_request_has_the_captured_answer(name: str) -> None:
     assert differences(FOLDER / f"{name}.pcap") <= EXPECTED[name]

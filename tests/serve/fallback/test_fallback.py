@@ -149,6 +149,7 @@ def _secured(authorities: Path | None = None) -> Iterator[str]:
         yield upstream.bootstrap
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
 def test_a_cluster_may_be_secured(mechanism: str) -> None:
     user = {"mechanism": mechanism, "username": "alice"}
@@ -166,6 +167,7 @@ def test_a_cluster_may_be_secured(mechanism: str) -> None:
         assert ("the upstream: " in miss.what) != expected
 
 
+@pytest.mark.long
 def test_a_command_reaches_a_secured_cluster(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("open\n")
@@ -203,6 +205,7 @@ def test_a_command_shows_its_certificate(tmp_path: Path) -> None:
         assert ("the upstream: " in out) is not bool(options), "refused without a certificate"
 
 
+@pytest.mark.long
 def test_a_cluster_that_names_other_hosts_is_refused_at_the_start() -> None:
     async def main() -> tuple[int | None, str, HostileTarget]:
         async with hostile() as target:

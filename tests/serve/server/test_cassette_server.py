@@ -203,7 +203,7 @@ def test_latencies_are_parsed() -> None:
             parse_latency(wrong)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 @pytest.mark.parametrize("is_tls", [False, True])
 def test_the_end_closes_connections_being_accepted(is_tls: bool) -> None:
     context = None
@@ -253,6 +253,7 @@ def test_requests_of_one_client_leave_turns_to_others() -> None:
         assert len(served.requests) < many
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit of Linux")
 def test_a_server_without_file_handles_goes_on_when_it_has_some() -> None:
     with serving(CAPTURE) as (process, bootstrap):

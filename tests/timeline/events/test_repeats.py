@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars
+import pytest
 
 from dissector import Options
 from dissector.engine.reading.capture import Capture
@@ -76,6 +77,7 @@ def test_a_filter_counts_what_passes(tmp_path: Path) -> None:
     assert rows["count"].to_list() == [4]
 
 
+@pytest.mark.long
 def test_counts_do_not_depend_on_windows(tmp_path: Path) -> None:
     path = tcp_captures.write(tmp_path / "a.pcap", legacy_client(30).wire.packets)
     small = Capture([path], Options(window_bytes=500))

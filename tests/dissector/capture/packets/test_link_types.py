@@ -79,6 +79,7 @@ NOT_OF_TSHARK = {
 """Encapsulations that tshark does not read, or otherwise."""
 
 
+@pytest.mark.long
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
 def test_tshark_reads_the_same_segments(tmp_path: Path) -> None:
     segment = tcp(b"hello, broker", seq=7)

@@ -141,6 +141,7 @@ def test_pipes_need_a_date() -> None:
     assert in_period(None, "90", None, ["-"]) == "frame.time_relative >= 90.000000000"
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     "words",
     [

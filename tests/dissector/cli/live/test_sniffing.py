@@ -150,7 +150,7 @@ def test_packets_are_written_while_reading_lags(
     assert (status, json.loads(out)["status"], err) == (0, "unanswered", "")
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 def test_a_ring_keeps_the_newest_files(
     program: str, sniff: Sniff, traffic: LoopbackTraffic, tmp_path: Path
 ) -> None:

@@ -188,6 +188,7 @@ def _contents(folder: Path) -> dict[Path, bytes]:
     return {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
+@pytest.mark.long
 def test_standard_streams_that_are_files(shop: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(shop.read_bytes())

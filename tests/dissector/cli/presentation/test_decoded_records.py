@@ -44,6 +44,7 @@ def test_columns_by_schemas_of_the_capture(good: Run, capture: Path) -> None:
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("chosen", "count"),
     [
@@ -141,6 +142,7 @@ def test_formats_by_topic(good: Run, capture: Path) -> None:
     assert [row["value_decoded"] for row in rows][3:] == ["61ff", None]
 
 
+@pytest.mark.long
 def test_filters_of_exchanges_pass_those_with_such_a_record(
     good: Run, run: Run, capture: Path, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ OUTPUTS = (
 )
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("words", OUTPUTS, ids=[" ".join(each[:4]) for each in OUTPUTS])
 def test_no_output_has_a_hidden_field(
     run: Run, capture: Path, tmp_path: Path, words: tuple[str, ...]

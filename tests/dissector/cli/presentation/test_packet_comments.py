@@ -53,6 +53,7 @@ def capture(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("worthwhile", [1, 10**9])
 def test_comments_are_names_in_filters_and_columns(
     good: Run, capture: Path, monkeypatch: pytest.MonkeyPatch, worthwhile: int

@@ -301,6 +301,7 @@ ON_REQUEST = {"records": VALUES, "pairs": FROM_BODIES}
 """Columns that a command has on request."""
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "command", ["dissect", "pairs", "records", "streams", "stats", "groups", "upgrade", "schemas"]
 )

@@ -118,6 +118,7 @@ def test_thresholds_of_advice(project: Path, good: Run, run: Run) -> None:
     assert run("advise", CAPTURE, "--select", "empty-fetches", "--fail-on", "informs").status == 1
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

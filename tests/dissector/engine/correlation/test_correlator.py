@@ -495,6 +495,7 @@ def test_number_of_ids_without_expected_response_is_bounded() -> None:
     assert unasked == [0, 0, 1, 1, 1]
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_capture() -> None:
     """Requests wait, and frames arrive in parts, window after window."""
     fold = Correlator(connections([True]))

@@ -107,7 +107,7 @@ def _any_window_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 1)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(4)
 @each_capture("knowledge")
 def test_facts_equal_those_of_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_tape = [exchange.row() for exchange in open_capture(path)]
@@ -115,6 +115,7 @@ def test_facts_equal_those_of_the_codecs(path: Path, monkeypatch: pytest.MonkeyP
     assert by_tape == [exchange.row() for exchange in open_capture(path)]
 
 
+@pytest.mark.thinned(2)
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
 @pytest.mark.parametrize("mode", MODES)
@@ -127,7 +128,7 @@ def test_every_message(mode: str, chosen: list[tuple[int, int]], source: Source)
         )
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @every_api
 def test_each_version(found: Api) -> None:
     go_through(exchanges_of(found), check_one, times=2)

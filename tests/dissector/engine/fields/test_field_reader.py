@@ -131,6 +131,7 @@ def check(rows: list[ExchangeRow], source: Source) -> None:
     )
 
 
+@pytest.mark.thinned(2)
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
 def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
@@ -138,7 +139,7 @@ def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
     check([some_exchange(key, version, source) for key, version in chosen], source)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @every_api
 def test_each_version(found: Api) -> None:
     """All versions in one table: a failure shows the rows of one."""
@@ -245,7 +246,7 @@ def test_undecodable_messages_keep_all_bytes() -> None:
     assert re.match("Heartbeat v4: .*", str(last[4])), last
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("window_bytes", [1, 3000, 1 << 20])
 def test_message_numbers_do_not_depend_on_windows(window_bytes: int) -> None:
     def numbers(window_bytes: int) -> list[tuple[int, int, str, int | None]]:
@@ -269,6 +270,7 @@ def test_numbers_of_messages() -> None:
     assert (np.diff(numbers) > 0).all()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("most_rows", [1, 50, 1000])
 def test_tables_have_whole_messages_and_bounded_rows(most_rows: int) -> None:
     (window, *_) = list(open_capture(SHORT).windows())

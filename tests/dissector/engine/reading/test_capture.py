@@ -66,6 +66,7 @@ def crossing() -> list[Packet]:
     return wire.packets
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("cut", range(1, 74, 6))
 def test_three_files_of_different_kinds_are_one_capture(cut: int, tmp_path: Path) -> None:
     packets = crossing()

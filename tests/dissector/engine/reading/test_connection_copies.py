@@ -200,6 +200,7 @@ def test_exported_and_redacted_captures_hold_copies(tmp_path: Path) -> None:
         out.unlink()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["docker_any_snat.pcap", "aws_mirror_two_enis.pcap"])
 def test_captures_as_people_have_them(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = REPRO / name

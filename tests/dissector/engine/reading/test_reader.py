@@ -25,7 +25,7 @@ def test_windows_of_any_size_give_the_same_rows(window_bytes: int, tmp_path: Pat
     assert sum(len(window.exchanges) for window in windows) == len(rows)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [2, 3, 4])
 def test_concurrent_stages_give_the_same_windows(jobs: int, tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
@@ -36,7 +36,7 @@ def test_concurrent_stages_give_the_same_windows(jobs: int, tmp_path: Path) -> N
         assert [exchange.row() for exchange in more] == [exchange.row() for exchange in one]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_windows_read_concurrently_give_the_same_table(jobs: int) -> None:
     """Including names of topic ids from one window in others."""

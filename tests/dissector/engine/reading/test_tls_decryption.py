@@ -72,7 +72,7 @@ def test_rows_equal_those_of_the_plain_traffic(keylog: str) -> None:
     assert done.total() > 0.95 * plain.total()
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.long
 @pytest.mark.parametrize("damage", ["", "lost", "reordered"])
 def test_rows_do_not_depend_on_windows(keylog: str, damage: str) -> None:
     made = list(damaged(iter(packets(True)), damage)) if damage else packets(True)
@@ -81,6 +81,7 @@ def test_rows_do_not_depend_on_windows(keylog: str, damage: str) -> None:
     assert sorted(map(repr, once)) == sorted(map(repr, rows(read(made, keylog, window_bytes=4000))))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("damage", ["reordered", "doubled"])
 def test_order_and_repeats_do_not_matter(keylog: str, damage: str) -> None:
     made = damaged(iter(packets(True)), damage)
@@ -101,6 +102,7 @@ def test_sixty_lost_packets_in_a_row(keylog: str) -> None:
     assert (counted(read(rest, keylog)) & whole).total() > 0.9 * whole.total()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_capture_cut_at_random(keylog: str, seed: int) -> None:
     source = random.Random(seed)

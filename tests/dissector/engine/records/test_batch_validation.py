@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def laid_out(fields: list[bytes], split: int) -> tuple[np.ndarray, ...]:
     return np.frombuffer(data, np.uint8), np.frombuffer(held, np.uint8), starts, lengths
 
 
+@pytest.mark.thinned(2)
 @given(st.lists(damaged(), max_size=4), st.integers(0, 4), st.lists(st.booleans(), min_size=4))
 def test_the_verdict_equals_that_of_the_python_reader(
     fields: list[bytes], split: int, cut: list[bool]

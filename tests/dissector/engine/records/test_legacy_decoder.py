@@ -76,6 +76,7 @@ def test_offsets_of_wrappers(offsets: list[int], magic: int) -> None:
     assert states(once) == [expected(once)]
 
 
+@pytest.mark.thinned(2)
 @given(st.lists(damaged_sets(), max_size=4), st.integers(0, 4), st.booleans())
 def test_the_verdict_equals_that_of_the_python_reader(
     fields: list[bytes], split: int, cut: bool

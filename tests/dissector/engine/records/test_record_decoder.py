@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def written(draw: st.DrawFn) -> bytes:
     return changed.to_bytes(fix_crc=True)
 
 
+@pytest.mark.thinned(2)
 @given(st.lists(written(), max_size=5))
 def test_the_columns_equal_the_records_of_the_python_reader(fields: list[bytes]) -> None:
     assert rows(read(fields)) == expected(fields)

@@ -312,6 +312,7 @@ def test_bytes_in_both_buffers() -> None:
     assert in_parts(split, TopicNames()) == (one_by_one(table, TopicNames()), [])
 
 
+@pytest.mark.thinned(4)
 @each_capture("record parts")
 def test_records_of_captures(path: Path) -> None:
     capture = open_capture(path)

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import polars
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ def test_keys_with_invalid_utf8_are_left() -> None:
     assert headers_series(headers([[("\u00e4", b"")]])) is None
 
 
+@pytest.mark.thinned(2)
 def test_memory_is_released_with_the_series() -> None:
     before = arrow.exported_count()
     series = bytes_series(slices([b"a" * 100] * 1000))
@@ -93,6 +95,7 @@ print("ended")
 """
 
 
+@pytest.mark.thinned(2)
 def test_a_series_may_outlive_our_modules() -> None:
     """As at the end of the interpreter, which destroys modules first."""
     ended = subprocess.run([sys.executable, "-c", OUTLIVES_US], capture_output=True, text=True)

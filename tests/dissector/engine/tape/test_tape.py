@@ -157,6 +157,7 @@ def _message(key: int, kind: str, version: int, frame: bytes) -> Message:
     return decode_request(frame) if kind == "request" else decode_response(frame, key, version)
 
 
+@pytest.mark.thinned(2)
 @given(chosen=st.lists(st.sampled_from(VERSIONS), min_size=1, max_size=60), source=sources())
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("mode", MODES)

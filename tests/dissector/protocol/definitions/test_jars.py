@@ -49,6 +49,7 @@ def capture(path: Path, version: str) -> str:
     return tcp_captures.write(path, wire.packets)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("version", [OLDER, NEWER])
 def test_definitions_of_the_declared_release_change_nothing(version: str) -> None:
     jars = [jar(version, room) for room in ROOMS]

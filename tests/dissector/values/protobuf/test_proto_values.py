@@ -45,6 +45,7 @@ def shuffled(data: bytes, seed: int) -> bytes:
     return b"".join(fields)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("syntax", ["proto3", "proto2"])
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_random_messages_as_protobuf_reads_them(seeds: range, syntax: str) -> None:

@@ -60,6 +60,7 @@ def frames(
     )
 
 
+@pytest.mark.thinned(2)
 @given(
     chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30),
     source=sources(),
@@ -81,7 +82,7 @@ def test_messages_of_all_kinds(
     check(rows, show_secrets)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @every_api
 def test_every_version(found: Api) -> None:
     rows = [

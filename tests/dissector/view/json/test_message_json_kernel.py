@@ -68,6 +68,7 @@ def written(field: bytes) -> list[dict[str, Any]]:
     return batches
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.usefixtures("no_python")
@@ -117,6 +118,7 @@ def test_unused_attributes() -> None:
     assert batches[9]["timestamp_type"] is None
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("wrong", ["crc", "inner", "size", "short", "nested", "mixed", "codec"])
 def test_values_left_to_python(wrong: str, magic: int) -> None:
@@ -141,6 +143,7 @@ def test_values_left_to_python(wrong: str, magic: int) -> None:
     check([produce(bytes(content), right, version=2), fetched(right, bytes(content), version=3)])
 
 
+@pytest.mark.thinned(2)
 @given(
     st.lists(
         st.tuples(st.lists(damaged_sets(), max_size=3), st.integers(0, 6)),
@@ -159,6 +162,7 @@ def row(fields: list[bytes], version: int) -> ExchangeRow:
     return fetched(*fields, version=version - 3)
 
 
+@pytest.mark.thinned(2)
 @given(BATCHES, st.sampled_from(CODECS))
 @settings(max_examples=20, deadline=None)
 def test_batches_of_magic_2_may_follow(batch: Any, codec: str) -> None:

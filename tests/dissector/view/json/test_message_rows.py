@@ -57,7 +57,7 @@ def test_messages_of_captures(path: Path, pairs_of_texts: Texts) -> None:
     assert in_columns == one_by_one
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("window_bytes", [300, 2000])
 @pytest.mark.parametrize("words", [(), ("-Y", "api == Produce or errors"), ("--show-secrets",)])
 def test_irregular_messages(

@@ -42,6 +42,7 @@ def times(exchange: Any) -> tuple[int, int]:
     return begin, max(begin, end)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
 def test_each_exchange_is_a_slice_of_its_client(capture: Path, tmp_path: Path) -> None:
     shown = Counter(
@@ -98,6 +99,7 @@ def value_at(points: list[tuple[int, int]], time_ns: int) -> int:
     return [0, *(value for at, value in points if at <= time_ns)][-1]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
 def test_counters_are_sums_over_exchanges(capture: Path, tmp_path: Path) -> None:
     trace = trace_of(capture, tmp_path)
@@ -142,6 +144,7 @@ def test_fetch_positions_are_relative_to_the_high_watermark(tmp_path: Path) -> N
     assert shown == wanted != set()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("words", [(), ("-Y", "api == OffsetCommit")])
 def test_the_lag_of_groups_is_that_of_their_offsets(tmp_path: Path, words: tuple[str, ...]) -> None:
     capture = FOLDER / "demo.pcap"
@@ -185,6 +188,7 @@ def written_and_read(capture: Path) -> set[tuple[int, int]]:
     return pairs
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("capture", [GROUP, TRANSACTIONS], ids=lambda path: path.stem)
 def test_flows_lead_from_produce_to_fetch(capture: Path, tmp_path: Path) -> None:
     slices = trace_of(capture, tmp_path).below("client ")
@@ -198,6 +202,7 @@ def test_flows_lead_from_produce_to_fetch(capture: Path, tmp_path: Path) -> None
     assert shown == written_and_read(capture) != set()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("capture", [GROUP, TRANSACTIONS], ids=lambda path: path.stem)
 def test_events_are_slices_of_their_subjects(capture: Path, tmp_path: Path) -> None:
     trace = trace_of(capture, tmp_path)
