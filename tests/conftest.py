@@ -67,6 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/golden, views and verdicts of rules anew instead of comparing",
     )
+    parser.addoption(
+        "--all-cases", action="store_true", help="leave no case of a thinned test to long runs"
+    )
     parser.addoption("--share", metavar="3/7", help="run the third of seven shares of the tests")
     parser.addoption(
         "--folders", action="store_true", help="print the time of processors of each folder"
@@ -85,7 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Each test is in one share, the same in each run.
     """
-    mark_thinned(items)
+    if not config.getoption("all_cases"):
+        mark_thinned(items)
     for item in items:
         # Programs of others start on a machine that others use: that is no fault of a test.
         is_slow = item.get_closest_marker("broker") or item.get_closest_marker("spark")
@@ -128,8 +132,8 @@ def shared() -> Path:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than cores: a sixth of the tests' time is waiting for processes."""
-    return (os.cpu_count() or 1) + 1
+    """Return the cores: each further worker would import all tests once more."""
+    return os.cpu_count() or 1
 
 
 @pytest.hookimpl(wrapper=True)

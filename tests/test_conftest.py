@@ -58,7 +58,9 @@ def test_each_test_is_in_one_share(request: pytest.FixtureRequest) -> None:
     here = list(request.session.items)
     kept: list[pytest.Item] = []
     for number in (1, 2, 3):
-        config = SimpleNamespace(hook=hook, getoption={"share": f"{number}/3"}.get)
+        config = SimpleNamespace(
+            hook=hook, getoption={"share": f"{number}/3", "all_cases": False}.get
+        )
         items = list(here)
         pytest_collection_modifyitems(cast(pytest.Config, config), items)
         kept += items

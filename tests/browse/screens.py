@@ -42,7 +42,9 @@ class Screen:
         await self.pilot.press(*keys)
         await self.settle()
 
-    async def click(self, widget: str | type[Widget], offset: tuple[int, int], button: int = 1) -> None:
+    async def click(
+        self, widget: str | type[Widget], offset: tuple[int, int], button: int = 1
+    ) -> None:
         """Click on what is drawn at a place of a widget."""
         assert self.lines
         await self.pilot.click(widget, offset=offset, button=button)

@@ -53,6 +53,7 @@ def newer(found: Api, source: Source, more: bytes = b"") -> tuple[bytes, bytes]:
     return of_version(sized(request_frame[4:] + more), newest + 1), sized(response_frame[4:] + more)
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_a_newer_version_is_decoded_as_the_newest_known(found: Api) -> None:
     newest = found.request.versions.high
@@ -79,6 +80,7 @@ def test_a_newer_version_is_decoded_as_the_newest_known(found: Api) -> None:
     go_through([b"", b"new"], check)
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_an_undecodable_newer_message_is_of_an_unknown_version(found: Api) -> None:
     newest = found.request.versions.high

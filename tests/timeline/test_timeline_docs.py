@@ -25,6 +25,7 @@ def test_each_kind_has_a_section() -> None:
     assert {*KINDS, RECORD} <= SECTIONS.keys()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "name",
     [

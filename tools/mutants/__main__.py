@@ -14,7 +14,7 @@ from tools.mutants.forked_run import FaultyModule, import_libraries, is_killed
 from tools.mutants.mutation_sites import faulty, sites_of
 
 ROOT = Path(__file__).parents[2]
-FAST = ("-m", "not (broker or long or spark)")
+FAST = ("-m", "not (broker or long or spark)", "--all-cases")
 
 
 def main() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from browse.app.choice_screen import ChoiceScreen
 from browse.detail import DetailPanes
 from browse.detail.field_tree import FieldTree
@@ -30,6 +32,7 @@ def label_of(tree: FieldTree, number: int) -> str:
     return "" if line is None else str(line.label)
 
 
+@pytest.mark.long
 def test_connections_and_events_have_details() -> None:
     async def scene() -> None:
         async with screen(details=DetailPanes(), size=(120, 60)) as each:

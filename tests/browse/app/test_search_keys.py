@@ -16,6 +16,7 @@ async def answer_question(each: Screen, *keys: str, text: str = "") -> None:
     await each.press(*keys[1:])
 
 
+@pytest.mark.long
 def test_go_to_a_packet() -> None:
     async def scene() -> None:
         async with screen() as each:
@@ -55,6 +56,7 @@ def test_marks() -> None:
     play(scene)
 
 
+@pytest.mark.long
 def test_a_search_in_cells() -> None:
     async def scene() -> None:
         async with screen() as each:

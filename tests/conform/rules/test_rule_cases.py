@@ -31,6 +31,7 @@ def test_all_cases_are_of_known_rules() -> None:
     assert BREAKS.keys() | KEEPS.keys() <= REGISTRY.keys()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("rule", sorted(rule.id for rule in capture_rules()))
 def test_scenes_that_break_and_keep_a_rule(rule: str, request: pytest.FixtureRequest) -> None:
     assert BREAKS.get(rule), f"no scene breaks {rule}"

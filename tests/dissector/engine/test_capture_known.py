@@ -72,6 +72,7 @@ def test_table_holds_all_shared_kafka_captures(shared: Path) -> None:
 TORTURE = sorted((SHARED / "tcp").iterdir()) if SHARED.is_dir() else []
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("file", TORTURE, ids=lambda file: file.name)
 def test_shared_tcp_captures_are_read_and_not_recognised_as_kafka(file: Path) -> None:
     capture = open_capture(file)

@@ -97,6 +97,7 @@ def test_rows_are_the_state_at_the_end_of_each_interval(seed: int, window_bytes:
             assert row["lag"] == max(0, row["high_watermark"] - row["committed"])
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("window_bytes", [600, 1 << 20])
 def test_with_many_changes_intervals_become_longer(window_bytes: int) -> None:
     """Until there are few; the rows are those of the longer interval from the begin."""

@@ -165,6 +165,7 @@ def test_master_secrets() -> None:
     )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES256-SHA"])
 @pytest.mark.parametrize("is_extended", [True, False])
 @pytest.mark.parametrize("client_name", ["", "alice"])

@@ -50,6 +50,7 @@ def test_each_part_of_a_json_text_is_its_own_text(
         assert json.loads(data[part.start : part.end]) == part.value
 
 
+@pytest.mark.long
 def test_too_many_parts_have_no_places() -> None:
     items = MAX_PARTS + 1
     assert located_json(b"[" + b"1," * items + b"1]") is None

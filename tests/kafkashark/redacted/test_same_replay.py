@@ -93,6 +93,7 @@ def captures(names: Iterable[str]) -> list[Path]:
     return [path for path in CAPTURES if path.name in names]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "paths",

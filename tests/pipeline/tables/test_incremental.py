@@ -65,7 +65,7 @@ def expected_of(path: str, folder: Path) -> dict[str, list[dict[str, Any]]]:
     return tables
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.long
 @pytest.mark.parametrize("capture", ["demo.pcap", "seed 3", "seed 5", "kafka4-franz-go.pcap"])
 def test_a_state_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path) -> None:
     path = str(CAPTURES / capture)

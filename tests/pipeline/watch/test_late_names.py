@@ -144,6 +144,7 @@ def out(
         yield f"s3://{BUCKET}/out"
 
 
+@pytest.mark.long
 def test_old_files_are_kept_until_all_new_ones_are_written(out: str) -> None:
     path = _nameless_row(out)
     for finish, topics in ((_Full, [[ID]]), (RowFinisher, [["orders"]])):

@@ -41,6 +41,7 @@ def by_codecs(path: Path) -> dict[str, Any]:
         return contents(path)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CAPTURES)
 def test_the_plan_is_that_of_the_codecs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, read, found = SHIPPED / name, FetchReader.read, []

@@ -135,6 +135,7 @@ def test_producers_use_ids_of_the_target() -> None:
     assert set(errors) == {0}
 
 
+@pytest.mark.long
 def test_groups_with_assignments_by_the_broker() -> None:
     played = at_mock("librdkafka-group-848.pcap", PlayOptions(Pace(0), timeout_s=PATIENCE_S))
     assert not played.failures

@@ -173,6 +173,7 @@ def test_an_interrupted_search_ends_with_the_report_so_far() -> None:
     assert "not hold" not in verdict_line(first)
 
 
+@pytest.mark.long
 def test_trials_run_at_several_speeds(tmp_path: Path) -> None:
     """Each trial has its own names, also at the embedded broker."""
     options = PlayOptions(Pace(1), timeout_s=PATIENCE_S)

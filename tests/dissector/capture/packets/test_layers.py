@@ -188,6 +188,7 @@ def test_networks_and_tunnels(packet: bytes, network: str) -> None:
     assert payloads([one(packet + b"trailer")[1]]) == [PAYLOAD]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("packet", "link"), [*((packet, 1) for packet, _ in WRAPPED), *LINKS])
 def test_truncated_packets_give_a_part_or_nothing(packet: bytes, link: int) -> None:
     whole = pcap([(1, packet)] * len(packet), link=link)

@@ -165,6 +165,7 @@ def test_filters_of_exchanges_pass_those_with_such_a_record(
         assert len(list(opened)) == len(opened.exchanges()) == 2
 
 
+@pytest.mark.long
 def test_trees_of_decoded_records(good: Run, capture: Path) -> None:
     words = ("dissect", capture, "-V", "-Y", "request.topic_data.partition_data.index >= 0")
     lines = [line.strip() for line in good(*words).lines]

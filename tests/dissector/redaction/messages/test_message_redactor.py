@@ -60,6 +60,7 @@ def contents(span: Span, declared: Field | None = None) -> Iterator[tuple[str, A
         yield from contents(each)
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_structure_is_kept_and_contents_are_replaced(found: Api) -> None:
     def check(version: Version, source: Source) -> None:
@@ -84,6 +85,7 @@ def _is_zero(value: Any) -> bool:
     return not any(data[:15]) if isinstance(data, bytes) else False
 
 
+@pytest.mark.thinned(3)
 @every_api
 def test_damaged_messages_keep_their_size_only(found: Api) -> None:
     def check(version: Version, source: Source) -> None:

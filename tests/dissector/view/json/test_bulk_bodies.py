@@ -197,7 +197,7 @@ def test_no_exchanges() -> None:
     assert check([]) == []
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(4)
 @each_capture("body texts")
 def test_bodies_of_captures(path: Path) -> None:
     for window in open_capture(path).windows():

@@ -50,7 +50,7 @@ def pairs_of_texts(
     return texts
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(4)
 @each_capture("message rows")
 def test_messages_of_captures(path: Path, pairs_of_texts: Texts) -> None:
     one_by_one, in_columns = pairs_of_texts(path)
