@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from pipeline.tables.table_builder import TableOptions
     from pipeline.watch.stream_job import Watch
 
-TABLES = "connections,messages,exchanges,records,fields,problems,events"
+TABLES = (
+    "connections,messages,exchanges,records,fields,problems,events,findings,lags,partition_lags"
+)
+
+NOT_WATCHED = frozenset(("findings", "lags", "partition_lags"))
+"""Tables of a whole collection: a watch has no end."""
 
 FIELDS = "client_software_name,client_software_version"
 """
@@ -74,18 +79,26 @@ class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueOptions
         metavar="K=V",
         help="A Spark setting. May be given more than once.",
     )
-    tables: str = option(
+    tables: str | None = option(
         "--tables",
-        default=TABLES,
+        default=None,
         metavar="TABLE[,TABLE]",
         complete=complete_words(lambda: TABLES.split(",")),
-        help="Tables to make.",
+        help=f"Tables to make, by default all: {TABLES.replace(',', ', ')}; --watch makes no "
+        "findings and lags.",
     )
     fields: str = option(
         "--fields",
         default=FIELDS,
         metavar="PATH[,PATH]|all",
         help="Fields of messages in the table fields, for example topics.name.",
+    )
+    lag_interval: float = option(
+        "--lag-interval",
+        default=60,
+        metavar="S",
+        least=0.001,
+        help="Interval of the tables of lag, in seconds.",
     )
     summaries: bool = option(
         "--summaries", default=True, help="Make the summaries too, from the table exchanges."
@@ -173,7 +186,7 @@ def pipeline(given: PipelineOptions) -> int:
             )
         made = make_tables(spark, request, progress.set_stage)
     for table, rows in made.rows.items():
-        print(f"{table:12}{rows:>14,} rows")
+        print(f"{table:14}{rows:>14,} rows")
     return report_unread(made.unread.values())
 
 
@@ -202,13 +215,18 @@ def _watch(watch: Watch, master: str | None, settings: dict[str, str], once: boo
 
 def _table_options(given: PipelineOptions) -> TableOptions:
     from dissector.capture.packets.decode_as import tunnel_ports
+    from dissector.cli.settings.settings_file import settings_file
     from pipeline.tables.decoded_columns import with_absolute_paths
     from pipeline.tables.table_builder import TableOptions, found_keylogs
     from pipeline.tables.table_schemas import SCHEMAS
 
-    named = frozenset(given.tables.split(","))
+    named = frozenset(SCHEMAS if given.tables is None else given.tables.split(","))
     for name in sorted(named - SCHEMAS.keys()):
         raise UsageError(f"--tables takes {', '.join(SCHEMAS)}, not {name!r}")
+    if given.watch:
+        for name in sorted(named & NOT_WATCHED if given.tables else ()):
+            raise UsageError(f"--watch makes no table {name}: it is of a whole collection")
+        named -= NOT_WATCHED
     tunnel_ports(given.decode_as)
     fields = given.fields
     return TableOptions(
@@ -221,6 +239,8 @@ def _table_options(given: PipelineOptions) -> TableOptions:
         decode_as=given.decode_as,
         values=with_absolute_paths(given.value_settings),
         file_bytes=given.file_size << 20,
+        lag_interval_s=given.lag_interval,
+        thresholds=settings_file().numbers_of("advise"),
     )
 
 

@@ -38,11 +38,11 @@ from pipeline.split.segment_sources import RangeSource
 from pipeline.tables.collection_facts import collection_facts
 from pipeline.tables.decoded_columns import found_values
 from pipeline.tables.dissect_task import UNREAD, dissect_range, dissect_shards
-from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.shared_facts import ID_MARK, has_doubts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions, found_keylogs
-from pipeline.tables.table_schemas import EVENTS, SCHEMAS
+from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.whole_tables import WHOLE, whole_tables
 
 FORMAT = "kafka-capture"
 
@@ -198,7 +198,7 @@ class CapturePartition(InputPartition):
     def batches(self, options: TableOptions) -> Iterator[Batch]:
         """Yield the rows of tables."""
         if self.part == ALL:
-            return find_events(self.ranges, options)
+            return whole_tables(self.ranges, options)
         if self.part < 0:
             return dissect_range(self.ranges[0], self.crossing, 1, options)
         return dissect_shards(self._shards(options), self.files, options)
@@ -254,7 +254,7 @@ class CaptureReader(DataSourceReader):
         captures, options = find_captures(self._paths), self._options
         ranges = ranges_of(captures, self._range_bytes, options.decode_as, options.timezone)
         plan = plan_ranges(ranges)
-        if self._table == EVENTS:
+        if self._table in WHOLE:
             return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
         if len(plan.ranges) == 1:
             return [CapturePartition(plan.ranges, plan.crossing, plan.files)]

@@ -65,7 +65,8 @@ from pipeline.storage.task_attempts import MAX_ATTEMPTS_SETTING
 from pipeline.storage.task_results import FOLDER as RESULTS
 from pipeline.storage.task_results import kept
 from pipeline.tables.shared_facts import merge_facts
-from pipeline.tables.table_schemas import EVENTS, SCHEMAS
+from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.whole_tables import WHOLE
 
 __all__ = ["Made", "Request", "check_request", "make_tables"]
 
@@ -206,27 +207,27 @@ class _Run:
             Number of rows of each table.
         """
         crossing = self._crossing(parts)
-        with self._events() as events:
+        with self._whole() as whole:
             by_range = self._dissected(crossing)
             numbering = self._numbering(by_range)
             self._on_progress("writing tables")
             written = self._written(
                 by_range.mapPartitions(numbering.number), self._task_count(size, GROUP_BYTES)
             )
-            return written | dict(events.result())
+            return written | dict(whole.result())
 
     @contextmanager
-    def _events(self) -> Iterator[Future[list[Written]]]:
-        """Find the events in one task, beside the others, if they are requested."""
-        events: Future[list[Written]] = Future()
-        if EVENTS not in self._job.options.tables:
-            events.set_result([])
-            yield events
+    def _whole(self) -> Iterator[Future[list[Written]]]:
+        """Make the tables of the whole collection in one task, beside the others, if requested."""
+        nothing: Future[list[Written]] = Future()
+        if not WHOLE & self._job.options.tables:
+            nothing.set_result([])
+            yield nothing
             return
         job = self._share(self._job)
         work = self._job.work
         task = self._context.parallelize([0], 1).mapPartitions(
-            lambda each: kept(work, "events", each, lambda _: job.value.find_events())
+            lambda each: kept(work, "whole", each, lambda _: job.value.make_whole())
         )
         with ThreadPoolExecutor(1) as pool:
             yield pool.submit(self._collected, task)

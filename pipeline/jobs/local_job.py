@@ -37,12 +37,12 @@ from pipeline.split.connection_index import (
 from pipeline.split.split_fragments import add_reassembled
 from pipeline.split.time_slices import slices_among, with_slices
 from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
-from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.shared_facts import merge_facts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions
-from pipeline.tables.table_schemas import EVENTS, SCHEMAS
+from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.whole_tables import WHOLE, whole_tables
 
 PARTS = 8
 
@@ -140,8 +140,9 @@ def _dissect_plan(plan: Plan, options: TableOptions, parts: int, run: Any) -> di
     ]
     for name, batch in _flattened(run(_Task.dissect_shards, jobs)):
         tables[name].append(batch)
-    if EVENTS in options.tables:
-        tables[EVENTS] = [batch for _, batch in find_events(plan.ranges, options)]
+    if WHOLE & options.tables:
+        for name, batch in whole_tables(plan.ranges, options):
+            tables[name].append(batch)
     columns = [np.asarray(each.column("connection")) for each in tables.pop(FIRST_PACKETS, [])]
     first_packets = np.sort(np.concatenate([np.zeros(0, np.int64), *columns]))
     facts = merge_facts(tables.pop(FACTS, []))

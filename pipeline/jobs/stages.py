@@ -39,10 +39,10 @@ from pipeline.split.task_spill import (
 from pipeline.storage.parquet_store import TableWriter
 from pipeline.storage.shared_folder import require_mark
 from pipeline.tables.dissect_task import SHARDS, UNREAD, dissect_range, dissect_shards
-from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions
+from pipeline.tables.whole_tables import whole_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +206,11 @@ class Job:
         ):
             yield range_number, replace(result, first_packets=packets)
 
-    def find_events(self) -> Iterator[Written]:
-        """Write the table of events, made by one task."""
+    def make_whole(self) -> Iterator[Written]:
+        """Write the tables that only the whole collection gives, made by one task."""
         self._begin_task()
-        with TableWriter(self.out, f"{self.name}events", self.options.file_bytes) as writer:
-            for table, batch in find_events(self.ranges, self.options):
+        with TableWriter(self.out, f"{self.name}whole", self.options.file_bytes) as writer:
+            for table, batch in whole_tables(self.ranges, self.options):
                 writer.add(table, batch)
         yield from writer.rows.items()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from pipeline.split.shards import ShardPacker, files_in, in_windows, unpack_shar
 from pipeline.split.slice_files import SliceFiles
 from pipeline.split.slice_reader import reader_of
 from pipeline.split.split_fragments import reassembled_segments
+
+_Key = TypeVar("_Key", str, int)
 
 
 class RangeSource(FileNames):
@@ -163,6 +166,15 @@ class CollectionSource(FileNames):
                 yield segments, problems
                 del segments
             self.evicted += source.evicted
+            self.bytes += source.bytes
+            self.longest_packet = max(self.longest_packet, source.longest_packet)
+            _add_counts(self.passed_over, source.passed_over)
+            _add_counts(self.unread_links, source.unread_links)
+
+
+def _add_counts(into: dict[_Key, int], more: Mapping[_Key, int]) -> None:
+    for key, count in more.items():
+        into[key] = into.get(key, 0) + count
 
 
 class ShardSource(FileNames):

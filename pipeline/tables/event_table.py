@@ -1,15 +1,9 @@
-"""
-The events of a collection, as `timeline` finds them.
-
-An event may follow from any exchange before it, so one task reads all ranges in order: its states
-go on across files and ranges.
-"""
+"""The events of a collection, as `timeline` finds them."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -18,8 +12,7 @@ import pyarrow as pa
 from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.packet_files import FileNames
 from dissector.protocol.context import iterate_under
-from pipeline.split.byte_ranges import Range
-from pipeline.split.segment_sources import CollectionSource, ShardSource
+from pipeline.split.segment_sources import ShardSource
 from pipeline.tables.incremental import have_ended
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
@@ -29,13 +22,19 @@ from timeline.timeline import Timeline
 BATCH_ROWS = 10_000
 
 
-def find_events(ranges: Sequence[Range], options: TableOptions) -> Iterator[Batch]:
-    """Yield the events of all ranges of a collection, which have their proven starts."""
-    capture = Capture([], options.reading)
-    capture.make_source = partial(CollectionSource, ranges, options.window_bytes)
-    found = Timeline(capture, show_secrets=options.show_secrets)
-    events = found.events(capture.windows(gleaning=True))
-    return _batches(iterate_under(options.schemas, events))
+class EventMaker:
+    """Makes the events; a `WholeMaker`."""
+
+    def __init__(self, capture: Capture, options: TableOptions) -> None:
+        self._timeline = Timeline(capture, show_secrets=options.show_secrets)
+
+    def add(self, window: Window) -> Iterator[Batch]:
+        """Read a window; yield completed events."""
+        return _batches(self._timeline.advance(window))
+
+    def finish(self) -> Iterator[Batch]:
+        """Yield the events that the end of the collection completes."""
+        return _batches(self._timeline.finish())
 
 
 class IncrementalEvents:

@@ -66,6 +66,8 @@ class RowFinisher:
         """Return the final rows of the table with this name."""
         if name == EVENTS:
             return self.fill_in_names(name, batch)
+        if "connection" not in batch.schema.names:
+            return batch
         if len(self._non_brokers):
             batch = self._without_non_brokers(name, batch)
         if self.first_packets is not None:

@@ -53,6 +53,8 @@ __all__ = ["FACTS", "SCHEMAS", "Batch", "TableBuilder", "TableOptions"]
 FACTS = "names"
 """The table of facts for other parts, in addition to `SCHEMAS`."""
 
+LAG_INTERVAL_S = 60.0
+
 Batch = tuple[str, pa.RecordBatch]
 """The name of a table, and rows of it."""
 
@@ -78,6 +80,8 @@ class TableOptions:
         topic_names: As in `Options`.
         file_bytes: Size from which on a task begins another file of a table.
         columns: Columns that rows of `exchanges` and `records` need, at least; empty: all.
+        lag_interval_s: Interval of the rows of lag, in seconds.
+        thresholds: Those of advice among the findings that the settings change.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -94,6 +98,8 @@ class TableOptions:
     topic_names: Mapping[UUID, str] = field(default_factory=given_names)
     file_bytes: int = FILE_BYTES
     columns: frozenset[str] = frozenset()
+    lag_interval_s: float = LAG_INTERVAL_S
+    thresholds: Mapping[str, Mapping[str, float]] | None = None
 
     def kinds_of(self, table: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the columns of a table to make, of all of them with their types."""

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from dissector.column_catalogue import GROUPS
 from dissector.engine.fields.field_frame import field_schema
 from dissector.engine.tables.polars_tables import (
     connection_schema,
@@ -16,6 +17,7 @@ from dissector.engine.tables.polars_tables import (
     record_schema,
     value_schema,
 )
+from dissector.summary.lag_intervals import LAG_SECTIONS
 from timeline.output.event_rows import event_schema
 
 
@@ -38,7 +40,19 @@ def _schema(columns: Mapping[str, Any]) -> pa.Schema:
     return pa.schema({name: _arrow(kind) for name, kind in columns.items()})
 
 
-EVENTS = "events"
+EVENTS, FINDINGS, LAGS, PARTITION_LAGS = "events", "findings", "lags", "partition_lags"
+
+_GROUP_COLUMNS = {each.name: each.type for each in GROUPS}
+
+_WORDS = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
+
+
+def _lag_schema(section: str) -> pa.Schema:
+    """Return the columns of a section of `groups --interval`, with the time as a number."""
+    columns = LAG_SECTIONS[section][1]
+    kinds = {name: _WORDS[_GROUP_COLUMNS[name]] for name in columns}
+    return pa.schema({"time_ns": pa.int64(), **kinds})
+
 
 SCHEMAS: dict[str, pa.Schema] = {
     "connections": _schema(connection_schema()),
@@ -61,6 +75,26 @@ SCHEMAS: dict[str, pa.Schema] = {
         }
     ),
     EVENTS: _schema(event_schema()),
+    FINDINGS: pa.schema(
+        {
+            "id": pa.string(),
+            "rank": pa.string(),
+            "title": pa.string(),
+            "detail": pa.string(),
+            "count": pa.int64(),
+            "clients": pa.list_(pa.string()),
+            "topics": pa.list_(pa.string()),
+            "groups": pa.list_(pa.string()),
+            "packets": pa.list_(pa.int64()),
+            "begin_ns": pa.int64(),
+            "end_ns": pa.int64(),
+            "filter": pa.string(),
+            "more": pa.string(),
+            "joined_to": pa.string(),
+        }
+    ),
+    LAGS: _lag_schema(LAGS),
+    PARTITION_LAGS: _lag_schema(PARTITION_LAGS),
 }
 """
 Name of a table -> its columns.
@@ -70,6 +104,9 @@ connections: the columns of `streams`; messages: of `dissect`, without bodies; e
 keys and values; fields: of `dissect -T parquet`; events: of `timeline`. problems has a row for each
 problem: `kind` is `file`, `request`, `response` or `limit`; `path` and `position` are the place in
 the message; of files, `position` is the byte. Packets are counted from 1, as in `dissect`.
+
+findings: of `findings`; `joined_to` is the id of the finding with the same cause that has this one.
+lags and partition_lags: of `groups --interval`.
 """
 
 KEYS: dict[str, tuple[str, ...]] = {

@@ -30,6 +30,7 @@ DENIED = str(CAPTURES / "kafka4-denied.pcap")
         ([DENIED, "--watch", "y", "--out", "x"], "give either CAPTURE... or --watch DIR"),
         ([DENIED, "--out", "x", "--conf", "spark.ui"], "--conf takes K=V, not 'spark.ui'"),
         ([DENIED, "--out", "x", "--tables", "exchanges,frames"], "--tables takes connections, "),
+        (["--watch", "y", "--out", "x", "--tables", "lags"], "--watch makes no table lags: "),
     ],
 )
 def test_errors_are_one_line(

@@ -11,9 +11,10 @@ from pipeline.jobs.local_job import plan_ranges
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.split.shards import unpack_shards
-from pipeline.tables.event_table import IncrementalEvents, find_events
+from pipeline.tables.event_table import IncrementalEvents
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
+from pipeline.tables.whole_tables import whole_tables
 from tests.pipeline.split_captures import TURN_NS, short_connections
 from tests.pipeline.tables.test_incremental import CAPTURES, parcels_of
 from tests.tcp_captures import write
@@ -65,7 +66,7 @@ def test_states_continue_across_ranges_and_files(capture: str) -> None:
     assert rows_of(in_steps(path, 20_000)) == expected
     ranges = plan_ranges(ranges_of(Collection.of([path]), 20_000)).ranges
     assert len(ranges) > 1
-    assert rows_of(list(find_events(ranges, ONLY))) == expected
+    assert rows_of(list(whole_tables(ranges, ONLY))) == expected
 
 
 @pytest.mark.long
