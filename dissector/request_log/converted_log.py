@@ -34,9 +34,20 @@ class ConvertedLog:
     is_rereadable = True
     is_appended = False
 
-    def __init__(self, blocks: Iterable[bytes], connections: LogConnections, zone: str) -> None:
-        """Read a log; connections go on from earlier ones of the capture."""
-        conversion = LogConversion(connections, zone)
+    def __init__(
+        self,
+        blocks: Iterable[bytes],
+        connections: LogConnections,
+        zone: str,
+        *,
+        lines_before: int = 0,
+    ) -> None:
+        """
+        Read a log; connections go on from earlier ones of the capture.
+
+        `lines_before` is the number of lines before the blocks: they are the rest of a log.
+        """
+        conversion = LogConversion(connections, zone, lines_before=lines_before)
         self._lock = threading.Lock()
         for entry in conversion.entries(blocks):
             conversion.add(entry)

@@ -23,11 +23,12 @@ class LogConversion:
         exchanges: Number of entries with an exchange, or a message, so far.
     """
 
-    def __init__(self, connections: LogConnections, zone: str) -> None:
-        """Start; connections go on from earlier logs of the capture."""
+    def __init__(self, connections: LogConnections, zone: str, *, lines_before: int = 0) -> None:
+        """Start; connections go on from earlier logs of the capture, lines from earlier ones."""
         self.exchanges = 0
         self._problems = LineProblems()
         self._lines = LogLines(LogTimes(zone), self._problems)
+        self._lines.lines = lines_before
         self._messages = LogMessages(self._problems)
         self._packets = LogPackets(connections)
         self._accounts = AccountBuilder()

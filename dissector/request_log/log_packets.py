@@ -70,6 +70,18 @@ class LogConnections:
         self._last_ns[number] = max(self._last_ns[number], last.time_ns + delay_ns)
         return delay_ns
 
+    def forget(self, before_ns: int) -> None:
+        """Forget connections without an exchange since a time: later ones are other connections."""
+        kept = [at for at, last_ns in enumerate(self._last_ns) if last_ns >= before_ns]
+        numbers = {number: at for at, number in enumerate(kept)}
+        self._numbers = {
+            name: numbers[number] for name, number in self._numbers.items() if number in numbers
+        }
+        self._states = [self._states[number] for number in kept]
+        self._last_ns = [self._last_ns[number] for number in kept]
+        ends = {(state.a, state.b) for state in self._states}
+        self._uses = {each: count for each, count in self._uses.items() if each in ends}
+
     def state(self, number: int) -> PlainConnection:
         """Return the state of a connection."""
         return self._states[number]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -183,6 +183,7 @@ class ShardSource(FileNames):
 
     Attributes:
         evicted: As in `RangeSource`: datagrams of shards are complete.
+        found_logs: The request logs by their names; the caller adds them.
     """
 
     evicted = 0
@@ -190,6 +191,8 @@ class ShardSource(FileNames):
     def __init__(self, names: FileNames) -> None:
         """Start; `names` are the files of the whole collection, but those of slices."""
         super().__init__(names)
+        self.found_logs: dict[str, Any] = {}
+        self.logs = LogColumns(self, self.found_logs)
         self._of_slices = SliceFiles()
         self.packets = 0
         self.bytes = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +94,11 @@ class IncrementalEvents:
                 yield from _batches(self._under_schemas(self._timeline.finish()))
             self._timeline.retain(reading, stay)
             reading.retain(stay)
+
+    @property
+    def logs(self) -> dict[str, Any]:
+        """The request logs by their names, to which more may be added."""
+        return self._source.found_logs
 
     @property
     def low_watermark(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -102,6 +103,11 @@ class IncrementalDissection:
             stay = np.flatnonzero(~ended)
             reading.retain(stay)
             self._reported = len(stay)
+
+    @property
+    def logs(self) -> dict[str, Any]:
+        """The request logs by their names, to which more may be added."""
+        return self._source.found_logs
 
     @property
     def low_watermark(self) -> int:

@@ -8,7 +8,7 @@ agree in all parts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from hashlib import blake2b
 from typing import Any
 
@@ -16,14 +16,21 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.capture.columns import unique
+from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.formats.conversions import blocks_of
+from dissector.request_log.converted_log import ConvertedLog
+from dissector.request_log.log_packets import LogConnections
 from pipeline.split.byte_ranges import limited_to_scan, ranges_of
-from pipeline.split.collection import Collection, inspect_file
+from pipeline.split.collection import Collection, File, inspect_file
 from pipeline.split.connection_index import index_range
 from pipeline.split.task_spill import BlockLocation, TaskOutputWriter
 from pipeline.storage.atomic_files import join_path
+from pipeline.storage.stored_file import StoredFile
+from pipeline.storage.task_attempts import will_be_retried
 from pipeline.tables.dissect_task import SHARDS, UNREAD, dissect_range
 from pipeline.tables.table_builder import TableOptions
-from pipeline.tables.table_schemas import EVENTS
+from pipeline.tables.table_schemas import EVENTS, SCHEMAS
+from pipeline.watch.log_feed import text_shard, whole_lines
 
 INGEST_SCHEMA = pa.schema(
     {
@@ -53,6 +60,9 @@ _NO_LOCATION = dict.fromkeys(("source", "number", "offset", "length"), -1)
 FILE_PART = -1
 """The part of problems that belong to no connection: files that are late, missing or damaged."""
 
+LOG_PART = 0
+"""The part of all connections of request logs: each depends on the logs before it."""
+
 FILES = "files"
 """The folder of the files' shards."""
 
@@ -69,7 +79,8 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
     """
     file = inspect_file(path)
     if file.is_log:
-        file = replace(file, problem="a request log, which pipeline reads without --watch")
+        yield from _split_log(file, work, parts, options)
+        return
     [byte_range] = ranges_of(Collection((file,)), file.size, options.decode_as)
     indexed = index_range(byte_range)
     byte_range = limited_to_scan(byte_range, indexed.scan)
@@ -102,6 +113,53 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
     if written:
         tables = sorted(written)
         yield _row(**about_file, part=FILE_PART, source=source, folder=folder, tables=tables)
+
+
+def _split_log(
+    file: File, work: str, parts: int, options: TableOptions
+) -> Iterator[pa.RecordBatch]:
+    """
+    Write the text of a log for the part that converts it, and for that of events.
+
+    Alone it has at least as many packets as behind the logs before it.
+    """
+    folder, source = join_path(work, FILES), _source_of(file.path)
+    receivers = (LOG_PART, parts) if EVENTS in options.tables else (LOG_PART,)
+    stored, locations = StoredFile(file.path, file.path), list[dict[str, Any]]()
+    with TaskOutputWriter(folder, source) as output:
+
+        def texts() -> Iterator[bytes]:
+            blocks = whole_lines(blocks_of(file.path, {file.path: stored}))
+            for number, text in enumerate(blocks):
+                for part in receivers:
+                    location = output.write_shard(text_shard(part, number, text))
+                    locations.append(asdict(location))
+                yield text
+
+        alone = ConvertedLog(texts(), LogConnections(), options.timezone)
+        if stored.failure is not None:
+            if will_be_retried():
+                raise stored.failure
+            what, position = stored.failure.what, stored.failure.position
+            rows = [{"capture": file.path, "kind": "file", "problem": what, "position": position}]
+            output.write_rows(
+                "problems", pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["problems"])
+            )
+    times = [each.time_ns for each in read_packets(["-"], stdin=alone.open())]  # type: ignore[arg-type]
+    every = np.concatenate([np.zeros(0, np.int64), *times])
+    about_file = {
+        "path": file.path,
+        "packets": len(every),
+        "first_ns": int(every[0]) if len(every) else -1,
+        "latest_ns": int(every.max(initial=0)),
+        "fragments": b"",
+    }
+    for part in (FILE_PART, *range(parts + (EVENTS in options.tables))):
+        yield _row(**about_file, part=part)
+    for each in locations:
+        yield _row(**about_file, **each)
+    if stored.failure is not None:
+        yield _row(**about_file, part=FILE_PART, source=source, folder=folder, tables=["problems"])
 
 
 def block_location(row: dict[str, Any]) -> BlockLocation:

@@ -12,11 +12,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from dissector.engine.reading.packet_files import FileNames
+from dissector.errors import Problem
 from pipeline.split.shards import merge_segments, renumbered
 from pipeline.split.split_fragments import SplitDatagrams
 from pipeline.split.task_spill import TaskOutputWriter, read_shards
@@ -26,7 +28,8 @@ from pipeline.tables.incremental import IncrementalDissection
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.arrivals import Arrivals
-from pipeline.watch.ingest import FILE_PART, FILES, block_location
+from pipeline.watch.ingest import FILE_PART, FILES, LOG_PART, block_location
+from pipeline.watch.log_feed import LogFeed, is_text
 
 MIN_FILE_NAMES = 1000
 """The names of at least this many files are kept: their bytes may wait behind a hole."""
@@ -69,6 +72,7 @@ class OperatorState:
         starts: The first packets of files.
         names: The names of these files.
         split_datagrams: IP fragments that were incomplete at the end of their file.
+        log_feed: The request logs so far; of the part that gets them, and of that of events.
     """
 
     arrivals: Arrivals = field(default_factory=Arrivals)
@@ -76,6 +80,7 @@ class OperatorState:
     starts: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     split_datagrams: SplitDatagrams = field(default_factory=SplitDatagrams)
+    log_feed: LogFeed = field(default_factory=LogFeed)
 
     def process_files(
         self, part: int, rows: list[IngestRow], settings: WatchSettings
@@ -106,11 +111,16 @@ class OperatorState:
             dissection = steps(files, settings.options)
         else:
             dissection = steps.load(self.saved, files, settings.options)
+        dissection.logs.update(self.log_feed.logs)
         folder, source = join_path(settings.work, f"part-{part}"), added[0]["file"]
         batches = self._rows(part, dissection, files, added, rows, settings)
         tables = _write_batches(folder, source, batches)
         self.saved = dissection.save()
         first_kept = bisect_right(files.starts, dissection.low_watermark) - 1
+        open_names = set(files.names[max(first_kept, 0) :])
+        self.log_feed.logs = {
+            path: each for path, each in dissection.logs.items() if path in open_names
+        }
         first_kept = max(min(first_kept, len(files.starts) - MIN_FILE_NAMES), 0)
         self.starts, self.names = files.starts[first_kept:], files.names[first_kept:]
         return {"part": part, "source": source, "folder": folder, "tables": sorted(tables)}
@@ -135,6 +145,7 @@ class OperatorState:
                 block_location(row) for row in sorted(own_rows, key=lambda row: int(row["number"]))
             ]
             stored = read_shards(join_path(settings.work, FILES), locations)
+            stored = self._converted(file["path"], stored, dissection, settings)
             shards = (renumbered(shard, first, file["clock_ns"]) for shard in stored)
             among = (0, 1) if part == settings.parts else (part, settings.parts)
             reassembled = self.split_datagrams.reassemble(
@@ -142,10 +153,39 @@ class OperatorState:
             )
             packets = first + int(file["packets"])
             yield from dissection.feed(merge_segments(shards, reassembled), packets)
+            problems = self.log_feed.take_problems()
+            if problems and part == LOG_PART and "problems" in settings.options.tables:
+                yield "problems", _problem_rows(problems)
             closed_ns = min(CLOSED_NS, settings.idle_ns)
             yield from dissection.forget(
                 file["latest_ns"] - settings.idle_ns, file["latest_ns"] - closed_ns
             )
+            self.log_feed.forget(file["latest_ns"] - settings.idle_ns)
+
+    def _converted(
+        self,
+        path: str,
+        shards: Iterator[pa.RecordBatch],
+        dissection: Steps,
+        settings: WatchSettings,
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the shards of a file; those of a log are made of its text."""
+        first = next(shards, None)
+        if first is None:
+            return iter(())
+        shards = chain([first], shards)
+        if not is_text(first):
+            return shards
+        return self.log_feed.shards(path, shards, dissection.logs, settings.options.timezone)
+
+
+def _problem_rows(problems: Iterable[tuple[str, Problem]]) -> pa.RecordBatch:
+    """Return problems of files."""
+    rows = [
+        {"capture": path, "kind": "file", "problem": each.what, "position": each.position}
+        for path, each in problems
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["problems"])
 
 
 def _report_arrivals(

@@ -54,7 +54,7 @@ CHECKPOINT, WORK = "_checkpoint", "_work"
 SETTINGS_FILE = "kafkashark.json"
 """The file in the checkpoint with the settings that can't change."""
 
-STATE_FORM = 2
+STATE_FORM = 3
 """Number of the form of saved states; a change of what they hold increases it."""
 
 MAX_FILES = 64

@@ -152,6 +152,12 @@ def converted_files(names: Iterable[str], inputs: Inputs | None) -> set[str]:
     }
 
 
+def blocks_of(name: str, inputs: Inputs | None) -> Blocks:
+    """Yield the decompressed bytes of a file, block by block."""
+    with closing(ByteSource(name, inputs=inputs)) as source:
+        yield from _blocks(source)
+
+
 def _converted(
     converter: Converter, names: Sequence[str], inputs: Inputs | None, timezone: str
 ) -> dict[str, Converted]:
@@ -161,7 +167,7 @@ def _converted(
     if key in _kept:
         _kept.move_to_end(key)
         return _kept[key]
-    found = converter.convert([_opener(name, inputs) for name in names], timezone)
+    found = converter.convert([partial(blocks_of, name, inputs) for name in names], timezone)
     by_name = dict(zip(names, found, strict=True))
     if None not in identities:
         _kept[key] = by_name
@@ -175,14 +181,6 @@ def _identity(name: str, inputs: Inputs | None) -> object:
         return None
     status = Path(name).stat()
     return name, status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _opener(name: str, inputs: Inputs | None) -> Callable[[], Blocks]:
-    def blocks() -> Blocks:
-        with closing(ByteSource(name, inputs=inputs)) as source:
-            yield from _blocks(source)
-
-    return blocks
 
 
 def _is_known(converter: Converter, name: str, inputs: Inputs | None) -> bool:

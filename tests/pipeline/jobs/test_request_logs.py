@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from pipeline.storage.stored_file import StoredFile
 from pipeline.tables.dissect_task import UNREAD, dissect_range
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from pipeline.watch.ingest import split_file
 from tests.corpus import FOLDER
 from tests.pipeline.command_tables import assert_same, tables_of
 from tests.pipeline.jobs.test_job import job_tables
@@ -120,14 +118,3 @@ def test_spark_has_the_rows_of_one_process(spark: SparkSession, tmp_path: Path) 
     assert_same(
         job_tables(spark, [str(path) for path in logs], tmp_path / "tables", 1 << 15), expected
     )
-
-
-def test_watched_logs_are_refused(tmp_path: Path) -> None:
-    log = shutil.copy(LOGS[0], tmp_path)
-    rows = [
-        row
-        for batch in split_file(str(log), str(tmp_path / "work"), 1, ALL)
-        for row in batch.to_pylist()
-    ]
-    assert [row["tables"] for row in rows if row["tables"]] == [["problems", "unread"]]
-    assert not any(row["packets"] for row in rows)

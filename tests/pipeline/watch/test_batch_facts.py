@@ -27,10 +27,12 @@ from tests.tcp_captures import STEP_NS, Packet, write
 PARTS = 3
 
 
-def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[list[OutputLocation]]:
+def batches(
+    files: Sequence[str], together: int, tmp_path: Path, idle_ns: int = TURN_NS
+) -> Iterator[list[OutputLocation]]:
     """Run a watch without Spark, with `together` files per batch; yield the output files."""
     setting = WatchSettings(
-        str(tmp_path / "work"), TableOptions(tables=frozenset(SCHEMAS)), PARTS, TURN_NS
+        str(tmp_path / "work"), TableOptions(tables=frozenset(SCHEMAS)), PARTS, idle_ns
     )
     states = {part: pickle.dumps(OperatorState()) for part in (FILE_PART, *range(PARTS + 1))}
     for at in range(0, len(files), together):
@@ -47,10 +49,12 @@ def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[lis
         yield [(note["folder"], note["source"], note["tables"]) for note in left]
 
 
-def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa.Table]:
+def watched(
+    files: Sequence[str], together: int, tmp_path: Path, idle_ns: int = TURN_NS
+) -> dict[str, pa.Table]:
     """Return the rows of the batches of a watch."""
     tables = defaultdict(list)
-    for batch, places in enumerate(batches(files, together, tmp_path)):
+    for batch, places in enumerate(batches(files, together, tmp_path, idle_ns)):
         finish = BatchFacts.of(str(tmp_path / "out"), batch, places).row_finisher()
         for table in SCHEMAS:
             tables[table] += [finish(table, rows) for rows in read_rows_of(places, table)]
