@@ -149,8 +149,9 @@ HUNG_REQUESTS = advice(
     "hung-requests",
     Rank.RISKY,
     "Requests without an answer",
-    what="Requests had no answer for as long as clients wait, until the connection or the capture "
-    "ended. JoinGroup and SyncGroup, which wait for members, do not count.",
+    what="Requests had no answer for as long as clients wait: none until the connection or the "
+    "capture ended, or one that came too late. JoinGroup and SyncGroup, which wait for members, do "
+    "not count, nor does a Fetch with an answer.",
     cost="The client waits for its timeout, closes the connection and sends again; records may be "
     "written twice without idempotence.",
     settings=(

@@ -30,6 +30,8 @@ _PREPARING = {
 }
 """What clients send before what they connected for."""
 
+_OF_METADATA = (API_KEYS["Metadata"], API_KEYS["DescribeTopicPartitions"])
+
 
 @detects(CONNECTION_PER_REQUEST)
 def connection_per_request(judge: Judge) -> None:
@@ -73,17 +75,17 @@ def connection_per_request(judge: Judge) -> None:
 
 @detects(METADATA_STORM)
 def metadata_storm(judge: Judge) -> None:
-    """Metadata requests of a client."""
+    """Metadata requests of a client, and those for the partitions of topics (KIP-966)."""
     evidence = judge.evidence
-    sizes = {
-        row["client"]: row["bytes"] for row in evidence.totals(evidence.cluster.metadata, "client")
-    }
-    calls = evidence.totals(evidence.requests.calls, "client", "api")
-    connections = evidence.connections
-    for row in judge.enough(row for row in calls if row["api"] == API_KEYS["Metadata"]):
+    asked: dict[int, Total] = {}
+    for row in evidence.totals(evidence.requests.calls, "client", "api"):
+        if row["api"] in _OF_METADATA:
+            before = asked.get(row["client"])
+            asked[row["client"]] = _sum(before, row) if before else row
+    for row in judge.enough(asked.values()):
         rate = rate_of(row) * 60
         # A request for each connection belongs to connecting, which has an advice of its own.
-        is_storm = row["count"] > 3 * len(connections.get(row["client"], ()))
+        is_storm = row["count"] > 3 * len(evidence.connections.get(row["client"], ()))
         if rate >= judge.limit("rate") and is_storm:
             judge.add(
                 row,
@@ -92,10 +94,20 @@ def metadata_storm(judge: Judge) -> None:
                 "rate",
                 "Metadata requests a minute",
                 f"{row['count']:,} Metadata requests, {rate:,.0f} a minute",
-                f"{sizes.get(row['client'], 0):,} bytes of responses; one each 5 minutes is the "
+                f"{row['bytes']:,} bytes of requests and responses; one each 5 minutes is the "
                 "default of clients.",
-                ("Metadata",),
+                [API_NAMES[each] for each in _OF_METADATA],
             )
+
+
+def _sum(one: Total, other: Total) -> Total:
+    """Return the totals of both."""
+    return {
+        **{name: one[name] + other[name] for name in ("count", "bytes")},
+        **{name: min(one[name], other[name]) for name in ("first_ns", "first_packet")},
+        **{name: max(one[name], other[name]) for name in ("last_ns", "last_packet")},
+        "client": one["client"],
+    }
 
 
 @detects(MANY_TOPICS)
@@ -192,7 +204,7 @@ def reauthentication(judge: Judge) -> None:
 
 @detects(HUNG_REQUESTS)
 def hung_requests(judge: Judge) -> None:
-    """Requests without an answer until their connection, or the capture, ended."""
+    """Requests without an answer until their connection, or the capture, ended, or too late."""
     evidence = judge.evidence
     judge.judged += 1
     for row in evidence.totals(evidence.requests.hung, "client", "broker", "api"):
@@ -207,7 +219,7 @@ def hung_requests(judge: Judge) -> None:
                 "seconds without an answer",
                 f"{row['count']:,} {api} requests without an answer, for up to {seconds:,.0f} s",
                 apis=(api,) if row["api"] in API_NAMES else (),
-                more="status == unanswered",
+                more=f"(status == unanswered or latency_ms >= {judge.limit('seconds') * 1000:g})",
             )
 
 

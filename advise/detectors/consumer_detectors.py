@@ -107,9 +107,11 @@ def stops_polling(judge: Judge) -> None:
     for row in evidence.totals(evidence.groups.leaves, *keys):
         joined = joins.get(tuple(row[key] for key in keys))
         times = row["polls"]
-        if joined is not None and not times and joined["last_ns"] > row["last_ns"]:
+        if joined is not None and not times and joined["last_ns"] > row["first_ns"]:
             stayed_ms = (row["first_ns"] - joined["first_ns"]) / 1e6
-            times = row["count"] if 0 < joined["timeout_ms"] <= stayed_ms + 1 else 0
+            # The last one is the end of the consumer if nothing follows.
+            left = row["count"] - (row["last_ns"] > joined["last_ns"])
+            times = left if 0 < joined["timeout_ms"] <= stayed_ms + 1 else 0
         if times:
             place = row["client"], row["group"]
             before = found.get(place, {"times": 0})["times"]

@@ -9,7 +9,7 @@ from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
 from dissector.capture.columns import unique
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
-from dissector.engine.tables.exchange_table import NONE, ORPHAN, UNANSWERED, Ints
+from dissector.engine.tables.exchange_table import ANSWERED, NONE, ORPHAN, UNANSWERED, Ints
 from dissector.protocol.apis import all_apis
 from dissector.protocol.broker_requests import BETWEEN_BROKERS
 
@@ -22,6 +22,9 @@ _THROTTLED = (PRODUCE, FETCH, 19, 20, 37)
 
 _WAITING = (11, 14)
 """JoinGroup and SyncGroup wait for other members."""
+
+_LONG = (*_WAITING, FETCH, 78)
+"""Answers to Fetch and ShareFetch come as late as the client allows."""
 
 _FIRST_FOR_BROKERS = 4
 """First version of AddPartitionsToTxn that only brokers use (KIP-890)."""
@@ -36,7 +39,7 @@ class CallTallies:
             number of requests if those within the linger were one.
         errors: Errors by client, connection, API, error and topic (of exchanges on one topic).
         throttles: Throttled answers.
-        hung: Requests that had no answer for so long that they hang.
+        hung: Requests that had no answer, or none for so long, that they hang.
         of_brokers: Connections of brokers and controllers to each other.
     """
 
@@ -85,15 +88,19 @@ class CallTallies:
 
     def add_hanging(self, window: WindowRows, ends: ConnectionEnds, gaps: ConnectionGaps) -> None:
         """
-        Add the requests that hang: until their connection ended, or until now.
+        Add the requests that hang: until their connection ended, until now, or for so long.
 
-        On connections with gaps the answer may be lost in the capture.
+        An answer that comes after the client has given up is none. On connections with gaps the
+        answer may be lost in the capture.
         """
         table = window.table
         self._with_gaps.update(gaps.connection.tolist())
         latest_ns = max(window.time_ns.max(), table.response.time_ns.max())
         self._now_ns = max(self._now_ns, int(latest_ns))
+        late_ns = table.response.time_ns - window.time_ns
+        is_late = (table.status == ANSWERED) & (late_ns >= self._hang_ns)
         chosen = (table.status == UNANSWERED) & ~np.isin(table.api_key, _WAITING)
+        chosen |= is_late & ~np.isin(table.api_key, _LONG)
         chosen &= ~np.isin(table.connection, list(self._with_gaps))
         rows = np.flatnonzero(chosen)
         if not len(rows):
@@ -102,6 +109,7 @@ class CallTallies:
         numbers, index = np.unique(table.connection[rows], return_inverse=True)
         end_ns = np.array([ended.get(each, self._now_ns) for each in numbers.tolist()], np.int64)
         wait_ns = end_ns[index.ravel()] - window.time_ns[rows]
+        wait_ns = np.where(is_late[rows], late_ns[rows], wait_ns)
         hangs = wait_ns >= self._hang_ns
         rows, wait_ns = rows[hangs], wait_ns[hangs]
         self.hung.add(

@@ -14,8 +14,8 @@ from dissector.engine.records.record_windows import record_parts
 from dissector.engine.tables.column_types import Coded, Columns, Slices, row_count, select_rows
 from dissector.engine.tables.exchange_table import Ints
 
-_MAX_REQUESTS, _MAX_RECORDS = 64, 40_000
-"""Produce requests sampled of a window, and records of the whole capture."""
+_OF_TOPIC, _MAX_REQUESTS, _MAX_RECORDS = 64, 512, 40_000
+"""Produce requests sampled of a topic in a window, of a window, records of the whole capture."""
 
 _MAX_OF_WINDOW, _MAX_KEYS, _MAX_KEY_BYTES = 4_000, 20_000, 256
 """Records counted of a window; distinct keys; bytes that a key is counted by."""
@@ -27,7 +27,7 @@ _NO_NAMES = TopicNames()
 
 class KeySample:
     """
-    Keys of records in evenly spaced Produce requests.
+    Keys of records in evenly spaced Produce requests of each topic.
 
     Attributes:
         counts: Number of records by number of the topic and key.
@@ -43,7 +43,7 @@ class KeySample:
         rows = np.flatnonzero(table.api_key == PRODUCE)
         if not len(rows) or self._records >= _MAX_RECORDS:
             return
-        chosen = rows[:: -(-len(rows) // _MAX_REQUESTS)]
+        chosen = _spread(rows, window.known.topics[rows])
         left = _MAX_OF_WINDOW
         for part in record_parts(table.rows(chosen), _NO_NAMES, lambda topic: False):
             count = row_count(part.columns)
@@ -74,6 +74,16 @@ class KeySample:
             place = topic, (key or b"")[:_MAX_KEY_BYTES]
             if place in self.counts or len(self.counts) < _MAX_KEYS:
                 self.counts[place] += 1
+
+
+def _spread(rows: Ints, topics: Ints) -> Ints:
+    """Return evenly spaced rows of each topic, in order; a small one beside large ones has some."""
+    order = np.argsort(topics, kind="stable")
+    _, first, count = np.unique(topics[order], return_index=True, return_counts=True)
+    place = np.arange(len(rows)) - np.repeat(first, count)
+    step = np.repeat(-(-count // _OF_TOPIC), count)
+    chosen = np.sort(rows[order[place % step == 0]])
+    return chosen[:: -(-len(chosen) // _MAX_REQUESTS)]
 
 
 def _topic_numbers(window: WindowRows, columns: Columns) -> Ints:

@@ -12,13 +12,15 @@ from tests.conform.scene import Scene, SceneConnection
 Program = Callable[[], Scene]
 
 PRODUCE, FETCH, METADATA, COMMIT, JOIN, LEAVE = 0, 1, 3, 8, 11, 13
+DESCRIBE_PARTITIONS = 75
 INIT_PRODUCER_ID, END_TXN, SASL_AUTHENTICATE, API_VERSIONS = 22, 26, 36, 18
 
 BAD: dict[str, Program] = {}
 MENDED: dict[str, Program] = {}
 BY_TOPIC_ID: dict[str, Program] = {}
+BAD_TOO: dict[str, Program] = {}
 """By the id of an advice, the scene that it is found in, and the one that it is not;
-bad ones whose requests name topics by id alone."""
+bad ones whose requests name topics by id alone; others with another form of the mistake."""
 
 
 def bad(advice: str) -> Callable[[Program], Program]:
@@ -43,7 +45,8 @@ def produce(
     error, acks = more.get("error", 0), more.get("acks", -1)
     name = {"transactional_id": more.get("transaction")}
     version = more.get("version", 9)
-    known: dict[str, Any] = {"name": "orders"} if version < 13 else {"topic_id": UUID(int=7)}
+    known: dict[str, Any] = {"name": more.get("topic", "orders")}
+    known = known if version < 13 else {"topic_id": UUID(int=7)}
     part = {"index": partition, "records": batch}
     asked: dict[str, Any] = {
         "acks": acks,
@@ -129,7 +132,7 @@ def group(generations: int, pause_ms: int, *, leaves: bool = False) -> Scene:
         answer = {"generation_id": number, "protocol_name": "range", "leader": "m"}
         connection.response(JOIN, 5, number * 2, member_id="m", **answer)
         scene.wait_ms(pause_ms)
-        if leaves and number < generations:
+        if leaves:
             asking = {"group_id": "billing", "members": [{"member_id": "m"}]}
             connection.request(LEAVE, 3, number * 2 + 1, **asking)
             connection.response(LEAVE, 3, number * 2 + 1)
@@ -178,6 +181,7 @@ bad("too-large")(lambda: producer(2, 1, 100, error=10))
 mended("too-large")(lambda: producer(2, 1, 100))
 bad("hot-key")(lambda: _keyed(1))
 BY_TOPIC_ID["hot-key"] = lambda: _keyed(1, version=13)
+BAD_TOO["hot-key"] = lambda: _beside_a_busy_topic()
 mended("hot-key")(lambda: producer(20, 50, 200, keys=50))
 bad("partition-skew")(lambda: _skewed(9))
 mended("partition-skew")(lambda: _skewed(1))
@@ -206,6 +210,7 @@ mended("stale-leader")(lambda: fetcher(1, 600, error=6))
 bad("connection-per-request")(lambda: asked(METADATA, 5, 30, 300, apart=True))
 mended("connection-per-request")(lambda: asked(METADATA, 5, 30, 300))
 bad("metadata-storm")(lambda: metadata(60, 200))
+BAD_TOO["metadata-storm"] = lambda: asked(DESCRIBE_PARTITIONS, 0, 60, 200)
 mended("metadata-storm")(lambda: metadata(3, 5000))
 bad("many-topics")(lambda: metadata(3, 100, topics=300))
 mended("many-topics")(lambda: metadata(3, 100, topics=3))
@@ -222,6 +227,7 @@ mended("mixed-versions")(lambda: _versions("2.16.0", "2.16.0"))
 bad("removed-versions")(lambda: asked(PRODUCE, 2, 3, 100))
 mended("removed-versions")(lambda: producer(3, 1, 100))
 bad("hung-requests")(lambda: _hung(45_000))
+BAD_TOO["hung-requests"] = lambda: _late(45_000)
 mended("hung-requests")(lambda: _hung(5))
 
 
@@ -276,4 +282,27 @@ def _hung(wait_ms: int) -> Scene:
     hanging.request(METADATA, 5, 2).broker(b"")
     scene.wait_ms(wait_ms)
     other.request(METADATA, 5, 1).response(METADATA, 5, 1)
+    return scene
+
+
+def _late(wait_ms: int) -> Scene:
+    """Return a Metadata request with an answer that comes late."""
+    scene = Scene()
+    connection = scene.connect()
+    connection.request(METADATA, 5, 1).response(METADATA, 5, 1).request(METADATA, 5, 2)
+    scene.wait_ms(wait_ms)
+    connection.response(METADATA, 5, 2)
+    return scene
+
+
+def _beside_a_busy_topic() -> Scene:
+    """Return a producer with a hot key, of one request among a hundred to another topic."""
+    scene = Scene()
+    connection = scene.connect()
+    for number in range(2000):
+        is_hot = number % 100 == 0
+        content = records(30, keys=1) + records(20, keys=20) if is_hot else records(1)
+        batch = new_batch(content, producer_id=7).to_bytes()
+        produce(connection, number, batch, topic="orders" if is_hot else "busy")
+        scene.wait_ms(20)
     return scene

@@ -12,7 +12,7 @@ from advise.detectors import DETECTORS
 from advise.public import advise
 from advise.registry.advice_report import AdviceFinding
 from tests import tcp_captures
-from tests.advise.advised_programs import BAD, BY_TOPIC_ID, MENDED, Program
+from tests.advise.advised_programs import BAD, BAD_TOO, BY_TOPIC_ID, MENDED, Program
 
 
 def found_in(program: Program, folder: Path, advice: str) -> list[AdviceFinding]:
@@ -28,6 +28,12 @@ def test_bad_programs_are_found_and_mended_ones_are_not(advice: str, tmp_path: P
     assert found.begin_ns <= found.end_ns
     assert str(found.subject)
     assert found_in(MENDED[advice], tmp_path, advice) == []
+
+
+@pytest.mark.parametrize("advice", sorted(BAD_TOO))
+def test_other_forms_of_a_mistake_are_found(advice: str, tmp_path: Path) -> None:
+    (found,) = found_in(BAD_TOO[advice], tmp_path, advice)
+    assert found.packets
 
 
 @pytest.mark.parametrize("advice", sorted(BY_TOPIC_ID))

@@ -93,9 +93,14 @@ def kafka_go(stage: Stage) -> None:
 
 def play_go(name: str, *arguments: str) -> None:
     """Build and run a program in Go."""
+    with tempfile.TemporaryDirectory() as folder:  # others may build it at the same time
+        _run([built_go(name, Path(folder)), *arguments])
+
+
+def built_go(name: str, folder: Path, package: str = ".") -> str:
+    """Build a program in Go into a folder, and return its path."""
     program = str(_PROGRAMS / name)
     _fetch(["go", "-C", program, "mod", "download"])
-    with tempfile.TemporaryDirectory() as folder:  # others may build it at the same time
-        binary = str(Path(folder) / name)
-        _run(["go", "build", "-C", program, "-o", binary, "."])
-        _run([binary, *arguments])
+    binary = str(folder / name)
+    _run(["go", "build", "-C", program, "-o", binary, package])
+    return binary
