@@ -9,7 +9,6 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ from dissector.filter.evaluate import (
     reads_only_present,
     value_test,
 )
+from dissector.filter.field_values import FieldValues
 from dissector.filter.kinds import Kind
 from dissector.filter.literals import Literal
 from dissector.filter.nodes import (
@@ -62,8 +62,8 @@ class Table(Protocol):
         """Return the index of each row's value among the distinct values, and these."""
         ...
 
-    def fields_at(self, name: str, path: Sequence[str], rows: Rows) -> Sequence[Sequence[object]]:
-        """Return the values at a path inside a column, of each row."""
+    def fields_at(self, name: str, path: Sequence[str], rows: Rows) -> Iterable[FieldValues]:
+        """Return the values at a path inside a column, of some rows, in any number of parts."""
         ...
 
     def any_value_at(
@@ -172,29 +172,35 @@ def _source_function(leaf: Leaf, source: Column | BodyPath, table: Table) -> _Ma
         if compared is not None:
             return compared
         if source.path:
-            return _test_fields(leaf.test, test, table.fields_at(source.name, source.path, rows))
+            compare = None if leaf.name.steps else leaf.test
+            result = np.zeros(len(rows), np.bool_)
+            for part in table.fields_at(source.name, source.path, rows):
+                passing = _test_distinct(compare, test, part.values)
+                result[part.rows[passing[part.code]]] = True
+            return result
         indexes, values = table.distinct_values(source.name, rows)
         passes = [
             any(test(value) for value in column_values(each, source, exists)) for each in values
         ]
-        result: Mask = np.array(passes, np.bool_)[indexes]
-        return result
+        return np.array(passes, np.bool_)[indexes]
 
     return mask_of
 
 
-def _test_fields(
-    test: Test, passes: Callable[[object], bool], found: Sequence[Sequence[object]]
+def _test_distinct(
+    test: Test | None, passes: Callable[[object], bool], values: Sequence[object] | NDArray[Any]
 ) -> Mask:
-    """Test the values of each row; those that are one number in each are tested at once."""
-    flat = list(chain.from_iterable(found))
-    if set(map(type, flat)) in _NUMBERS and len(flat) == len(found) == sum(map(bool, found)):
-        values = np.array(flat)
-        if values.dtype.kind in "if":
-            compared = _compare_column(test, kinds.number, values, np.ones(len(values), np.bool_))
+    """Test values; those that are all numbers of one type at once, if there is a test for them."""
+    is_array = isinstance(values, np.ndarray)
+    if test is not None and (is_array or set(map(type, values)) in _NUMBERS):
+        numbers = np.asarray(values)
+        if numbers.dtype.kind in "if":
+            is_present = np.ones(len(numbers), np.bool_)
+            compared = _compare_column(test, kinds.number, numbers, is_present)
             if compared is not None:
                 return compared
-    return np.array([any(map(passes, each)) for each in found], np.bool_)
+    each = values.tolist() if isinstance(values, np.ndarray) else values
+    return np.fromiter(map(passes, each), np.bool_, len(values))
 
 
 _NUMBERS = {int}, {float}

@@ -26,6 +26,7 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter.evaluate import values_at
+from dissector.filter.field_values import FieldValues, field_values
 from dissector.hooks.hook_types import Record
 from dissector.protocol.embedded.secrecy.hidden_records import (
     header_is_hidden,
@@ -57,6 +58,7 @@ class RecordValues:
         self.settings = settings or ValueSettings()
         self._masks = ValueMasks(self.settings.masks) if self.settings.masks else None
         self._capture = capture
+        self._fields: dict[tuple[str, ...], RecordFields] = {}
 
     @cached_property
     def reader(self) -> ValueReader:
@@ -149,24 +151,18 @@ class RecordValues:
 
     def fields_column(
         self, columns: Columns, side: str, path: Sequence[str], rows: Ints
-    ) -> list[Sequence[object]]:
+    ) -> list[FieldValues]:
         """Return the values at a path of the keys or values of some rows."""
         topics, data = columns["topic"], columns[side]
-        is_plain = isinstance(data, Slices) and not self._has_hooks(_SIDES[side])
-        if self.settings.is_off or not is_plain or not isinstance(topics, Coded):
+        is_off = self.settings.is_off or self._has_hooks(_SIDES[side])
+        if is_off or not isinstance(data, Slices) or not isinstance(topics, Coded):
             found = self.decoded_column(columns, side, rows, with_text=False)
-            return [tuple(values_at(each.value, path)) for each in found]
-        fields = RecordFields(self.reader, path, is_key=_SIDES[side])
-        names_of, codes = [*topics.values, None], topics.codes[rows]
-        return [
-            () if content is None else fields.values(names_of[code], content, headers)
-            for code, content, headers in zip(
-                np.where(codes == NONE, len(topics.values), codes).tolist(),
-                contents_of(data, rows),
-                headers_of(columns["headers"], rows),
-                strict=True,
-            )
-        ]
+            return [field_values([tuple(values_at(each.value, path)) for each in found])]
+        fields = self._fields.get((side, *path))
+        if fields is None:
+            fields = RecordFields(self.reader, path, is_key=_SIDES[side])
+            self._fields[side, *path] = fields
+        return fields.values(topics, data, columns["headers"], rows)
 
     def decoded_column(
         self, columns: Columns, side: str, rows: Ints, *, with_text: bool = True
@@ -306,13 +302,13 @@ class ValueQuery(ColumnQuery):
         """Return values and validity of a numeric column; None for other columns."""
         return None if name in COLUMNS else super().number_column(name, rows)
 
-    def fields_at(self, name: str, path: Sequence[str], rows: Ints) -> Sequence[Sequence[object]]:
+    def fields_at(self, name: str, path: Sequence[str], rows: Ints) -> list[FieldValues]:
         """Return the values at a path of decoded keys or values."""
         side, _ = _parts_of(name)
         if side not in self._found:
             return self._values.fields_column(self.columns, side, path, rows)
         found = self._decoded(side, rows)
-        return [tuple(values_at(found[row].value, path)) for row in rows.tolist()]
+        return [field_values([tuple(values_at(found[row].value, path)) for row in rows.tolist()])]
 
     def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
         """Return the index of each row's value among the distinct values, and these."""

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from dissector.hooks.hook_types import Record
 from dissector.values.avro.avro_files import CONTAINER_MAGIC, container_values
-from dissector.values.avro.field_code import FieldReader
 from dissector.values.carriers.carried_schema import (
     CarriedSchema,
     MessageChoice,
@@ -25,6 +24,7 @@ from dissector.values.json_values import compact_json, json_or_text
 from dissector.values.located_value import LocatedValue
 from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema, Origin
 from dissector.values.schemas.schema_store import SchemaStore
+from dissector.values.steps.field_programs import FieldProgram
 from dissector.values.topic_formats import GivenFormat, TopicFormats
 from dissector.values.value_leaves import Leaf
 from dissector.values.value_limits import ValueProblem, output_limit
@@ -178,19 +178,18 @@ class ValueReader:
             record.topic, data, headers, is_key=is_key, with_text=with_text, record=record
         )
 
-    def field_reader(
+    def field_program(
         self, topic: str | None, data: bytes, path: Sequence[str], *, is_key: bool
-    ) -> tuple[FieldReader, int] | None:
+    ) -> FieldProgram | None:
         """
-        Return what reads a field of values that begin like one that was read; None: `read` has to.
+        Return what finds a field of values that begin like one that decoded; None: `read` has to.
 
-        The values have a prefix of `PREFIX_END` bytes, and no header names their schema. It raises
-        `READING_ERRORS`, and `ValueProblem`, where `read` may still succeed.
+        The values have a prefix of `PREFIX_END` bytes, and no header names their schema.
         """
         plan = self._plans.get((topic, is_key, data[:PREFIX_END], False))
         if plan is None or self.hooks:
             return None
-        return plan.decoder.field_reader(path, (data, plan.at, plan.message))
+        return plan.decoder.field_program(path, (data, plan.at, plan.message))
 
     def _keep_plan(self, place: _Place, found: DecodedValue, data: bytes) -> None:
         """Keep how a value was decoded, for those in the same place that name the same schema."""

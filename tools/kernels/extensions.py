@@ -22,6 +22,7 @@ PACKAGES = (
     "dissector.engine",
     "dissector.protocol",
     "dissector.redaction",
+    "dissector.values",
     "dissector.view",
     "replay",
     "pipeline",

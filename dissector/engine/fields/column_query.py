@@ -64,7 +64,7 @@ class ColumnQuery:
             case _:
                 return np.arange(len(rows)), [column.value(row) for row in rows.tolist()]
 
-    def fields_at(self, name: str, path: Sequence[str], rows: Ints) -> Sequence[Sequence[object]]:
+    def fields_at(self, name: str, path: Sequence[str], rows: Ints) -> Any:
         """Return the values at a path inside a column; only decoded ones have fields."""
         raise NotImplementedError("a column has no fields")
 

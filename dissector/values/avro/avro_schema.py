@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import Any
 
 from dissector.values.avro import avro_types as types
 from dissector.values.avro.avro_leaves import LOGICAL_CHOICES, PLAIN_CHOICES, LeafRecorder
 from dissector.values.avro.avro_places import PlaceRecorder
+from dissector.values.avro.avro_shapes import (
+    Blocks,
+    Converted,
+    Fixed,
+    Record,
+    Recursive,
+    Shape,
+    Symbols,
+    Union,
+)
 from dissector.values.avro.avro_types import Read
-from dissector.values.avro.field_code import FieldReader, field_reader
 from dissector.values.avro.record_code import MAX_FIELDS, compiled_record
 from dissector.values.located_value import LocatedValue
 from dissector.values.value_leaves import Leaves
@@ -39,6 +48,8 @@ class AvroSchema:
 
     Attributes:
         declared: The schema as JSON.
+        read: The reader of values.
+        shapes: What readers read, for those that are no primitive ones.
     """
 
     def __init__(self, text: str, references: Iterable[str] = ()) -> None:
@@ -54,8 +65,9 @@ class AvroSchema:
         """
         self._references = [schema_json(each) for each in references]
         self.declared = schema_json(text)
-        self._builder = _Builder()
-        self._read = self._reader(self._builder)
+        builder = _Builder()
+        self.read = self._reader(builder)
+        self.shapes = builder.shapes
 
     def value(self, data: bytes, at: int = 0) -> Any:
         """
@@ -69,7 +81,7 @@ class AvroSchema:
             ValueProblem: It does not fit.
         """
         try:
-            value, end = self._read(data, at, Room(len(data)))
+            value, end = self.read(data, at, Room(len(data)))
         except READING_ERRORS as error:
             raise _problem_of(error) from None
         if end == len(data):
@@ -87,10 +99,6 @@ class AvroSchema:
         except (ValueProblem, RecursionError):  # observed readers nest deeper
             return None
         return recorder.found()
-
-    def field_reader(self, path: Sequence[str]) -> tuple[FieldReader, int] | None:
-        """Return what reads a field, and how many names of its path it follows; None: none."""
-        return field_reader(self._read, path, self._builder.fields.get)
 
     def leaves(self, data: bytes, at: int) -> Leaves | None:
         """Return the leaves of a value that decodes; None if they are too many."""
@@ -125,7 +133,7 @@ class AvroSchema:
             ValueProblem: It does not fit.
         """
         try:
-            return self._read(data, at, room)
+            return self.read(data, at, room)
         except READING_ERRORS as error:
             raise _problem_of(error) from None
 
@@ -167,13 +175,13 @@ class _Builder:
     Builds readers; knows the named types so far.
 
     Attributes:
-        fields: Of the readers of records.
+        shapes: What readers read, for those that are no primitive ones.
     """
 
     def __init__(self, to_compile: int = MAX_FIELDS) -> None:
         self._map_key: Read = types.read_string
         self._to_compile = to_compile
-        self.fields: dict[Read, list[tuple[str, Read]]] = {}
+        self.shapes: dict[Read, Shape] = {}
         self._named: dict[str, Read] = {}
         self._open: set[str] = set()
 
@@ -185,15 +193,18 @@ class _Builder:
             case str():
                 return self._by_name(schema, space)
             case list():
-                return types.union_reader([self.read(each, space, depth + 1) for each in schema])
+                branches = [self.read(each, space, depth + 1) for each in schema]
+                return self._shaped(types.union_reader(branches), Union(branches))
             case {"type": str(kind)} if kind in _NAMED:
                 return self._define(schema, kind, space, depth)
             case {"type": "array", "items": items}:
-                return types.array_reader(self.read(items, space, depth + 1))
+                item = self.read(items, space, depth + 1)
+                return self._shaped(types.array_reader(item), Blocks((item,)))
             case {"type": "map", "values": values}:
-                return types.map_reader(self._map_key, self.read(values, space, depth + 1))
+                parts = self._map_key, self.read(values, space, depth + 1)
+                return self._shaped(types.map_reader(*parts), Blocks(parts))
             case {"type": str(kind)}:
-                return types.logical_reader(self._by_name(kind, space), kind, schema)
+                return self._logical(self._by_name(kind, space), kind, schema)
             case {"type": inner}:
                 return self.read(inner, space, depth + 1)
         raise SchemaProblem(f"not a type: {json.dumps(schema)[:60]}")
@@ -203,7 +214,8 @@ class _Builder:
             return types.PRIMITIVES[name]
         for full in (full_name(name, space), name):
             if full in self._open:
-                return types.recursive_reader(partial(self._named.__getitem__, full))
+                target = partial(self._named.__getitem__, full)
+                return self._shaped(types.recursive_reader(target), Recursive(target))
             if full in self._named:
                 return self._named[full]
         raise SchemaProblem(f"unknown type {name[:60]!r}")
@@ -214,9 +226,12 @@ class _Builder:
             raise SchemaProblem(f"{name[:60]!r} is declared inside itself")
         match kind, schema:
             case "enum", {"symbols": [*symbols]} if all(isinstance(each, str) for each in symbols):
+                longest = max(map(len, symbols), default=0)
                 read = types.enum_reader(tuple(symbols))
+                self._shaped(read, Symbols(len(symbols), longest))
             case "fixed", {"size": int(size)} if 0 <= size <= MAX_FIXED_BYTES:
-                read = types.logical_reader(types.fixed_reader(size), kind, schema)
+                plain = self._shaped(types.fixed_reader(size), Fixed(size))
+                read = self._logical(plain, kind, schema)
             case (("record" | "error"), {"fields": [*fields]}):
                 self._open.add(name)
                 read = self._record([self._field(each, space, depth + 1) for each in fields])
@@ -230,7 +245,14 @@ class _Builder:
         self._to_compile -= len(fields)
         is_long = self._to_compile < 0
         read = types.record_reader(fields) if is_long else compiled_record(fields)
-        self.fields[read] = fields
+        return self._shaped(read, Record(fields, types.record_output(fields)))
+
+    def _logical(self, read: Read, kind: str, schema: dict[str, Any]) -> Read:
+        found = types.logical_reader(read, kind, schema)
+        return found if found is read else self._shaped(found, Converted(read))
+
+    def _shaped(self, read: Read, shape: Shape) -> Read:
+        self.shapes[read] = shape
         return read
 
     def _field(self, field: Any, space: str, depth: int) -> tuple[str, Read]:

@@ -161,13 +161,13 @@ def union_reader(branches: Sequence[Read]) -> Read:
     return read
 
 
-_PER_ITEM = 4
+ITEM_OUTPUT = 4
 """Output of an item, at least; a null takes none of the input."""
 
 
 def record_output(fields: Sequence[tuple[str, Read]]) -> int:
     """Return what a record takes of the output at least; its names are a part of it."""
-    return 2 + sum(len(name) + 4 + _PER_ITEM for name, _ in fields)
+    return 2 + sum(len(name) + 4 + ITEM_OUTPUT for name, _ in fields)
 
 
 def record_reader(fields: Sequence[tuple[str, Read]]) -> Read:
@@ -224,7 +224,7 @@ def _block(data: bytes, at: int, room: Room) -> tuple[int, int]:
     if count < 0:
         count = -count
         _, at = read_long(data, at, room)
-    room.take(_PER_ITEM * count)
+    room.take(ITEM_OUTPUT * count)
     return count, at
 
 

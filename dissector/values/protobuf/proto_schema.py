@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 from dissector.values.located_value import LocatedValue
 from dissector.values.protobuf.descriptor_sets import parse_file_descriptor
-from dissector.values.protobuf.field_steps import Step, field_step
+from dissector.values.protobuf.message_readers import MessageReader
 from dissector.values.protobuf.proto_declarations import ProtoFile, ProtoMessage
 from dissector.values.protobuf.proto_leaves import LeafWalk
 from dissector.values.protobuf.proto_places import PlaceWalk
@@ -67,9 +67,14 @@ class ProtoSchema:
             raise ValueProblem(f"{unknown:,} fields that {message.full_name} does not declare")
         return value
 
-    def field_step(self, message: ProtoMessage, path: Sequence[str]) -> tuple[Step, int] | None:
-        """Return what reads a field of a message, and the names of the path that it follows."""
-        return field_step(self._pool.reader_of(message), path)
+    def reader_of(self, message: ProtoMessage) -> MessageReader:
+        """
+        Return the reader of a message.
+
+        Raises:
+            SchemaProblem: A field's type is unknown.
+        """
+        return self._pool.reader_of(message)
 
     def located(self, message: ProtoMessage, data: bytes, at: int) -> LocatedValue | None:
         """Return a value with the places of its parts; None if these are unknown."""

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from dissector.values.avro.avro_schema import AvroSchema
-from dissector.values.avro.field_code import FieldReader
 from dissector.values.carriers.carried_schema import MessageChoice, MessagePlace, NamedMessage
 from dissector.values.json_places import json_leaves, located_json, words_of_schema
 from dissector.values.json_values import json_value
@@ -20,8 +19,11 @@ from dissector.values.protobuf.proto_schema import (
     read_indexes,
     read_ref,
 )
+from dissector.values.steps.avro_programs import avro_program
+from dissector.values.steps.field_programs import FieldProgram
+from dissector.values.steps.proto_programs import proto_program
 from dissector.values.value_leaves import Leaves
-from dissector.values.value_limits import SchemaProblem, ValueProblem
+from dissector.values.value_limits import SchemaProblem
 
 AVRO, JSON_SCHEMA, PROTOBUF = "avro", "json-schema", "protobuf"
 
@@ -63,11 +65,9 @@ class Decoder(Protocol):
         """Return the leaves of a value that decodes; None if they are too many."""
         ...
 
-    def field_reader(self, path: Sequence[str], like: Like) -> tuple[FieldReader, int] | None:
+    def field_program(self, path: Sequence[str], like: Like) -> FieldProgram | None:
         """
-        Return what reads one field, and how many names of its path it follows; None: use `value`.
-
-        It returns the field's value, or what is around it, and the position behind the whole value.
+        Return what finds one field; None: use `value`.
 
         Args:
             path: Names of the field, and of the fields around it.
@@ -114,8 +114,8 @@ class _AvroDecoder(Decoder):
     def leaves(self, data: bytes, at: int, message: MessageChoice) -> Leaves | None:
         return self.schema.leaves(data, at)
 
-    def field_reader(self, path: Sequence[str], like: Like) -> tuple[FieldReader, int] | None:
-        return self.schema.field_reader(path)
+    def field_program(self, path: Sequence[str], like: Like) -> FieldProgram | None:
+        return avro_program(self.schema, path)
 
 
 class _JsonDecoder(Decoder):
@@ -163,22 +163,10 @@ class _ProtobufDecoder(Decoder):
         chosen, at = self._choose(message, data, at)
         return self.schema.leaves(chosen, data, at)
 
-    def field_reader(self, path: Sequence[str], like: Like) -> tuple[FieldReader, int] | None:
+    def field_program(self, path: Sequence[str], like: Like) -> FieldProgram | None:
         data, at, message = like
         chosen, begin = self._choose(message, data, at)
-        found = self.schema.field_step(chosen, path)
-        if found is None:
-            return lambda data, at: (self.value(data, at, message), len(data)), 0
-        step, depth = found
-        choice = data[at:begin]
-
-        def read(data: bytes, at: int) -> tuple[Any, int]:
-            begin = at + len(choice)
-            if data[at:begin] != choice:
-                raise ValueProblem("another message")
-            return step(data, begin), len(data)
-
-        return read, depth
+        return proto_program(self.schema.reader_of(chosen), path, data[at:begin])
 
     def _begin(self, place: MessageChoice, data: bytes, at: int) -> int:
         """Return where a value begins, whichever messages the schema has."""

@@ -7,6 +7,7 @@ import numpy as np
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
+from dissector.kernel.utf8 import utf8_length
 from dissector.view.tables.text_arrays import TextArrays
 
 UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(256)], np.uint8)
@@ -49,34 +50,6 @@ def write_padded(value: int, size: int, out: U8, at: int) -> int:
     if to > at:
         out[at] = 48 + value
     return at + size
-
-
-@device_function
-def utf8_length(data: U8, at: int, end: int) -> int:
-    """Return the length of a UTF-8 sequence by its first byte, above 0x7f; 0 if it is invalid."""
-    lead = data[at]
-    if lead < 0xC2 or lead > 0xF4 or at + 1 >= end:
-        return 0
-    second = data[at + 1]
-    lowest = 0x80
-    highest = 0xBF
-    if lead == 0xE0:
-        lowest = 0xA0  # no overlong forms
-    elif lead == 0xED:
-        highest = 0x9F  # no surrogates
-    elif lead == 0xF0:
-        lowest = 0x90
-    elif lead == 0xF4:
-        highest = 0x8F  # U+10FFFF is the maximum
-    if second < lowest or second > highest:
-        return 0
-    size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    if at + size > end:
-        return 0
-    for i in range(at + 2, at + size):
-        if data[i] & 0xC0 != 0x80:
-            return 0
-    return size
 
 
 @device_function

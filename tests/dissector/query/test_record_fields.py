@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dissector.engine.tables.column_types import Coded, Headers, SliceBuffers, Slices
 from dissector.filter.evaluate import values_at
 from dissector.query.record_fields import RecordFields
 from dissector.values.schemas.registry_entries import add_entry
 from dissector.values.schemas.schema_store import SchemaStore
+from dissector.values.steps import avro_kernel, proto_kernel
 from dissector.values.topic_formats import TopicFormats
 from dissector.values.value_reader import ValueReader
 from tests.corpus import fast_and_long
 from tests.dissector.values.avro.avro_samples import Samples
+from tests.kernel_modes import PYTHON, running
 
 fastavro = pytest.importorskip("fastavro")
 pytest.importorskip("google.protobuf")
@@ -25,7 +29,8 @@ pytest.importorskip("google.protobuf")
 from tests.dissector.values.protobuf import proto_samples  # noqa: E402
 
 PREFIX = b"\x00\x00\x00\x00\x07"
-SEEDS = fast_and_long([range(20)], [range(first, first + 100) for first in range(100, 1_100, 100)])
+HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10, 110, 10)])
+SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
 
 
 def reader_of(schema: Any, kind: str = "AVRO") -> ValueReader:
@@ -62,41 +67,205 @@ def damaged(data: bytes, random: Random) -> Iterator[bytes]:
         yield bytes(changed)
 
 
+@pytest.mark.parametrize("case", ["avro", "proto"])
 @pytest.mark.parametrize("seeds", SEEDS)
-def test_fields_of_whole_and_of_damaged_values(seeds: range) -> None:
+def test_fields_of_whole_and_of_damaged_values(case: str, seeds: range) -> None:
     for seed in seeds:
         random = Random(seed)
-        samples = Samples(random)
-        parsed, reader = fastavro.parse_schema(samples.schema), reader_of(samples.schema)
-        written = []
-        for _ in range(3):
-            out = io.BytesIO()
-            fastavro.schemaless_writer(out, parsed, samples.draw()[0])
-            written.append(PREFIX + out.getvalue())
-        check_fields(reader, written, random)
+        check_fields(*CASES[case](random), random)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seeds", SEEDS)
-def test_fields_of_protobuf(seeds: range) -> None:
+def avro_case(random: Random) -> tuple[ValueReader, list[bytes]]:
+    """Return a reader of a schema, and three values."""
+    samples = Samples(random)
+    parsed, written = fastavro.parse_schema(samples.schema), []
+    for _ in range(3):
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, parsed, samples.draw()[0])
+        written.append(PREFIX + out.getvalue())
+    return reader_of(samples.schema), written
+
+
+def proto_case(random: Random) -> tuple[ValueReader, list[bytes]]:
+    samples = proto_samples.ProtoSamples(random)
+    reader = reader_of(proto_samples.text_of(samples.file), "PROTOBUF")
+    written = [PREFIX + b"\x00" + samples.draw().SerializeToString() for _ in range(3)]
+    return reader, written
+
+
+CASES = {"avro": avro_case, "proto": proto_case}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("seeds", HOSTILE_SEEDS)
+def test_hostile_values(case: str, seeds: range) -> None:
+    """Values that were spoiled in many places, or are random, 1,000 for each schema."""
     for seed in seeds:
-        random = Random(seed)
-        samples = proto_samples.ProtoSamples(random)
-        reader = reader_of(proto_samples.text_of(samples.file), "PROTOBUF")
-        prefix = PREFIX + b"\x00"
-        written = [prefix + samples.draw().SerializeToString() for _ in range(3)]
-        check_fields(reader, written, random)
+        random = Random(f"{case} {seed}")
+        reader, written = CASES[case](random)
+        found = sorted(set(paths(reader.read("t", written[0]).value)))
+        small = [each for each in written if len(each) < 300]
+        if not found or not small:
+            continue
+        path = random.choice(found)
+        every = [*written, *(spoiled(random.choice(small), random) for _ in range(1_000))]
+        check_values(reader, path, every)
+
+
+def spoiled(data: bytes, random: Random) -> bytes:
+    """Return a value with a few changed, removed, repeated or random bytes behind its prefix."""
+    content = bytearray(data[5:])
+    for _ in range(random.choice((1, 1, 2, 5))):
+        at = random.randrange(len(content) + 1)
+        match random.randrange(5):
+            case 0:
+                content[at : at + 1] = random.choice(EXTREMES)
+            case 1:
+                content[at : at + 1] = random.randbytes(random.randrange(12))
+            case 2:
+                del content[at : at + random.randrange(9)]
+            case 3:
+                content[at:at] = content[at : at + random.randrange(30)]
+            case 4:
+                content[random.randrange(len(content) + 1) :] = content[at:]
+    return PREFIX + bytes(content)
+
+
+EXTREMES = (
+    b"\xff" * 9 + b"\x01",
+    b"\xfe" + b"\xff" * 8 + b"\x01",
+    b"\xff" * 9 + b"\x7f",
+    b"\x80" * 9 + b"\x00",
+    b"\x80\x00",
+    b"\xff\xff\xff\xff\x0f",
+    b"\x00\x00\x00\x00\x00\x00\xf0\x7f",
+    b"\xc3\xa9",
+    b"\xed\xa0\x80",
+)
+"""Numbers of the most bytes, too large ones, an infinity, texts that are UTF-8 and not."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_kernels_as_python(case: str) -> None:
+    with running(PYTHON, avro_kernel, proto_kernel):
+        for seed in range(4):
+            random = Random(f"{case} {seed}")
+            reader, written = CASES[case](random)
+            check_fields(reader, [each for each in written if len(each) < 300], random)
+
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "note", "type": ["null", "string"]},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {
+            "name": "user",
+            "type": [
+                "null",
+                {
+                    "type": "record",
+                    "name": "User",
+                    "fields": [
+                        {"name": "id", "type": "long"},
+                        {"name": "chief", "type": ["null", "User"]},
+                        {"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["A"]}},
+                    ],
+                },
+            ],
+        },
+    ],
+}
+ORDER_PROTO = """
+syntax = "proto3";
+message Order {
+  string id = 1; optional string note = 2; repeated string tags = 3; User user = 4;
+  message User { int64 id = 1; User chief = 2; Kind kind = 3; }
+  enum Kind { A = 0; }
+}
+"""
+LOWEST = -(2**63)
+ORDERS = {
+    "avro": (
+        b"\x02a\x00\x00\x00",
+        b"\x02b\x02\x06\xe2\x80\xa2\x04\x02x\x02y\x00\x02" + b"\xff" * 9 + b"\x01\x00\x00",
+        b"\x00\x02\x00\x02\x02z\x00\x02\x0e\x02\x12\x00\x00\x00",
+    ),
+    "proto": (
+        b"\x00\x0a\x01a",
+        b"\x00\x0a\x01b\x12\x03\xe2\x80\xa2\x1a\x01x\x1a\x01y\x22\x0b\x08" + b"\x80" * 9 + b"\x01",
+        b"\x00\x12\x00\x1a\x01z\x22\x06\x08\x07\x12\x02\x08\x09",
+    ),
+}
+"""Three orders: one with as little as can be, one with the lowest number, one of a user's chief."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fields_are_found_without_the_decoder(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = reader_of(ORDER) if case == "avro" else reader_of(ORDER_PROTO, "PROTOBUF")
+    written = [PREFIX + each for each in ORDERS[case]]
+    wanted: dict[tuple[str, ...], list[list[object]]] = {
+        ("id",): [["a"], ["b"], [""]],
+        ("note",): [[None], ["\u2022"], [""]],
+        ("user", "id"): [[], [LOWEST], [7]],
+        ("user", "kind"): [[], ["A"], ["A"]],
+        ("user", "chief", "id"): [[], [], [9]],
+        ("user", "missing"): [[], [], []],
+    }
+    if case == "proto":
+        wanted["note",] = [[], ["\u2022"], [""]]
+    for path, expected in wanted.items():
+        fields = RecordFields(reader, path, is_key=False)
+        values_of(fields, written)
+        with monkeypatch.context() as patch:
+            patch.setattr(reader, "read", None)
+            assert values_of(fields, written) == expected, path
 
 
 def check_fields(reader: ValueReader, written: Sequence[bytes], random: Random) -> None:
+    every = [each for data in filter(is_small, written) for each in damages(data, random)]
     for path in set(paths(reader.read("t", written[0]).value)):
-        fields = RecordFields(reader, path, is_key=False)
-        for data in filter(is_small, written):
-            for each in (data, *damaged(data, random)):
-                expected = reader.read("t", each, with_text=False).value
-                assert repr(list(fields.values("t", each, {}))) == repr(
-                    list(values_at(expected, path))
-                ), (path, each.hex())
+        check_values(reader, path, every)
+
+
+def check_values(reader: ValueReader, path: Sequence[str], every: Sequence[bytes]) -> None:
+    fields = RecordFields(reader, path, is_key=False)
+    for data, found in zip(every, values_of(fields, every), strict=True):
+        expected = reader.read("t", data, with_text=False).value
+        assert in_any_order(found) == in_any_order(values_at(expected, path)), (path, data.hex())
+
+
+def damages(data: bytes, random: Random) -> Iterator[bytes]:
+    yield data
+    yield from damaged(data, random)
+
+
+def in_any_order(values: Iterable[object]) -> list[str]:
+    return sorted(map(repr, values))
+
+
+def values_of(fields: RecordFields, contents: Sequence[bytes]) -> list[list[object]]:
+    """Return the values of each of some values of records, which lie in all three buffers."""
+    sizes = np.array([len(each) for each in contents], np.int64)
+    whole = np.frombuffer(b"".join(contents), np.uint8)
+    starts = np.cumsum(sizes) - sizes
+    first, second = (int(starts[len(starts) * part // 3]) for part in (1, 2))
+    buffers = SliceBuffers(whole[:first], whole[first:second], whole[second:])
+    none = np.zeros(len(contents), np.int64)
+    empty = Slices(none[:0], none[:0], buffers)
+    found: list[list[object]] = [[] for _ in contents]
+    for rows, index, values in fields.values(
+        Coded(none, ["t"]),
+        Slices(starts, sizes, buffers),
+        Headers(none, none, empty, empty),
+        np.arange(len(contents)),
+    ):
+        each = values.tolist() if isinstance(values, np.ndarray) else values
+        for row, number in zip(rows.tolist(), index.tolist(), strict=True):
+            found[row].append(each[number])
+    return found
 
 
 def test_a_schema_that_grows_when_it_is_expanded() -> None:
@@ -114,5 +283,5 @@ def test_a_schema_that_grows_when_it_is_expanded() -> None:
     data = PREFIX + b"\x02a\x00"
     for path in (("x",), ("deep", "a", "b"), ("deep",)):
         fields = RecordFields(reader, path, is_key=False)
-        found = [list(fields.values("t", data, {})) for _ in range(3)]
+        found = values_of(fields, [data] * 3)
         assert found == [{"x": ["a"], "deep": [None]}.get(path[-1], [])] * 3

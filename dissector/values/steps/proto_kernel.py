@@ -1,0 +1,310 @@
+"""The kernel that finds a field of Protobuf values by the programs of `proto_programs`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import U8, Buffers
+from dissector.kernel.named_rows import NamedRow, Rows
+from dissector.kernel.utf8 import is_utf8
+from dissector.values.steps.field_arrays import DEPTH, Form, FoundFields, Frame, ValueRows
+from dissector.values.steps.varint_kernels import (
+    is_finite,
+    little_endian_at,
+    output_room,
+    varint_at,
+)
+
+
+class ProtoOp:
+    """What a field has behind its key."""
+
+    # A number of variable size; one of a fixed size; lists of these.
+    VARINT, FIXED, PACKED_VARINTS, PACKED_FIXED = 0, 1, 2, 3
+    # A size and as many bytes: any; a text; a message.
+    BYTES, TEXT, MESSAGE = 4, 5, 6
+    # What is left to the decoder.
+    OTHER = 7
+
+
+class NumberKind:
+    """How 64 bits are the number of a field."""
+
+    # They are no number of the kernel's own.
+    PLACED = 0
+    INT64, UINT64, SINT64, INT32, UINT32, SINT32, BOOLEAN, DOUBLE = 1, 2, 3, 4, 5, 6, 7, 8
+
+
+@dataclass(slots=True)
+class ProtoField(NamedRow):
+    """
+    A field by its key on the wire.
+
+    Attributes:
+        key: Number and wire type.
+        op: Of `ProtoOp`.
+        size: Bytes of a number of fixed size.
+        output: What it, or an item of its list, takes of the output at most, besides a message.
+        message: Of MESSAGE, the type of the message.
+        is_wanted: Whether it is the field that is looked for (1 or 0).
+        is_other: Whether it takes the place of what is looked for, in a oneof (1 or 0).
+        kind: Of the field that is looked for, its `NumberKind`.
+    """
+
+    key: int
+    op: int
+    size: int = 0
+    output: int = 0
+    message: int = 0
+    is_wanted: int = 0
+    is_other: int = 0
+    kind: int = 0
+
+
+@dataclass(slots=True)
+class ProtoType(NamedRow):
+    """
+    A type of messages.
+
+    Attributes:
+        first: Its first field.
+        count: Its fields.
+        output: What a message takes of the output.
+        default: The form of the field that is looked for, as long as a message of this type lacks
+            it: ABSENT outside of its own type.
+    """
+
+    first: int
+    count: int
+    output: int
+    default: int
+
+
+class ProtoProgram(NamedTuple):
+    """
+    The messages of a schema.
+
+    Attributes:
+        types: The first is that of values.
+        fields: Of each type by their keys, in order.
+    """
+
+    types: Rows[ProtoType]
+    fields: Rows[ProtoField]
+
+
+UNKNOWN_OUTPUT = 16
+"""Output of a field that is not declared, as `skip_unknown` has it."""
+
+MAX_INT64 = 2**63 - 1
+
+
+@Kernel
+def find_proto_fields(
+    rows: ValueRows,
+    buffers: Buffers,
+    lead: U8,
+    program: ProtoProgram,
+    frames: Rows[Frame],
+    found: FoundFields,
+) -> None:
+    """
+    Find a field in each of some values.
+
+    Args:
+        rows: The values.
+        buffers: The bytes that they refer to.
+        lead: The bytes before each value; those with others are of another schema.
+        program: What to do.
+        frames: `DEPTH` frames.
+        found: Receives the fields.
+    """
+    second = len(buffers.data)
+    third = second + len(buffers.carry_over)
+    for row in range(len(rows.start)):
+        start = rows.start[row]
+        if start < 0:
+            found.form[row] = Form.ABSENT
+            continue
+        source = buffers.data
+        base = 0
+        if start >= third:
+            source = buffers.arena
+            base = third
+        elif start >= second:
+            source = buffers.carry_over
+            base = second
+        start -= base
+        end = start + rows.length[row]
+        form = _find(source, start, end, row, lead, program, frames, found)
+        found.form[row] = form
+        if form == Form.PLACED:
+            found.number[row] += base
+
+
+@device_function
+def _find(
+    data: U8,
+    at: int,
+    end: int,
+    row: int,
+    lead: U8,
+    program: ProtoProgram,
+    frames: Rows[Frame],
+    found: FoundFields,
+) -> int:
+    """Find the field of a row, and return its form."""
+    if end - at < len(lead):
+        return Form.OTHER
+    for i in range(len(lead)):
+        if data[at + i] != lead[i]:
+            return Form.OTHER
+    at += len(lead)
+    left = output_room(end - at) - program.types[0].output
+    form = program.types[0].default
+    number = 0
+    begin = at
+    size = 0
+    around = 0
+    place = program.types[0].first
+    depth = 0
+    while left >= 0:
+        while at == end and depth > 0:
+            depth -= 1
+            around = frames[depth].left
+            place = frames[depth].step
+            end = frames[depth].end
+        if at == end:
+            found.number[row] = begin if form == Form.PLACED else number
+            found.size[row] = size
+            return form
+        key_at = at
+        key, at = varint_at(data, at, end)
+        if at < 0:
+            return Form.REFUSED
+        place = _field_of(program, around, key, place)
+        if place < 0:
+            place = program.types[around].first
+            left -= UNKNOWN_OUTPUT
+            at = _skip(data, key, at, end)
+            if at < 0:
+                return Form.REFUSED
+            continue
+        field = program.fields[place]
+        bits, behind = _read(data, at, end, field.op, field.size)
+        if behind < 0:
+            return Form.REFUSED
+        left -= field.output * (bits if field.op == ProtoOp.PACKED_VARINTS else 1)
+        is_message = field.op == ProtoOp.MESSAGE
+        if field.is_other:
+            form = Form.ABSENT
+        elif field.is_wanted:
+            if is_message and form == Form.PLACED:
+                return Form.REFUSED  # its pieces count together
+            form, number = _number_of(field.kind, bits)
+            if form == Form.REFUSED:
+                return Form.REFUSED
+            begin = key_at
+            size = behind - key_at
+        at = behind
+        if is_message:
+            if depth == DEPTH:
+                return Form.REFUSED
+            frames[depth].left = around
+            frames[depth].step = place
+            frames[depth].end = end
+            depth += 1
+            end = behind
+            at = behind - bits
+            around = field.message
+            left -= program.types[around].output
+            place = program.types[around].first
+            if form == Form.ABSENT:
+                form = program.types[around].default
+                number = 0
+                begin = at
+                size = 0
+    return Form.REFUSED
+
+
+@device_function
+def _field_of(program: ProtoProgram, message: int, key: int, place: int) -> int:
+    """Return the field of a key in a type of messages, at or soon behind a place; -1: none."""
+    first = program.types[message].first
+    last = first + program.types[message].count - 1
+    for i in range(place, min(place + 2, last + 1)):
+        if program.fields[i].key == key:
+            return i
+    while first <= last:
+        middle = (first + last) >> 1
+        other = program.fields[middle].key
+        if other == key:
+            return middle
+        if other < key:
+            first = middle + 1
+        else:
+            last = middle - 1
+    return -1
+
+
+@device_function
+def _read(data: U8, at: int, end: int, op: int, size: int) -> tuple[int, int]:
+    """Read what is behind a key: a number, or the size of bytes; the position behind it, or -1."""
+    if op == ProtoOp.VARINT:
+        return varint_at(data, at, end)
+    if op == ProtoOp.OTHER:
+        return 0, -1
+    if op == ProtoOp.FIXED:
+        return (little_endian_at(data, at, size), at + size) if size <= end - at else (0, -1)
+    length, at = varint_at(data, at, end)
+    if at < 0 or length < 0 or length > end - at:
+        return 0, -1
+    if op == ProtoOp.TEXT and is_utf8(data, at, at + length) == 0:
+        return 0, -1
+    if op == ProtoOp.PACKED_FIXED and length % size != 0:
+        return 0, -1
+    behind = at + length
+    if op == ProtoOp.PACKED_VARINTS:
+        while 0 <= at < behind:
+            _, at = varint_at(data, at, behind)
+        return (length, behind) if at >= 0 else (0, -1)
+    return length, behind
+
+
+@device_function
+def _skip(data: U8, key: int, at: int, end: int) -> int:
+    """Return the position behind a field that is not declared; -1 for groups and for no field."""
+    wire = key & 7
+    if key < 8:
+        return -1
+    if wire == 0:
+        _, at = varint_at(data, at, end)
+        return at
+    size = 8 if wire == 1 else 4
+    if wire == 2:
+        size, at = varint_at(data, at, end)
+    elif wire not in (1, 5):
+        return -1
+    return at + size if at >= 0 and 0 <= size <= end - at else -1
+
+
+@device_function
+def _number_of(kind: int, bits: int) -> tuple[int, int]:
+    """Return the form of a field that is looked for, and its number."""
+    if kind == NumberKind.PLACED:
+        return Form.PLACED, 0
+    if kind == NumberKind.DOUBLE:
+        return (Form.DOUBLE if is_finite(bits) else Form.PLACED), bits
+    if kind == NumberKind.BOOLEAN:
+        return Form.BOOLEAN, 1 if bits != 0 else 0
+    if kind == NumberKind.UINT64 and bits < 0:
+        return Form.REFUSED, 0  # more than 63 bits
+    if kind in (NumberKind.UINT32, NumberKind.SINT32):
+        bits &= 0xFFFFFFFF
+    if kind in (NumberKind.SINT32, NumberKind.SINT64):
+        return Form.INTEGER, (bits >> 1 & MAX_INT64) ^ -(bits & 1)
+    if kind == NumberKind.INT32:
+        bits = ((bits & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
+    return Form.INTEGER, bits
