@@ -19,7 +19,15 @@ from cluster.fields.field_layout import (
     StructLayout,
     ValueField,
 )
-from cluster.fields.walker import Values, Walk, compile_values, compile_walk
+from cluster.fields.walker import (
+    Map,
+    RolesToMap,
+    Values,
+    Walk,
+    compile_map,
+    compile_values,
+    compile_walk,
+)
 from dissector.protocol.apis import api
 from dissector.protocol.embedded.membership.assignors import (
     CooperativeStickyUserData,
@@ -161,3 +169,9 @@ def value_walk(schema: Schema, version: int, wanted: frozenset[Role]) -> Values:
 @cache
 def _walk(schema: Schema, version: int, wanted: frozenset[Role] | None) -> Walk:
     return compile_walk(layout_of(schema, version, wanted), FieldValue, Scope)
+
+
+@cache
+def value_map(schema: Schema, version: int, wanted: frozenset[Role], roles: RolesToMap) -> Map:
+    """Return a function that replaces the values of wanted roles in a body."""
+    return compile_map(layout_of(schema, version, wanted), FieldValue, Scope, roles)

@@ -7,11 +7,25 @@ A body is walked several times per request, so the generated code needs no looku
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from cluster.fields.field_layout import FieldValue, Scope, StructField, StructLayout, ValueField
+from dissector.protocol.field_roles import Role
 
 Walk = Callable[[Mapping[str, Any], Scope], Iterator[FieldValue]]
+Mapped = Callable[[Any, Scope], tuple[Any, str]]
+"""Returns the value in place of one, and the rule that chose it."""
+
+Report = Callable[[str, str, Any, Any, str], None]
+"""Takes path and role of a value, the value, the one in its place, and the rule."""
+
+Map = Callable[
+    [Mapping[str, Any], Scope, Mapping[str, Mapped], Callable[[FieldValue], None], Report], None
+]
+"""Replaces values of a body: body, scope, role -> mapping, what maps all other roles, report."""
+
+_Leaf = Callable[["FunctionSource", int, ValueField, tuple[str, str], str, "ScopeVariable"], None]
+"""Emits what is done with the value of a field, or with each value of an array of scalars."""
 Values = Callable[[Mapping[str, Any]], Iterator[Any]]
 
 
@@ -20,7 +34,7 @@ class FunctionSource:
 
     def __init__(self, head: str) -> None:
         self._lines = [head]
-        self.names: dict[str, Any] = {"absent": ...}
+        self.names: dict[str, Any] = {"absent": ..., "new": object.__new__}
 
     def add_line(self, depth: int, text: str) -> None:
         """Add a line."""
@@ -62,8 +76,9 @@ class ScopeVariable:
         """Emit the code that creates the scope, unless it exists."""
         if not self._pending:
             return self
-        code.add_line(depth, f"{variable} = Scope({self.variable})")
+        code.add_line(depth, f"{variable} = new(Scope)")
         code.add_line(depth, f"d = {variable}.__dict__")
+        code.add_line(depth, f"d.update({self.variable}.__dict__)")
         for layout, body in self._pending:
             for name, field in layout.scope:
                 code.add_line(depth, f"if {field!r} in {body}: d[{name!r}] = {body}[{field!r}]")
@@ -75,8 +90,80 @@ def compile_walk(layout: StructLayout, field_value: type[FieldValue], scope: typ
     code = FunctionSource("def f(b, s):")
     code.names.update(FieldValue=field_value, Scope=scope)
     code.add_line(1, "yield from ()")
-    _walk(code, 1, layout, "b", "", ScopeVariable("s").inside(layout, "b"))
+    _walk(code, layout, _yield_value)
     return code.build()
+
+
+class RolesToMap(NamedTuple):
+    """
+    How the values of roles are mapped.
+
+    Attributes:
+        mapped: The values of the roles that have a mapping.
+        without_negatives: Of these the ones whose negative values stay as they are.
+        reported: The rules that are reported even if the value stays the same.
+    """
+
+    mapped: frozenset[str]
+    without_negatives: frozenset[Role]
+    reported: frozenset[str]
+
+
+def compile_map(
+    layout: StructLayout, field_value: type[FieldValue], scope: type[Scope], roles: RolesToMap
+) -> Map:
+    """Return a function that replaces the values in bodies of a layout, except None."""
+    code = FunctionSource("def f(b, s, mappings, other, report):")
+    code.add_line(1, "pass")
+    code.names.update(FieldValue=field_value, Scope=scope)
+    code.names.update(reported=roles.reported)
+    mappings = {role: code.name_of(role) for role in _roles_in(layout) if role in roles.mapped}
+    for role, name in mappings.items():
+        code.add_line(1, f"m_{name} = mappings[{role.value!r}]")
+
+    def replace(code: FunctionSource, depth: int, leaf: ValueField, path: str, *at: str) -> None:
+        body, key, value, scope_variable = at
+        mapping = mappings.get(leaf.role)
+        if mapping is None:
+            given = f"{code.name_of(leaf.role)}, {code.name_of(leaf.field)}, {value}, {body}, {key}"
+            code.add_line(depth, f"other(FieldValue(f{path!r}, {given}, {scope_variable}))")
+            return
+        if leaf.role in roles.without_negatives:
+            code.add_line(depth, f"if {value} >= 0:")
+            depth += 1
+        code.add_line(depth, f"n, r = m_{mapping}({value}, {scope_variable})")
+        given = f"f{path!r}, {mapping}, {value}, n, r"
+        code.add_line(depth, f"if n != {value}:")
+        code.add_line(depth + 1, f"{body}[{key}] = n")
+        code.add_line(depth + 1, f"report({given})")
+        code.add_line(depth, f"elif r in reported: report({given})")
+
+    def leaf_of(
+        code: FunctionSource,
+        depth: int,
+        leaf: ValueField,
+        at: tuple[str, str],
+        path: str,
+        scopes: ScopeVariable,
+    ) -> None:
+        body, value = at
+        code.add_line(depth, f"if {value} is not absent and {value} is not None:")
+        if not leaf.is_list:
+            replace(code, depth + 1, leaf, path, body, repr(leaf.name), value, scopes.variable)
+            return
+        code.add_line(depth + 1, f"for i, v in enumerate({value}):")
+        code.add_line(depth + 2, "if v is None: continue")
+        replace(code, depth + 2, leaf, path + "[{i}]", value, "i", "v", scopes.variable)
+
+    _walk(code, layout, leaf_of)
+    return code.build()
+
+
+def _roles_in(layout: StructLayout) -> set[Role]:
+    roles: set[Role] = set()
+    for member in layout.members:
+        roles |= _roles_in(member.layout) if isinstance(member, StructField) else {member.role}
+    return roles
 
 
 def compile_values(layout: StructLayout) -> Values:
@@ -104,15 +191,21 @@ def _values(code: FunctionSource, depth: int, layout: StructLayout, body: str) -
             _values(code, depth + 1, member.layout, value)
 
 
-def _walk(
+def _walk(code: FunctionSource, layout: StructLayout, leaf: _Leaf) -> None:
+    """Emit the walk over a body `b` in a scope `s`."""
+    _struct(code, 1, layout, ("b", ""), ScopeVariable("s").inside(layout, "b"), leaf)
+
+
+def _struct(
     code: FunctionSource,
     depth: int,
     layout: StructLayout,
-    body: str,
-    path: str,
+    at: tuple[str, str],
     scopes: ScopeVariable,
+    leaf: _Leaf,
 ) -> None:
-    """Emit the walk over a struct; `path` is the content of a format string."""
+    """Emit the walk over a struct, of a variable and its path, the content of a format string."""
+    body, path = at
     if any(not hasattr(member, "layout") for member in layout.members):
         scopes = scopes.materialise(code, depth, f"s{depth}")
     for member in layout.members:
@@ -120,19 +213,20 @@ def _walk(
         value = f"v{depth}"
         code.add_line(depth, f"{value} = {body}.get({member.name!r}, absent)")
         if hasattr(member, "layout"):
-            _branch(code, depth, cast("StructField", member), value, below, scopes)
+            _branch(code, depth, cast("StructField", member), (value, below), scopes, leaf)
         else:
-            _leaf(code, depth, member, (body, value), below, scopes)
+            leaf(code, depth, member, (body, value), below, scopes)
 
 
 def _branch(
     code: FunctionSource,
     depth: int,
     branch: StructField,
-    value: str,
-    path: str,
+    at: tuple[str, str],
     scopes: ScopeVariable,
+    leaf: _Leaf,
 ) -> None:
+    value, path = at
     code.add_line(depth, f"if {value} is not absent and {value} is not None:")
     inside = value
     if branch.is_list:
@@ -140,11 +234,12 @@ def _branch(
         inside = f"b{depth}"
         code.add_line(depth, f"for i{depth}, {inside} in enumerate({value}):")
         path = f"{path}[{{i{depth}}}]"
-    _walk(code, depth + 1, branch.layout, inside, path, scopes.inside(branch.layout, inside))
+    below = inside, path
+    _struct(code, depth + 1, branch.layout, below, scopes.inside(branch.layout, inside), leaf)
     code.add_line(depth + 1, "pass")
 
 
-def _leaf(
+def _yield_value(
     code: FunctionSource,
     depth: int,
     leaf: ValueField,

@@ -123,7 +123,7 @@ class LogBounds:
     def add(self, name: str, value: int, *place: Any) -> None:
         """Keep a value if it is the highest of its kind; `place` is the rest of `Reported`."""
         highest = getattr(self, name)
-        if value >= 0 and (highest is None or value > highest.value):
+        if value >= 0 and (highest is None or value > highest[0]):
             setattr(self, name, Reported(value, *place))
 
     def contradict(self, reported: Reported) -> None:
@@ -175,13 +175,13 @@ class BoundsOfLogs:
 
     def _fetch(self, exchange: Exchange) -> None:
         of = _FETCHED, exchange.step
-        for topic in exchange.response.responses:
+        for topic in exchange.response["responses"]:
             for each, log in self._partitions(exchange, topic, _FETCHED):
-                high, start = each.high_watermark, each.get("log_start_offset", -1)
+                high, start = each["high_watermark"], each.get("log_start_offset", -1)
                 log.add("end", high, "high_watermark", *of)
                 log.add("end", each.get("last_stable_offset", -1), "last_stable_offset", *of)
                 log.add("start", start, "log_start_offset", *of)
-                end, epoch = _end_and_epoch(each.records or b"")
+                end, epoch = _end_and_epoch(each["records"] or b"")
                 log.add("epoch", epoch, "records.leader_epoch", *of)
                 if start > 0:
                     self._start(exchange, topic, each, log)
@@ -243,7 +243,7 @@ class BoundsOfLogs:
         name = topic.get("topic") or topic.get("name") or self._target.topic_name(topic_id) or ""
         is_of_life = exchange.sent_ns >= self._begun_ns.get(name, exchange.sent_ns)
         for each in topic[arrays[1]] if name and is_of_life and not topic.get("error_code") else ():
-            if not each.error_code:
+            if not each["error_code"]:
                 index = each.get("partition_index", each.get("partition", each.get("index")))
                 yield each, self._log(name, index)
 
@@ -261,8 +261,9 @@ _READERS = {
 def _wanted(request: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, int], int]]:
     """Yield topic, partition and offset that a Fetch asks for."""
     for topic in request["topics"] or ():
-        for each in topic.partitions:
-            yield (topic.get("topic") or topic.get("topic_id"), each.partition), each.fetch_offset
+        for each in topic["partitions"]:
+            key = topic.get("topic") or topic.get("topic_id"), each["partition"]
+            yield key, each["fetch_offset"]
 
 
 def _end_and_epoch(records: bytes) -> tuple[int, int]:

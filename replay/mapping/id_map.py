@@ -38,12 +38,19 @@ _NAME_ROLES = frozenset(
 )
 
 
+MAPPED_ROLES = frozenset(role.value for role in Role if hasattr(LiveMapping, role)) | {
+    role.value for role in OPAQUE_ROLES
+}
+"""The roles with a mapping of their values."""
+
+
 class IdMap(IdState):
     """
     The id mapping of one pass.
 
     Attributes:
         roles: The roles of fields with mapped values.
+        live_by_role: Role -> what maps its captured values, not None, to live ones; as `live`.
     """
 
     def __init__(
@@ -54,6 +61,7 @@ class IdMap(IdState):
     ) -> None:
         super().__init__(target, names, policy)
         self._live: dict[Role, Callable[[Any, Scope], MappedValue]] = _methods(LiveMapping(self))
+        self.live_by_role = {role.value: find for role, find in self._live.items()}
         self._captured: dict[Role, Callable[[Any, Scope], Any]] = _methods(CapturedMapping(self))
         inside = {Role.RECORDS, Role.EMBEDDED}
         unchanged = frozenset() if self.names.has_changes else _NAME_ROLES

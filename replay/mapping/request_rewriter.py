@@ -12,15 +12,20 @@ from cluster.conversion.version_converter import convert, names_topics_by_id
 from cluster.fields.batch_rewriter import PRODUCER_ROLES, Producer, rewrite_batches
 from cluster.fields.field_layout import FieldValue, Scope
 from cluster.fields.refusal import RewriteError, UnsupportedByTarget
-from cluster.fields.roles import walk
+from cluster.fields.roles import value_map
+from cluster.fields.walker import RolesToMap
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
-from replay.mapping.id_map import IdMap
+from dissector.protocol.schema import Schema
+from replay.mapping.id_map import MAPPED_ROLES, IdMap
 
-REPORTED_RULES = frozenset({"kept", "unknown"})
-"""Rules that are reported even if the value stays the same."""
+_MAPPED = RolesToMap(
+    MAPPED_ROLES,
+    without_negatives=frozenset({Role.OFFSET, Role.LEADER_EPOCH, Role.FETCHED_EPOCH}),
+    reported=frozenset({"kept", "unknown"}),
+)
 
 
 @dataclass(slots=True)
@@ -64,8 +69,7 @@ def rewrite(message: Message, version: int, ids: IdMap) -> Rewritten:
                 schema, message.body, captured, version, ids.captured_topics, out.changes
             )
             captured = version
-        for field_value in walk(schema, captured, out.body, ids.roles):
-            _replace(field_value, ids, out)
+        _replace_values(schema, captured, Scope(), ids, out)
         if captured != version:
             out.body = convert(schema, out.body, captured, version, ids.live_topics, out.changes)
     except RewriteError as refusal:
@@ -75,21 +79,18 @@ def rewrite(message: Message, version: int, ids: IdMap) -> Rewritten:
     return out
 
 
-def _replace(field_value: FieldValue, ids: IdMap, out: Rewritten) -> None:
-    if field_value.value is None:
-        return
-    if field_value.role is Role.RECORDS:
-        field_value.replace(_records(field_value, ids, out))
-    elif field_value.role is Role.EMBEDDED:
-        field_value.replace(_embedded(field_value, ids, out))
-    else:
-        new, rule = ids.live(field_value.role, field_value.value, field_value.scope)
-        if new != field_value.value:
-            field_value.replace(new)
-        if new != field_value.value or rule in REPORTED_RULES:
-            out.changes.append(
-                Change(field_value.path, field_value.role, field_value.value, new, rule)
-            )
+def _replace_values(schema: Schema, version: int, scope: Scope, ids: IdMap, out: Rewritten) -> None:
+    """Replace the values of a body."""
+
+    def replace_inside(field_value: FieldValue) -> None:
+        inside = _records if field_value.role is Role.RECORDS else _embedded
+        field_value.replace(inside(field_value, ids, out))
+
+    def report(path: str, role: str, captured: Any, sent: Any, rule: str) -> None:
+        out.changes.append(Change(path, role, captured, sent, rule))
+
+    replace_all = value_map(schema, version, ids.roles, _MAPPED)
+    replace_all(out.body, scope, ids.live_by_role, replace_inside, report)
 
 
 def _records(field_value: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
@@ -141,8 +142,7 @@ def _rebuilt(found: Embedded, path: str, ids: IdMap, scope: Scope, changes: list
         is_same &= built == each.data
         found.value[each.path] = built
     inside = Rewritten(found.value)
-    for field_value in walk(found.schema, found.version, found.value, ids.roles, scope):
-        _replace(field_value, ids, inside)
+    _replace_values(found.schema, found.version, scope, ids, inside)
     if is_same and all(change.captured == change.sent for change in inside.changes):
         return found.data
     changes += [replace(change, path=f"{path}.{change.path}") for change in inside.changes]

@@ -18,8 +18,14 @@ from construct import Container
 
 from dissector.engine.exchanges.captured_exchange import CapturedExchange
 
-LimitKey = tuple[Any, int]
-"""Topic name or id, and partition."""
+TopicKey = str | int | None
+"""The name of a topic, or the number of its id, whose hash costs less; None without both."""
+
+LimitKey = tuple[TopicKey, int]
+"""Topic and partition."""
+
+Fields = Mapping[str, Any]
+"""The fields of a topic or a partition in a request."""
 
 CLOSED = 1
 """The limit of a partition without captured records, in bytes."""
@@ -44,60 +50,64 @@ def fetch_limits(captured: CapturedExchange, attempt: int = 0) -> Mapping[LimitK
         or response.body is None
     ):
         return None
+    doublings = min(attempt, _MOST_DOUBLINGS)
     return {
-        (title(topic), each.partition_index): _limit(each, attempt)
-        for topic in response.body.responses
-        for each in topic.partitions
-        if each.records or _is_notable(each)
+        (topic_key(topic), each["partition_index"]): len(each["records"] or b"") << doublings
+        or CLOSED
+        for topic in response.body["responses"]
+        for each in topic["partitions"]
+        if each["records"] or _is_notable(each)
     }
-
-
-def _limit(partition: Container, attempt: int) -> int:
-    return len(partition.records or b"") << min(attempt, _MOST_DOUBLINGS) or CLOSED
 
 
 def _is_notable(partition: Container) -> bool:
     """Return whether a partition without records has an error, or sends its reader elsewhere."""
     diverging = partition.get("diverging_epoch") or {}
     return bool(
-        partition.error_code
+        partition["error_code"]
         or partition.get("preferred_read_replica", -1) >= 0
         or diverging.get("end_offset", -1) >= 0
     )
 
 
-def title(topic: Container) -> Any:
-    """Return the name of a topic in a request or response, or its id."""
-    return topic.get("topic") or topic.get("topic_id")
+def topic_key(topic: Fields) -> TopicKey:
+    """Return the key of a topic in a request or response."""
+    name: str | None = topic.get("topic")
+    if name:
+        return name
+    topic_id = topic.get("topic_id")
+    return None if topic_id is None else topic_id.int
 
 
-def limited(partition: Container, limit: int) -> Container:
+def limited(partition: Fields, limit: int) -> Fields:
     """Return a copy of a partition of a request, with a limit if its client set no lower one."""
-    lower = min(partition.partition_max_bytes, limit)
-    return Container(partition, partition_max_bytes=lower)
+    copy = dict(partition)
+    if limit < copy["partition_max_bytes"]:
+        copy["partition_max_bytes"] = limit
+    return copy
 
 
 def topics_of(
-    elements: Mapping[Any, Container], partitions: Mapping[LimitKey, Container]
+    elements: Mapping[TopicKey, Fields], partitions: Mapping[LimitKey, Fields]
 ) -> list[Container]:
     """
     Return the topics of a request.
 
     Args:
-        elements: Name or id -> its element in a request, for the other fields.
+        elements: Topic -> its element in a request, for the other fields.
         partitions: The partitions.
     """
-    by_topic: dict[Any, list[Container]] = {}
+    by_topic: dict[TopicKey, list[Container]] = {}
     for (name, _), each in partitions.items():
         by_topic.setdefault(name, []).append(Container(each))
     return [Container(elements[name], partitions=of) for name, of in by_topic.items()]
 
 
 def forgotten_topics(
-    elements: Mapping[Any, Container], partitions: Collection[LimitKey]
+    elements: Mapping[TopicKey, Fields], partitions: Collection[LimitKey]
 ) -> list[Container]:
     """Return the topics that a request takes out of its session (KIP-227)."""
-    by_topic: dict[Any, list[int]] = {}
+    by_topic: dict[TopicKey, list[int]] = {}
     for name, number in partitions:
         by_topic.setdefault(name, []).append(number)
     return [

@@ -19,18 +19,19 @@ from construct import Container
 
 from cluster.client.cluster import Cluster
 from cluster.conversion.change import Change
-from cluster.fields.field_layout import Scope
 from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step
 from replay.sessions.fetch_limits import (
     CLOSED,
+    Fields,
     LimitKey,
+    TopicKey,
     fetch_limits,
     forgotten_topics,
     limited,
-    title,
+    topic_key,
     topics_of,
 )
 
@@ -48,55 +49,58 @@ class FetchSession:
     Bodies are rewritten for the target in place, so this class stores and returns copies of them.
 
     Attributes:
-        topics: Topic name or id -> partition -> its element in the request.
-        elements: Topic name or id -> its element in the request, for the other fields.
+        topics: Topic -> partition -> its element in the request.
+        elements: Topic -> its element in the request, for the other fields.
         node: The broker of the target with the live session; -1 for none.
         live_id: The id of the live session.
         epoch: The epoch that the broker expects next.
         live: The partitions in the live session, as asked for with captured names and offsets.
         nodes: The brokers that lead its partitions.
+        has_all_leaders: Whether the leader of each partition is known.
     """
 
-    topics: dict[Any, dict[int, Container]] = field(default_factory=dict)
-    elements: dict[Any, Container] = field(default_factory=dict)
+    topics: dict[TopicKey, dict[int, Fields]] = field(default_factory=dict)
+    elements: dict[TopicKey, Fields] = field(default_factory=dict)
     node: int = -1
     live_id: int = 0
     epoch: int = 0
-    live: dict[LimitKey, Container] = field(default_factory=dict)
+    live: dict[LimitKey, Fields] = field(default_factory=dict)
     nodes: frozenset[int] = frozenset()
+    has_all_leaders: bool = False
     _nodes_as_of: int = -1
 
     def apply(self, body: Container) -> None:
         """Apply the partitions that a captured request adds and forgets."""
-        for topic in body.topics:
-            self.elements[title(topic)] = Container(topic)
-            partitions = self.topics.setdefault(title(topic), {})
-            for each in topic.partitions:
-                if each.partition not in partitions:
+        for topic in body["topics"]:
+            name = topic_key(topic)
+            self.elements[name] = dict(topic)
+            partitions = self.topics.setdefault(name, {})
+            for each in topic["partitions"]:
+                if each["partition"] not in partitions:
                     self._nodes_as_of = -1
-                partitions[each.partition] = Container(each)
+                partitions[each["partition"]] = dict(each)
         for topic in body.get("forgotten_topics_data") or ():
             self._nodes_as_of = -1
-            partitions = self.topics.get(title(topic), {})
-            for number in topic.partitions:
+            partitions = self.topics.get(topic_key(topic), {})
+            for number in topic["partitions"]:
                 partitions.pop(number, None)
 
     def find_nodes(self, cluster: Cluster, ids: IdMap) -> None:
         """Find the leaders of its partitions again, if they may have changed."""
         if self._nodes_as_of == cluster.revision:
             return
-        nodes = set()
+        nodes: set[int | None] = set()
         for key, partitions in self.topics.items():
-            name = key if isinstance(key, str) else None
-            topic = ids.topic_of(Scope(topic=name, topic_id=None if name else key))
+            topic = captured_topic(self.elements[key], ids)
             live = ids.names.topic(topic) if topic else None
             for number in partitions:
                 leader = cluster.leader(live, number) if live else None
-                if leader is not None:
-                    nodes.add(leader.node)
-        self.nodes, self._nodes_as_of = frozenset(nodes), cluster.revision
+                nodes.add(None if leader is None else leader.node)
+        self.has_all_leaders = None not in nodes
+        self.nodes = frozenset(node for node in nodes if node is not None)
+        self._nodes_as_of = cluster.revision
 
-    def wanted(self, limits: Mapping[LimitKey, int]) -> dict[LimitKey, Container]:
+    def wanted(self, limits: Mapping[LimitKey, int]) -> dict[LimitKey, Fields]:
         """Return its partitions to ask for: those with limits, or all."""
         found = {
             key: limited(self.topics[key[0]][key[1]], limit)
@@ -108,6 +112,11 @@ class FetchSession:
             for name, partitions in self.topics.items()
             for number, each in partitions.items()
         }
+
+    @property
+    def led_topics(self) -> Mapping[TopicKey, Mapping[int, Fields]]:
+        """Its partitions, if the leader of each is known, one of `nodes`."""
+        return self.topics if self.has_all_leaders else {}
 
     def full_topics(self) -> list[Container]:
         """Return all partitions of the session, as the topics of a request."""
@@ -128,14 +137,21 @@ class SessionUse:
         is_new: Whether it begins a session on the target.
         is_final: Whether it ends one.
         attempts: How often it was sent before.
-        left_out: Partitions of a fetch without a session that are not asked for.
+        left_out: Topic (name or id) and number of the partitions that a fetch without a session
+            does not ask for.
     """
 
     session: FetchSession | None = None
     is_new: bool = False
     is_final: bool = False
     attempts: int = 0
-    left_out: Collection[LimitKey] = ()
+    left_out: Collection[tuple[Any, int]] = ()
+
+
+def captured_topic(topic: Fields, ids: IdMap) -> str | None:
+    """Return the captured name of a topic in a request, also if that has only its id."""
+    name, topic_id = topic.get("topic"), topic.get("topic_id")
+    return name or (None if topic_id is None else ids.captured_topics.topic_name(topic_id))
 
 
 class FetchSessions:
@@ -162,9 +178,9 @@ class FetchSessions:
             return None
         if "session_id" not in body or (body.session_epoch == FINAL and not body.session_id):
             return SessionUse()
-        session = self._sessions.get((step.captured.broker, body.session_id))
-        if body.session_epoch > INITIAL:
-            session = session or self._open(step.captured.broker, body.session_id)
+        session = self._sessions.get((step.captured.broker, body["session_id"]))
+        if body["session_epoch"] > INITIAL:
+            session = session or self._open(step.captured.broker, body["session_id"])
             session.apply(body)
             return self._continue(session, body)
         if body.session_epoch == FINAL:
@@ -191,23 +207,25 @@ class FetchSessions:
         Returns:
             Its node id; None if there are several, an unknown one, or the session begins anew.
         """
-        nodes = {
-            self._leader(name, each.partition)
-            for name, topic in ((title(topic), topic) for topic in body.topics)
-            for each in topic.partitions
-        }
-        if "session_id" in body and (body.session_epoch != FINAL or body.session_id):
-            session = self._sessions.get((broker, body.session_id))
-            if session is None or session.node < 0 or body.session_epoch <= INITIAL:
+        nodes: set[int | None] = set()
+        known: Mapping[TopicKey, Mapping[int, Fields]] = {}
+        if "session_id" in body and (body["session_epoch"] != FINAL or body["session_id"]):
+            session = self._sessions.get((broker, body["session_id"]))
+            if session is None or session.node < 0 or body["session_epoch"] <= INITIAL:
                 return None
             session.find_nodes(self._cluster, self._ids)
-            nodes |= session.nodes | {session.node}
+            nodes, known = {session.node, *session.nodes}, session.led_topics
+        for topic in body["topics"]:
+            found = known.get(topic_key(topic), ())
+            for each in topic["partitions"]:
+                if each["partition"] not in found:
+                    nodes.add(self._leader(topic, each["partition"]))
         return nodes.pop() if len(nodes) == 1 else None
 
-    def _leader(self, key: Any, number: int) -> int | None:
-        """Return the broker that leads a partition; the key is a captured topic name or id."""
-        topic = key if isinstance(key, str) else self._ids.captured_topics.topic_name(key)
-        leader = self._cluster.leader(self._ids.names.topic(topic), number) if topic else None
+    def _leader(self, topic: Fields, number: int) -> int | None:
+        """Return the broker that leads a partition of a topic in a captured request."""
+        name = captured_topic(topic, self._ids)
+        leader = self._cluster.leader(self._ids.names.topic(name), number) if name else None
         return None if leader is None else leader.node
 
     def limit(self, use: SessionUse, step: Step, body: Container) -> None:
@@ -226,11 +244,11 @@ class FetchSessions:
         use.attempts += 1
         if limits is None or use.is_final:
             return
-        elements = {title(topic): topic for topic in body.topics}
+        elements = {topic_key(topic): topic for topic in body["topics"]}
         listed = {
-            (name, each.partition): each
+            (name, each["partition"]): each
             for name, topic in elements.items()
-            for each in topic.partitions
+            for each in topic["partitions"]
         }
         session = use.session
         if session is None:
@@ -239,19 +257,20 @@ class FetchSessions:
                 for key, each in listed.items()
                 if key in limits
             } or {key: limited(each, CLOSED) for key, each in listed.items()}
-            use.left_out = listed.keys() - asked.keys()
+            use.left_out = {
+                (elements[key].get("topic") or elements[key].get("topic_id"), number)
+                for key, number in listed.keys() - asked.keys()
+            }
             body.topics = topics_of(elements, asked)
             return
         asked, before = session.wanted(limits), {} if use.is_new else session.live
         changed = {
-            key: each
-            for key, each in asked.items()
-            if key in listed or key not in before or not dict.__eq__(before[key], each)
+            key: each for key, each in asked.items() if key in listed or before.get(key) != each
         }
         body.topics = topics_of(session.elements, changed)
         if "forgotten_topics_data" in body:
             gone = before.keys() - asked.keys()
-            body.forgotten_topics_data = forgotten_topics(session.elements, gone)
+            body["forgotten_topics_data"] = forgotten_topics(session.elements, gone)
         session.live = asked
 
     def _open(self, broker: str, number: int) -> FetchSession:
@@ -277,7 +296,7 @@ class FetchSessions:
         session = use.session
         if "session_id" not in parts[0][1]:
             return []
-        captured = parts[0][1].session_id, parts[0][1].session_epoch
+        captured = parts[0][1]["session_id"], parts[0][1]["session_epoch"]
         sent = 0, FINAL
         if len(parts) == 1 and session is not None:
             session.find_nodes(self._cluster, self._ids)
@@ -290,13 +309,13 @@ class FetchSessions:
         elif len(parts) == 1 and captured[1] == INITIAL:
             sent = 0, INITIAL
         for _, body in parts:
-            body.session_id, body.session_epoch = sent
-        names = ("session_id", Role.SESSION_ID), ("session_epoch", Role.SESSION_EPOCH)
-        return [
-            Change(name, role, before, after)
-            for (name, role), before, after in zip(names, captured, sent, strict=True)
-            if before != after
-        ]
+            body["session_id"], body["session_epoch"] = sent
+        changes = []
+        if captured[0] != sent[0]:
+            changes.append(Change("session_id", Role.SESSION_ID, captured[0], sent[0]))
+        if captured[1] != sent[1]:
+            changes.append(Change("session_epoch", Role.SESSION_EPOCH, captured[1], sent[1]))
+        return changes
 
     def record_response(
         self, use: SessionUse, parts: list[tuple[int, Container]], response: Container

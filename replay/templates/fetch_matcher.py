@@ -71,20 +71,22 @@ def match_fetch(
         return None
     if (live.get("session_id", 0) == 0) != (captured.get("session_id", 0) == 0):
         return None
-    topics = list(_asked(captured.responses, unasked)) if unasked else captured.responses
-    if len(topics) != len(live.responses):
+    topics, others = captured["responses"], live["responses"]
+    if unasked:
+        topics = list(_asked(topics, unasked))
+    if len(topics) != len(others):
         return None
     found: list[FetchedLog] = []
-    for topic, other in zip(topics, live.responses, strict=True):
+    for topic, other in zip(topics, others, strict=True):
         title = _title(topic, other, ids)
-        if title is None or len(topic.partitions) != len(other.partitions):
+        if title is None or len(topic["partitions"]) != len(other["partitions"]):
             return None
-        for before, after in _paired(topic.partitions, other.partitions):
+        for before, after in _paired(topic["partitions"], other["partitions"]):
             runs = None if after is None else _match_partition(before, after, ids)
             if runs is None:
                 return None
             if runs:
-                found.append(FetchedLog(title, before.partition_index, runs))
+                found.append(FetchedLog(title, before["partition_index"], runs))
     return found
 
 
@@ -134,22 +136,24 @@ def _title(topic: Container, other: Container, ids: IdMap) -> str | None:
 
 def _paired(
     partitions: list[Container], others: list[Container]
-) -> Iterator[tuple[Container, Container | None]]:
-    """Yield the partitions of a topic with those of the target, which come in any order."""
-    by_number = {each.partition_index: each for each in others}
-    yield from ((each, by_number.pop(each.partition_index, None)) for each in partitions)
+) -> list[tuple[Container, Container | None]]:
+    """Return the partitions of a topic with those of the target, which come in any order."""
+    by_number = {each["partition_index"]: each for each in others}
+    return [(each, by_number.pop(each["partition_index"], None)) for each in partitions]
 
 
 def _match_partition(before: Container, after: Container, ids: IdMap) -> list[Run] | None:
     """Return the records of a partition; None if the two do not match."""
     for name, value in before.items():
         other = after.get(name)
+        if value is other:  # also small numbers
+            continue
         if name in _BOUNDS:
             if other is None or (value < 0) != (other < 0):
                 return None
-        elif name not in _MATCHED and value is not other and not _are_equal(value, other):
+        elif name not in _MATCHED and not _are_equal(value, other):
             return None
-    records, others = before.records or b"", after.records or b""
+    records, others = before["records"] or b"", after["records"] or b""
     if len(records) != len(others):
         return None
     runs = _match_batches(records, others, ids)
@@ -171,14 +175,19 @@ def _match_batches(captured: bytes, live: bytes, ids: IdMap) -> list[Run] | None
         offset, length, magic, attributes, delta, producer, epoch, count = _BATCH.unpack_from(
             captured, at
         )
-        to, _, _, _, _, live_producer, live_epoch, _ = _BATCH.unpack_from(live, at)
+        to, live_length, live_magic, _, _, live_producer, live_epoch, _ = _BATCH.unpack_from(
+            live, at
+        )
         end = at + _LENGTH_END + length
         if magic != _MAGIC or not at + _BATCH.size <= end <= size or delta + 1 != count:
             return None
-        same = slice(at + _FROM_ATTRIBUTES, at + _TO_PRODUCER), slice(at + _COUNT_AT, end)
-        if any(captured[each] != live[each] for each in same) or attributes & CONTROL:
-            return None
-        if live[at + 8 : at + 12] != captured[at + 8 : at + 12] or live[at + 16] != magic:
+        start, stop, rest = at + _FROM_ATTRIBUTES, at + _TO_PRODUCER, at + _COUNT_AT
+        if (
+            captured[start:stop] != live[start:stop]
+            or captured[rest:end] != live[rest:end]
+            or (live_length, live_magic) != (length, magic)
+            or attributes & CONTROL
+        ):
             return None
         if not _is_written_by((producer, epoch), (live_producer, live_epoch), ids):
             return None
