@@ -59,8 +59,10 @@ def codecs_of(api_key: int, version: int) -> ApiCodecs:
 
 def patience_s(body: Mapping[str, Any]) -> float:
     """Return the time a request allows the broker to delay its response."""
-    times = (body.get(name) or 0 for name in ("max_wait_ms", "rebalance_timeout_ms", "timeout_ms"))
-    return max(0, *times) / 1000
+    longest_ms = 0
+    for name in ("max_wait_ms", "rebalance_timeout_ms", "timeout_ms"):
+        longest_ms = max(longest_ms, body.get(name) or 0)
+    return longest_ms / 1000
 
 
 class Peer(NamedTuple):

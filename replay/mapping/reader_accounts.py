@@ -88,7 +88,8 @@ class ReaderAccount:
         is_whole = captured is live
         for each in live:
             self.returned.add(*each)
-            self.missing.remove(*each)
+            if self.missing:
+                self.missing.remove(*each)
         for each in () if is_whole else captured:
             for gap in self.returned.missing(*each):
                 if len(self.missing) < MAX_RANGES:
@@ -149,7 +150,7 @@ class ReaderAccounts:
 
     def record(self, reader: Hashable, step: int, returned: ReturnedRecords) -> None:
         """Record the records of a partition in both responses of a step."""
-        if not len(returned.captured) and not len(returned.live):
+        if not returned.captured and not returned.live:
             return
         log = returned.topic, returned.partition
         account = self._accounts.get((reader, log))

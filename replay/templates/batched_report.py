@@ -69,7 +69,9 @@ class BatchedReporter:
             times_ns: Its lag and its latency.
             changes: The changes of its request; the report knows examples of them.
         """
-        steps = self._single.setdefault(api, _SingleSteps())
+        steps = self._single.get(api)
+        if steps is None:
+            steps = self._single[api] = _SingleSteps()
         steps.rows.append((step, *times_ns))
         for each in changes:
             steps.changes[each.role, each.why] += 1
