@@ -270,9 +270,9 @@ class PlanBuilder:
             self._assignments[body.group_id, body.generation_id] = number
 
     def _record_group_topics(self, sets: ReadWriteSets) -> None:
-        """Record the topics with offsets that each group commits or fetches."""
+        """Record the topics whose offsets or records each group commits or fetches."""
         named = [resource[:2] for resource in sets.reads | sets.writes if len(resource) > 1]
-        topics = {name for kind, name in named if kind == "topic" and isinstance(name, str)}
+        topics = {name for kind, name in named if kind in ("topic", "partition")}
         for group in (name for kind, name in named if kind == "group"):
             if topics:
                 self._plan.group_topics.setdefault(group, set()).update(topics)

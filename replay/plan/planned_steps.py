@@ -62,7 +62,7 @@ class PlannedSteps:
         cluster_id: The captured cluster's id, if Metadata or clients name it.
         problems: Problems in the files.
         unreadable: The reason for an empty plan, if the captures have TLS only; else empty.
-        group_topics: Group -> topics with offsets that it commits or fetches.
+        group_topics: Group -> topics whose offsets or records it commits or fetches: names or ids.
         holes: Gaps in the sequences of producers.
         sent_again: Steps with a batch that an earlier step sent too.
         source: The files, and the choices made for them.
@@ -98,7 +98,7 @@ class PlannedSteps:
         self.cluster_id: str | None = None
         self.problems: list[str] = []
         self.unreadable = ""
-        self.group_topics: dict[str, set[str]] = {}
+        self.group_topics: dict[str, set[str | UUID]] = {}
         self.holes: dict[ProducerPartition, SequenceGaps] = {}
         self.sent_again: set[int] = set()
         self.source = Source()

@@ -358,7 +358,11 @@ class UncapturedMembers:
         )
 
     def _topics(self, group: str) -> list[str]:
-        return sorted(self._plan.group_topics.get(group, ()))
+        """Return the captured names of the topics of a group, as far as the capture shows them."""
+        known = self._plan.group_topics.get(group, ())
+        name_of = self._ids.captured_topics.topic_name
+        names = {each if isinstance(each, str) else name_of(each) for each in known}
+        return sorted(name for name in names if name)
 
 
 async def _gather(work: Iterable[Coroutine[Any, Any, None]]) -> None:

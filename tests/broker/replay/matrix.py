@@ -135,7 +135,7 @@ def _result(report: Report, scene: Scene, run: Run) -> str:
     if scene.is_right(report, run.nodes):
         return ""
     print(*text_lines(report), sep="\n", file=sys.stderr, flush=True)
-    return report.ended or str(report.summary()["first_difference"] or next(text_lines(report)))
+    return report.ended or str(report.summary()["first_difference"] or "something else failed")
 
 
 def _table(runs: list[Run], results: Results) -> Iterator[str]:

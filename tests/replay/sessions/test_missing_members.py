@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from dissector.protocol.apis import KEYS
+from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
 from replay.sessions.missing_members import JOINED
 from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script
+from tests.replay.support.outcomes import filled
 from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted_broker import Answers
 from tests.tcp_captures import Wire
@@ -72,3 +74,43 @@ def test_requests_of_a_member_unable_to_join_are_omitted(tmp_path: Path) -> None
     found = at_script(beating(tmp_path, "one"), coordinator() | denied)
     assert [each.is_refused for each in found.outcomes] == [True]
     assert "GROUP_AUTHORIZATION_FAILED" in found.outcomes[0].failure
+
+
+def sharing(folder: Path) -> str:
+    """A member of a share group that names its topic only by its id, and beats once."""
+    connection, topic_id = (wire := Wire()).connect(), UUID(int=7)
+    metadata = {"topics": [{"name": "orders", "topic_id": topic_id, "partitions": []}]}
+    fetch = {"group_id": "g", "member_id": "m", "share_session_epoch": 0}
+    fetch["topics"] = [{"topic_id": topic_id, "partitions": [{"partition_index": 0}]}]
+    beat = {"group_id": "g", "member_id": "m", "member_epoch": 3}
+    for number, (name, version, asked, given) in enumerate(
+        (
+            ("Metadata", 12, {"topics": None}, metadata),
+            ("ShareFetch", 1, fetch, {}),
+            ("ShareGroupHeartbeat", 1, beat, {"member_id": "m", "member_epoch": 3}),
+        )
+    ):
+        found = api(KEYS[name])
+        assert found is not None
+        asked = filled(found.request.fields, version, asked)
+        given = filled(found.response.fields, version, given)
+        sent = request(found.key, version, number, "test", **asked)
+        exchange(connection, sent, response(found.key, version, number, **given))
+    return saved(folder, wire)
+
+
+def test_a_member_of_a_share_group_joins_with_the_topics_that_it_fetches(tmp_path: Path) -> None:
+    """A broker refuses a join without topics (ShareGroupHeartbeat, KIP-932)."""
+
+    def beat(message: Message) -> dict[str, Any]:
+        assert message.body is not None
+        epoch = message.body.member_epoch
+        is_right = epoch or message.body.subscribed_topic_names == ["orders"]
+        return {"error_code": 0 if is_right else 42, "member_id": "m", "member_epoch": epoch or 1}
+
+    script = {"ShareGroupHeartbeat": beat, "ShareFetch": lambda _: {"responses": []}}
+    found = at_script(sharing(tmp_path), script)
+    assert not [each.failure for each in found.outcomes if each.failure]
+    first = next(each for each in found.requests if each.api == "ShareGroupHeartbeat")
+    assert first.body is not None
+    assert first.body.subscribed_topic_names == ["orders"]

@@ -156,8 +156,8 @@ def _is_refused(late: object, topic: str) -> bool:
 
 
 _CHANGING = tuple(EXCLUDED_APIS[Exclusion.CHANGING].split())
-_OF_OTHERS = ("Metadata.topics", "ListGroups.groups")
-"""Responses about all topics and groups include those of other runs."""
+_OF_OTHERS = ("Metadata.topics", "ListGroups.groups", "ListTransactions.transaction_states")
+"""Responses about all topics, groups and transactions include those of other runs."""
 
 _SET_OTHERWISE = (
     "ConsumerGroupHeartbeat.heartbeat_interval_ms",
@@ -199,7 +199,7 @@ SCENES_39 = {
     "timed-out-39": Scene(timed_out, 3),
     **{
         f"kafka39-{name}{end}": Scene(
-            CAPTURES / f"kafka39-{name}.pcap", ignored=_OF_OTHERS, cut=cut
+            CAPTURES / f"kafka39-{name}.pcap", ignored=(*_OF_OTHERS, *_SET_OTHERWISE), cut=cut
         )
         for name in ("aiokafka-copies", "java-clients", "librdkafka-fenced", "librdkafka-group")
         for end, cut in (("", 0), ("-middle", 30))
