@@ -138,12 +138,10 @@ class GroupTallies:
         group = _texts(asked, asked.at("group_id"), names.groups)
         epoch, ones = asked.each("member_epoch", 1), np.ones(len(asked), np.int64)
         self.seen.add(window.of(asked.rows, group=group, count=ones))
-        joined, left = np.flatnonzero(epoch == _JOINED), np.flatnonzero(epoch == _LEFT)
+        joined = np.flatnonzero(epoch == _JOINED)
         columns = {"group": group[joined], "is_epoch": ones[joined], "count": ones[joined]}
         timeout = asked.each("rebalance_timeout_ms", 0)[joined]
         self.joins.add(window.of(asked.rows[joined], **columns, timeout_ms=timeout))
-        columns = {"group": group[left], "count": ones[left], "polls": 0 * ones[left]}
-        self.leaves.add(window.of(asked.rows[left], **columns))
         answers = MessageFields(table, EPOCH_HEARTBEAT, "response", ("member_epoch",), asked.rows)
         self._add_generations(
             window,
@@ -170,6 +168,7 @@ class GroupTallies:
         )
 
     def _add_leaves(self, window: WindowRows) -> None:
+        self._add_epoch_leaves(window)
         fields = MessageFields(window.table, LEAVE, "request", ("group_id", "members.reason"))
         if not len(fields):
             return
@@ -182,6 +181,18 @@ class GroupTallies:
             polls[np.searchsorted(fields.rows, fields.row(places[is_poll[codes]]))] = 1
         ones = np.ones(len(fields), np.int64)
         self.leaves.add(window.of(fields.rows, group=group, count=ones, polls=polls))
+
+    def _add_epoch_leaves(self, window: WindowRows) -> None:
+        """Add leaves of members by epoch, also those that come after the session has expired."""
+        fields = MessageFields(
+            window.table, EPOCH_HEARTBEAT, "request", ("group_id", "member_epoch")
+        )
+        if not len(fields):
+            return
+        left = np.flatnonzero(fields.each("member_epoch", 1) == _LEFT)
+        group = _texts(fields, fields.at("group_id"), window.names.groups)[left]
+        ones = np.ones(len(left), np.int64)
+        self.leaves.add(window.of(fields.rows[left], group=group, count=ones, polls=0 * ones))
 
     def _add_transactions(self, window: WindowRows) -> None:
         """Add writes and ends; an InitProducerId ends what was open before it (KIP-98)."""

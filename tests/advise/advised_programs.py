@@ -12,7 +12,7 @@ from tests.conform.scene import Scene, SceneConnection
 Program = Callable[[], Scene]
 
 PRODUCE, FETCH, METADATA, COMMIT, JOIN, LEAVE = 0, 1, 3, 8, 11, 13
-DESCRIBE_PARTITIONS = 75
+DESCRIBE_PARTITIONS, EPOCH_HEARTBEAT = 75, 68
 INIT_PRODUCER_ID, END_TXN, SASL_AUTHENTICATE, API_VERSIONS = 22, 26, 36, 18
 
 BAD: dict[str, Program] = {}
@@ -198,6 +198,7 @@ mended("zombie-members")(lambda: committer(4, 1, 50))
 bad("rebalance-loop")(lambda: group(12, 2000))
 mended("rebalance-loop")(lambda: group(2, 20_000))
 bad("stops-polling")(lambda: group(3, 4000, leaves=True))
+BAD_TOO["stops-polling"] = lambda: _too_late_to_leave()
 mended("stops-polling")(lambda: group(3, 400, leaves=True))
 bad("classic-group")(lambda: group(2, 100))
 mended("classic-group")(lambda: producer(2, 1, 100))
@@ -305,4 +306,18 @@ def _beside_a_busy_topic() -> Scene:
         batch = new_batch(content, producer_id=7).to_bytes()
         produce(connection, number, batch, topic="orders" if is_hot else "busy")
         scene.wait_ms(20)
+    return scene
+
+
+def _too_late_to_leave() -> Scene:
+    """Return a member by epoch that leaves after its session has expired, and joins again."""
+    scene = Scene()
+    connection = scene.connect()
+    for number, (epoch, error) in enumerate(((0, 0), (-1, 25), (0, 0))):
+        timeout = {"rebalance_timeout_ms": 3000 if epoch == 0 else -1}
+        asking = {"group_id": "billing", "member_id": "m", "member_epoch": epoch, **timeout}
+        connection.request(EPOCH_HEARTBEAT, 0, number, **asking)
+        answer = {"error_code": error, "member_epoch": number + 1}
+        connection.response(EPOCH_HEARTBEAT, 0, number, **answer)
+        scene.wait_ms(4000)
     return scene
