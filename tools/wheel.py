@@ -27,9 +27,13 @@ CAPTURE = str(ROOT / "captures" / "demo.pcap")
 COMMANDS = (
     ("pairs", "-T", "ndjson", "--bodies"),
     ("records", "-T", "ndjson"),
+    ("report",),
+    ("secrets", "-T", "ndjson"),
     ("dissect", "-T", "ndjson"),
     ("replay", "--dry-run"),
 )
+
+TABLES = "from kafkashark import open_capture; open_capture('{capture}').exchanges()"
 
 WITHOUT_EXTRA = (
     (("kafkashark", "replay", "{capture}", "--to", "mock"), "kafkashark[mock]"),
@@ -37,10 +41,11 @@ WITHOUT_EXTRA = (
     (("kafkashark", "browse", "{capture}"), "kafkashark[browse]"),
     (("kafkashark", "mcp", "."), "kafkashark[mcp]"),
     (("python", "-I", "-c", "import kafkashark.scapy"), "kafkashark[scapy]"),
+    (("python", "-I", "-c", TABLES), "kafkashark[tables]"),
 )
 """Commands that require an extra, and its name."""
 
-EXTRAS = ("browse", "mcp", "otlp", "scapy", "spark", "worker")
+EXTRAS = ("browse", "mcp", "otlp", "scapy", "spark", "tables", "worker")
 """Extras beside `mock`; the demo needs none of them."""
 
 PURE = "-py3-none-any.whl"

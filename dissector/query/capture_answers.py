@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import polars
-
 from dissector.engine.reading.capture import Capture
 from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
+from dissector.polars_extra import polars
 from dissector.protocol.releases.removals import check_release
 from dissector.query.exchange_contents import contents_among
 from dissector.summary import upgrade_check

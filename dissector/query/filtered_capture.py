@@ -170,9 +170,8 @@ class Capture(UnfilteredCapture):
         Args:
             show_secrets: Whether passwords, tokens and the like are shown, not masked as `***`.
         """
-        import polars
-
         from dissector.engine.fields.field_frame import field_schema
+        from dissector.polars_extra import polars
 
         frames = self.field_batches(show_secrets=show_secrets)
         return polars.concat([polars.DataFrame(schema=field_schema()), *frames])
@@ -205,10 +204,9 @@ class Capture(UnfilteredCapture):
 
         With a filter only the connections of exchanges that pass.
         """
-        import polars
-
         from dissector.engine.reading.connection_rows import connection_rows
         from dissector.engine.tables.polars_tables import connection_schema
+        from dissector.polars_extra import polars
 
         numbers: set[int] | None = None
         if self.filter_text is not None:

@@ -76,9 +76,8 @@ def scan_table(table: str, opened: Callable[[str | None], Scanned]) -> polars.La
     if table not in names:
         known = ", ".join(names)
         raise UsageError(f"scan takes {known}, not {table!r}{suggestion(str(table), names)}")
-    from polars.io.plugins import register_io_source
-
     schema = _schema(table, opened(None))
+    from polars.io.plugins import register_io_source
 
     def read(
         columns: list[str] | None, predicate: polars.Expr | None, rows: int | None, _: int | None

@@ -4,27 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 
 from dissector.column_catalogue import ACCOUNTS
-from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
 from dissector.engine.reading.capture import Capture, Options
-from dissector.engine.tables.column_types import Coded, Column, Columns, Milliseconds
+from dissector.engine.tables.column_kinds import column_of
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    Milliseconds,
+    distinct,
+)
+from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.polars_tables import frame
 from dissector.errors import UsageError
-
-if TYPE_CHECKING:
-    import polars
 
 OUTSIDE = "outside_ms"
 """The part of a captured latency that is not the broker's: network and client."""
 
-_KEYS = ("client", "broker", "api_key", "correlation_id")
 _MOST_APART_NS = 600 * 10**9
 """A port may be used again later; clocks of hosts are not this far apart."""
+
+_UNKNOWN = -1
+
+_NEEDED = {
+    **dict.fromkeys(("client", "broker", "api_key"), Coded),
+    **dict.fromkeys(("correlation_id", "request_time_ns", "response_time_ns"), Integers),
+    **{each.name: Milliseconds if each.type == "float" else Coded for each in ACCOUNTS},
+}
+"""The columns of logs, and their kinds."""
+
+_Label: TypeAlias = tuple[object, ...]
+"""Client, broker and API key."""
 
 
 class LogJoin:
@@ -48,78 +63,108 @@ class LogJoin:
         if not capture.has_logs:
             raise UsageError(f"--with {logs[0]}: not a request log of a broker")
         self.matched = self.unmatched = 0
-        self._logged = _keyed(capture.exchanges())
-        self._used: set[int] = set()
+        joined = ColumnConcatenator()
+        joined.add({name: column_of([], kind) for name, kind in _NEEDED.items()})
+        for part in capture.parts():
+            joined.add({name: part[name] for name in _NEEDED})
+        self._logged = joined.columns()
+        self._numbers: dict[_Label, int] = {}
+        for label in _labels(self._logged)[1]:
+            if None not in label:
+                self._numbers[label] = len(self._numbers)
+        keys, times = self._keys(self._logged), _ends(self._logged)
+        self._order = np.lexsort((times, keys))
+        self._sorted_keys, self._sorted_times = keys[self._order], times[self._order]
+        self._is_used = np.zeros(len(keys), np.bool_)
 
     @property
     def only_logged(self) -> int:
         """Exchanges of the logs that no exchange of the capture so far is."""
-        return len(self._logged) - len(self._used)
+        return int(np.count_nonzero(~self._is_used))
 
     def parts(self, parts: Iterable[Columns]) -> Iterator[Columns]:
         """Yield rows of `pairs` with what the broker says of them."""
         return map(self._joined, parts)
 
     def _joined(self, columns: Columns) -> Columns:
-        import polars as pl
+        rows = self._nearest(self._keys(columns), _ends(columns))
+        is_found = rows != _UNKNOWN
+        self._is_used[rows[is_found]] = True
+        self.matched += int(np.count_nonzero(is_found))
+        self.unmatched += int(np.count_nonzero(~is_found))
+        accounts = {each.name: _taken(self._logged[each.name], rows) for each in ACCOUNTS}
+        outside = _outside(accounts["broker_ms"], columns["latency_ms"])
+        return {**columns, **accounts, OUTSIDE: outside}
 
-        schema = {
-            "client": pl.String,
-            "broker": pl.String,
-            "api_key": pl.Int16,
-            "correlation_id": pl.Int32,
-            "request_time_ns": pl.Int64,
-            "response_time_ns": pl.Int64,
-        }
-        captured = _keyed(frame(columns, schema))
-        found = captured.select("row", "time_ns", *_KEYS).join_asof(
-            self._logged.rename({"row": "log_row"}),
-            on="time_ns",
-            by=list(_KEYS),
-            strategy="nearest",
-            tolerance=_MOST_APART_NS,
-            check_sortedness=False,
-        )
-        found = found.sort("row")
-        rows = found["log_row"].drop_nulls()
-        self._used.update(rows.to_list())
-        self.matched += len(rows)
-        self.unmatched += len(found) - len(rows)
-        return {**columns, **_account_columns(found, columns)}
+    def _keys(self, columns: Columns) -> Ints:
+        """Return a number for connection, API and correlation id; negative if no log has them."""
+        codes, labels = _labels(columns)
+        numbers = [self._numbers.get(label, _UNKNOWN) for label in labels]
+        number = np.array(numbers, np.int64)[codes]
+        correlation_id = _values(columns["correlation_id"])
+        is_known = (number != _UNKNOWN) & (correlation_id != NONE)
+        return np.where(is_known, number << 32 | correlation_id & 0xFFFF_FFFF, _UNKNOWN)
+
+    def _nearest(self, keys: Ints, times: Ints) -> Ints:
+        """Return for each exchange the nearest row of the logs with its key."""
+        first = np.searchsorted(self._sorted_keys, keys)
+        end = np.searchsorted(self._sorted_keys, keys, side="right")
+        # The first row that is not before the exchange, by bisection among those with its key.
+        low, high = first.copy(), end.copy()
+        while (is_open := low < high).any():
+            middle = (low + high) // 2
+            is_before = self._sorted_times[middle[is_open]] < times[is_open]
+            low[is_open] = np.where(is_before, middle[is_open] + 1, low[is_open])
+            high[is_open] = np.where(is_before, high[is_open], middle[is_open])
+        found, least = np.full(len(keys), _UNKNOWN), np.full(len(keys), _MOST_APART_NS + 1)
+        for at in (low - 1, low):
+            rows = np.flatnonzero((first <= at) & (at < end) & (keys >= 0))
+            apart = np.abs(self._sorted_times[at[rows]] - times[rows])
+            is_nearer = apart < least[rows]
+            rows = rows[is_nearer]
+            found[rows], least[rows] = self._order[at[rows]], apart[is_nearer]
+        return found
 
 
-def _keyed(exchanges: polars.DataFrame) -> polars.DataFrame:
-    """Return exchanges with their numbers, in order of the time of their ends."""
-    import polars as pl
+def _labels(columns: Columns) -> tuple[Ints, list[_Label]]:
+    """Return the codes of client, broker and API, and what they stand for."""
+    codes, labels = np.zeros(len(columns["client"]), np.int64), list[_Label]([()])
+    for name in ("client", "broker", "api_key"):
+        column = columns[name]
+        assert isinstance(column, Coded)
+        own = np.where(column.codes == NONE, len(column.values), column.codes)
+        values = [*column.values, None]
+        codes, found = distinct(codes * len(values) + own)
+        pairs = [divmod(each, len(values)) for each in found.tolist()]
+        labels = [(*labels[first], values[second]) for first, second in pairs]
+    return codes, labels
 
-    end = pl.coalesce("response_time_ns", "request_time_ns").alias("time_ns")
-    return exchanges.with_row_index("row").with_columns(end).sort("time_ns")
+
+def _values(column: Column) -> Ints:
+    assert isinstance(column, Integers)
+    return column.values
 
 
-def _account_columns(found: polars.DataFrame, columns: Columns) -> dict[str, Column]:
-    accounts: dict[str, Column] = {}
-    for each in ACCOUNTS:
-        if each.name == OUTSIDE:
-            continue
-        if each.type == "float":
-            accounts[each.name] = Milliseconds(_ns(found[each.name]))
-        else:
-            known: dict[str, int] = {}
-            codes = [
-                NONE if text is None else known.setdefault(text, len(known))
-                for text in found[each.name].to_list()
-            ]
-            accounts[each.name] = Coded(np.array(codes, np.int64), list(known))
-    broker, latency = accounts["broker_ms"], columns["latency_ms"]
+def _ends(columns: Columns) -> Ints:
+    """Return the times of the ends of exchanges."""
+    response = _values(columns["response_time_ns"])
+    return np.where(response == NONE, _values(columns["request_time_ns"]), response)
+
+
+def _taken(column: Column, rows: Ints) -> Column:
+    """Return some rows of a column of the logs; null for none."""
+    is_found = rows != _UNKNOWN
+    values = np.full(len(rows), NONE)
+    if isinstance(column, Coded):
+        values[is_found] = column.codes[rows[is_found]]
+        return Coded(values, column.values)
+    assert isinstance(column, Milliseconds)
+    values[is_found] = column.values_ns[rows[is_found]]
+    return Milliseconds(values)
+
+
+def _outside(broker: Column, latency: Column) -> Milliseconds:
     assert isinstance(broker, Milliseconds)
     assert isinstance(latency, Milliseconds)
     both = (broker.values_ns != NONE) & (latency.values_ns != NONE)
-    outside = np.where(both, latency.values_ns - broker.values_ns, NONE)
-    accounts[OUTSIDE] = Milliseconds(outside)
-    return {name: accounts[name] for name in ACCOUNT_COLUMNS}
-
-
-def _ns(column: polars.Series) -> Ints:
-    """Return milliseconds as nanoseconds; NONE for null."""
-    values = (column * 1e6).round().cast(int).fill_null(NONE)
-    return values.to_numpy().astype(np.int64)
+    return Milliseconds(np.where(both, latency.values_ns - broker.values_ns, NONE))

@@ -103,7 +103,7 @@ def fitted(value: Any, shape: Shape) -> Any:
 
 def column_type(shape: Shape) -> polars.DataType:
     """Return the type of a column of a shape; texts where all values are null."""
-    import polars
+    from dissector.polars_extra import polars
 
     match shape.kind:
         case "bool":

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dissector.capture.columns import Int64s
+from dissector.polars_extra import polars as pl
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.values.value_settings import ValueSettings
 from dissector.view.json.body import mask_record_row

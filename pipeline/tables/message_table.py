@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Reading
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
+from dissector.polars_extra import polars as pl
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
 from pipeline.tables.table_schemas import SCHEMAS

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from dissector.capture.packets.ip_fragments import MAX_INCOMPLETE
 from dissector.capture.tcp.reassembly import MAX_BUFFERED_BYTES
@@ -17,6 +16,7 @@ from dissector.engine.reading.segment_source import FileProblems
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.errors import Problem
+from dissector.polars_extra import polars as pl
 from pipeline.tables.table_schemas import SCHEMAS
 
 

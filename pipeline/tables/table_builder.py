@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import polars as pl
 import pyarrow as pa
 
 from dissector.capture.columns import Int64s
@@ -31,6 +30,7 @@ from dissector.engine.tables.polars_tables import (
     record_schema,
     value_schema,
 )
+from dissector.polars_extra import polars as pl
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.frame_limits import MAX_FRAME_BYTES

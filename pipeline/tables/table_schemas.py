@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 
 from dissector.column_catalogue import GROUPS
@@ -17,6 +16,7 @@ from dissector.engine.tables.polars_tables import (
     record_schema,
     value_schema,
 )
+from dissector.polars_extra import polars as pl
 from dissector.summary.lag_intervals import LAG_SECTIONS
 from timeline.output.event_rows import event_schema
 

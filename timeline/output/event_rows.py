@@ -24,7 +24,7 @@ _COLUMNS = {each.name: each.type for each in EVENTS}
 
 def event_schema() -> dict[str, Any]:
     """Return the polars type of each column."""
-    import polars
+    from dissector.polars_extra import polars
 
     words = {"int": polars.Int64(), "str": polars.String(), "bool": polars.Boolean()}
     evidence = polars.List(polars.Struct({name: words[kind] for name, kind in _EVIDENCE.items()}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from dissector.engine.tables import polars_tables
 from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
+from dissector.installation import extra_needed
 from dissector.values.value_shapes import NULL, Shape, column_type, fitted, merged, shape_of
 
 if TYPE_CHECKING:
@@ -28,8 +30,10 @@ def check_folder(name: str | None) -> Path:
     Return a folder that nothing is in, so that no file is overwritten.
 
     Raises:
-        UsageError: It is a file, or not empty.
+        UsageError: It is a file, or not empty; an extra is missing.
     """
+    if find_spec("polars") is None:
+        raise UsageError(extra_needed("--values-as struct", "tables"))
     if name is None or name == "-":
         raise UsageError("--values-as struct writes a file for each topic: -o DIR")
     folder = Path(name)
@@ -47,7 +51,7 @@ def write_topic_files(parts: Iterable[Columns], folder: Path) -> None:
     Raises:
         UsageError: There are too many topics.
     """
-    import polars
+    from dissector.polars_extra import polars
 
     schema = {**polars_tables.record_schema(), **polars_tables.value_schema()}
     waiting: dict[str | None, list[Path]] = {}
@@ -77,7 +81,7 @@ def _values(texts: polars.Series) -> Iterable[object]:
 
 
 def _typed(texts: polars.Series, shape: Shape) -> polars.Series:
-    import polars
+    from dissector.polars_extra import polars
 
     values = [fitted(each, shape) for each in _values(texts)]
     return polars.Series(texts.name, values, dtype=column_type(shape))

@@ -37,7 +37,7 @@ def field_schema() -> dict[str, Any]:
     is the text: hex for bytes, the canonical form for uuids, empty for the content of `records`.
     Null has neither value nor text. A row with a `problem` names the error and its offset.
     """
-    import polars as pl
+    from dissector.polars_extra import polars as pl
 
     category = pl.Categorical()
     return {
@@ -164,7 +164,7 @@ class FieldTable:
 
 def field_frame(table: FieldTable) -> polars.DataFrame:
     """Return fields as a table with the columns of `field_schema`."""
-    import polars as pl
+    from dissector.polars_extra import polars as pl
 
     messages, columns, names = table.messages, table.columns, table.names
     schema = field_schema()
@@ -209,6 +209,6 @@ def field_frame(table: FieldTable) -> polars.DataFrame:
 @lru_cache(maxsize=16)
 def _categories(values: tuple[str | None, ...]) -> polars.Series:
     """Return strings as a categorical column; cached, as consecutive windows often share them."""
-    import polars as pl
+    from dissector.polars_extra import polars as pl
 
     return pl.Series(values=[*map(escape_invalid_utf8, values)], dtype=pl.Categorical())

@@ -292,6 +292,6 @@ def _read_window_names(window: Window) -> dict[UUID, str]:
 
 
 def _concatenate(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:
-    import polars
+    from dissector.polars_extra import polars
 
     return polars.concat(list(parts))

@@ -32,14 +32,14 @@ Bytes: TypeAlias = NDArray[np.uint8]
 
 def bytes_series(column: Slices) -> polars.Series:
     """Return a column of bytes as a series; the bytes are copied."""
-    import polars
+    from dissector.polars_extra import polars
 
     return polars.Series(values=_Exported(_bytes(column, b"Z")))
 
 
 def text_series(column: Slices) -> polars.Series:
     """Return a column of UTF-8 texts as a series; the bytes are copied."""
-    import polars
+    from dissector.polars_extra import polars
 
     return polars.Series(values=_Exported(_bytes(column, b"U")))
 
@@ -50,7 +50,7 @@ _INTEGERS = {2: b"s", 4: b"i", 8: b"l"}
 
 def integers_series(values: NDArray[Any], is_set: NDArray[np.bool_] | None) -> polars.Series:
     """Return signed integers as a series, null where `is_set` is false; the array is shared."""
-    import polars
+    from dissector.polars_extra import polars
 
     values = np.ascontiguousarray(values)
     nulls = 0 if is_set is None else len(values) - int(np.count_nonzero(is_set))
@@ -61,7 +61,7 @@ def integers_series(values: NDArray[Any], is_set: NDArray[np.bool_] | None) -> p
 
 def headers_series(column: Headers) -> polars.Series | None:
     """Return a column of headers as a series; None if a key is not ASCII, so maybe not UTF-8."""
-    import polars
+    from dissector.polars_extra import polars
 
     offsets = np.zeros(len(column) + 1, np.int64)
     np.cumsum(column.count, out=offsets[1:])

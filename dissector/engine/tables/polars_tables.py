@@ -62,7 +62,7 @@ def connection_schema() -> Mapping[str, Any]:
 
 def part_frames(parts: Iterable[Columns], schema: Mapping[str, Any]) -> Iterator[polars.DataFrame]:
     """Yield columns as tables of some ten thousand rows each; one empty table without rows."""
-    import polars
+    from dissector.polars_extra import polars
 
     empty = True
     for part in parts:
@@ -76,15 +76,14 @@ def part_frames(parts: Iterable[Columns], schema: Mapping[str, Any]) -> Iterator
 
 def frame(columns: Columns, schema: Mapping[str, Any]) -> polars.DataFrame:
     """Return columns as a table."""
-    import polars
+    from dissector.polars_extra import polars
 
     return polars.DataFrame({name: _series(columns[name], kind) for name, kind in schema.items()})
 
 
 def _series(column: Column, kind: Any) -> polars.Series:
-    import polars as pl
-
     from dissector.engine.tables.arrow import bytes_series, headers_series, text_series
+    from dissector.polars_extra import polars as pl
 
     match column:
         case Coded():
@@ -108,7 +107,7 @@ def _series(column: Column, kind: Any) -> polars.Series:
 
 
 def _nullable(values: NDArray[Any], null: NDArray[np.bool_]) -> polars.Series:
-    import polars as pl
+    from dissector.polars_extra import polars as pl
 
     series = pl.Series(values=values)
     return (
@@ -128,7 +127,7 @@ def escape_invalid_utf8(value: Any) -> Any:
 
 
 def _types(columns: Catalogue) -> dict[str, Any]:
-    import polars as pl
+    from dissector.polars_extra import polars as pl
 
     words = {
         "str": pl.String(),
