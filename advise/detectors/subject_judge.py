@@ -10,7 +10,7 @@ from advise.evidence.capture_evidence import CaptureEvidence
 from advise.evidence.tally import Total
 from advise.registry.advice import Advice
 from advise.registry.advice_report import AdviceFinding, Subject
-from dissector.protocol.apis import all_apis
+from dissector.protocol.apis import KEYS, NAMES
 
 TOO_LITTLE = "too few requests, or too short a time"
 
@@ -131,8 +131,7 @@ def rate_of(row: Total, count: str = "count") -> float:
     return (row[count] - 1) / seconds if seconds and row[count] > 1 else 0.0
 
 
-API_NAMES = {each.key: each.name for each in all_apis()}
-API_KEYS = {name: key for key, name in API_NAMES.items()}
+API_NAMES, API_KEYS = NAMES, KEYS
 
 
 def display_filter(subject: Subject, apis: Collection[str] = (), more: str = "") -> str:

@@ -10,12 +10,12 @@ from advise.evidence.window_rows import WindowRows
 from dissector.capture.columns import unique
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, ORPHAN, UNANSWERED, Ints
-from dissector.protocol.apis import all_apis
+from dissector.protocol.apis import KEYS
 from dissector.protocol.broker_requests import BETWEEN_BROKERS
 
 PRODUCE, FETCH, METADATA, ADD_PARTITIONS = 0, 1, 3, 24
 
-_BROKER_KEYS = np.array([each.key for each in all_apis() if each.name in BETWEEN_BROKERS], np.int64)
+_BROKER_KEYS = np.array([KEYS[name] for name in sorted(BETWEEN_BROKERS)], np.int64)
 
 _THROTTLED = (PRODUCE, FETCH, 19, 20, 37)
 """Produce, Fetch, and the requests that controllers limit (KIP-599)."""

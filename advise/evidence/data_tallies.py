@@ -67,7 +67,7 @@ class DataTallies:
         self._add_unacknowledged(window)
         if not np.isin(table.api_key, (PRODUCE, FETCH)).any():
             return
-        fields = locate_records(table)
+        fields = locate_records(table, with_results=False)
         self._add_fetches(window, fields)
         is_produced = np.flatnonzero(table.api_key[fields.row] == PRODUCE)
         if not len(is_produced):
@@ -113,6 +113,7 @@ class DataTallies:
         self, window: WindowRows, client: Ints, found: Batches, is_plain: Ints
     ) -> None:
         """Compress the payloads of the first batches of each client."""
+        compress = zstandard.ZstdCompressor().compress
         candidates = np.flatnonzero((is_plain == 1) & (found.magic == 2))
         for number in unique(client[candidates]).tolist():
             trial = self.trials.get(number, Trial())
@@ -122,7 +123,7 @@ class DataTallies:
                     break
                 start, end = int(found.payload_start[at]), int(found.end[at])
                 content = window.table.bytes_at(start, min(end - start, _SAMPLED_BYTES))
-                packed = min(len(content), len(zstandard.compress(content)))
+                packed = min(len(content), len(compress(content)))
                 trial = Trial(trial.batches + 1, trial.plain + len(content), trial.packed + packed)
             self.trials[number] = trial
 

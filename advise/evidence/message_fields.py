@@ -13,6 +13,7 @@ from dissector.engine.records.produce_results import last_marked
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
+from dissector.protocol.context import per_schemas
 from dissector.protocol.program import programs
 
 ABSENT = NONE
@@ -58,7 +59,7 @@ class MessageFields:
         versions = table.api_version[rows]
         for version in unique(versions).tolist():
             steps[versions == version] = programs().start(key, version, kind)
-        self._places = _places(key, kind, paths)
+        self._places = _places(key, kind, tuple(paths), len(programs().field_refs))
         starts = frames.start[rows]
         fields = tape.read(
             table.data,
@@ -142,10 +143,15 @@ class MessageFields:
         return {number for path, number in self._numbers.items() if path.endswith("topic_id")}
 
 
-def _places(key: int, kind: Kind, paths: Sequence[str]) -> Ints:
-    """Return for each field of the programs the number of its path, from 1; 0 for others."""
+@per_schemas
+def _places(key: int, kind: Kind, paths: tuple[str, ...], count: int) -> Ints:
+    """
+    Return for each field of the programs the number of its path, from 1; 0 for others.
+
+    Only of the first `count` fields: programs only ever add fields.
+    """
     numbers = {path: number + 1 for number, path in enumerate(paths)}
-    refs = programs().field_refs
+    refs = programs().field_refs[:count]
     return np.array(
         [
             numbers.get(ref.path, 0)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dissector.protocol.apis import all_apis
+from dissector.protocol.apis import KEYS, NAMES
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_release_table import RELEASES
 from dissector.protocol.releases.kafka_releases import VersionRange, range_text, release_of
@@ -126,7 +126,7 @@ def _brokers_as_clients(uses: Iterable[Mapping[str, Any]]) -> set[Client]:
 
 def _client_row(use: Mapping[str, Any], release: str) -> dict[str, Any]:
     """Return the row of a client's API version, without its counts and verdict."""
-    key, version = _KEYS[use["api"]], use["api_version"]
+    key, version = KEYS[use["api"]], use["api_version"]
     copied = {name: use[name] for name in ("client_id", "client", "api", "api_version")}
     spoken = range_text(spoken_by(release).get(key))
     row = {**copied, "count": 0, "spoken": spoken, **_removal(key, version, release)}
@@ -135,7 +135,7 @@ def _client_row(use: Mapping[str, Any], release: str) -> dict[str, Any]:
 
 def _verdict(use: Mapping[str, Any], offers: VersionOffers, release: str) -> str | None:
     """Return whether a use of an API version breaks; None if the release supports it."""
-    key, version = _KEYS[use["api"]], use["api_version"]
+    key, version = KEYS[use["api"]], use["api_version"]
     if key == API_VERSIONS or is_spoken(key, version, release):
         return None  # a broker answers any version of ApiVersions, KIP-511
     if _client(use) not in offers.requesters:
@@ -171,7 +171,7 @@ def check_brokers(
             count = counts[broker, key]
             row = _broker_row(broker, releases[versions], BREAKS if count else UNUSED)
             row |= {
-                "api": _NAMES[key],
+                "api": NAMES[key],
                 "offered": range_text(offered[key]),
                 "needed": range_text(needed),
                 "count": count,
@@ -212,7 +212,7 @@ def _client(row: Mapping[str, Any]) -> Client:
 
 def _key(row: Mapping[str, Any]) -> int | None:
     """Return the key of the API; None for orphans, tokens and APIs that Kafka does not have."""
-    return _KEYS.get(row["api"]) if row["api_version"] is not None else None
+    return KEYS.get(row["api"]) if row["api_version"] is not None else None
 
 
 def _overlap(one: VersionRange, other: VersionRange) -> bool:
@@ -223,6 +223,4 @@ def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["verdict"], -(row["count"] or 0)))
 
 
-_KEYS = {each.name: each.key for each in all_apis()}
-_NAMES = {key: name for name, key in _KEYS.items()}
 OLDEST, NEWEST = RELEASES[0], RELEASES[-1]

@@ -15,6 +15,8 @@ import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.tables.column_types import distinct
+from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_releases import VersionRange
@@ -62,36 +64,56 @@ class VersionOffers:
         """Read the exchanges of a window; windows must be passed in order."""
         table, reading = window.exchanges, self.capture.reading
         assert reading is not None
-        for row in np.flatnonzero(table.api_key == API_VERSIONS).tolist():
-            exchange = reading.exchange(table, row, self.capture.names)
-            request = table.frame(table.request, row)
-            if request is not None:
-                self._learn_client(exchange, request)
-            response = table.frame(table.response, row)
-            if response is not None:
-                self._learn_offer(exchange, int(table.api_version[row]), response)
+        rows = np.flatnonzero(table.api_key == API_VERSIONS)
+        codes, found = distinct(table.connection[rows] * 2 + table.client[rows])
+        ends = [
+            (both[side], both[1 - side])
+            for both, side in zip(
+                reading.endpoints.of_all(found >> 1), (found & 1).tolist(), strict=True
+            )
+        ]
+        pairs = zip(rows.tolist(), codes.tolist(), strict=True)
+        places = [(row, *ends[code]) for row, code in pairs]
+        for row, client, _ in places:
+            self._learn_client(table, row, host_of(client))
+        learned = set[str]()
+        # What a broker offered last holds: earlier ones of the window are not decoded.
+        for row, _, broker in reversed(places):
+            if broker not in learned and (offer := self._offer(table, row)):
+                learned.add(broker)
+                self.offers[broker] = offer
 
-    def _learn_client(self, exchange: Exchange, frame: bytes) -> None:
+    def _learn_client(self, table: Exchanges, row: int, host: str) -> None:
+        frame = table.frame(table.request, row)
+        if frame is None:
+            return
         key = frame[: _CORRELATION_ID.start] + frame[_CORRELATION_ID.stop :]
         found = self._requests.get(key)
         if found is None:
-            found = _request(exchange)
+            found = _request(self._exchange(table, row))
             _remember(self._requests, key, found)
         client_id, software = found
-        self.requesters.add((client_id, host_of(exchange.client)))
+        self.requesters.add((client_id, host))
         if software != _UNKNOWN:
-            self.software[exchange.connection] = software
+            self.software[int(table.connection[row])] = software
 
-    def _learn_offer(self, exchange: Exchange, version: int, frame: bytes) -> None:
-        key = version.to_bytes(2, "big", signed=True) + frame[4:]
+    def _offer(self, table: Exchanges, row: int) -> dict[int, VersionRange]:
+        """Return the versions that a response offers, if any."""
+        frame = table.frame(table.response, row)
+        if frame is None:
+            return {}
+        key = int(table.api_version[row]).to_bytes(8, "big", signed=True) + frame[4:]
         found = self._responses.get(key)
         if found is None:
-            body = readable_body(exchange.response)
+            body = readable_body(self._exchange(table, row).response)
             apis = (body.get("api_keys") or ()) if body is not None else ()
             found = {each.api_key: (each.min_version, each.max_version) for each in apis}
             _remember(self._responses, key, found)
-        if found:
-            self.offers[exchange.broker] = found
+        return found
+
+    def _exchange(self, table: Exchanges, row: int) -> Exchange:
+        assert self.capture.reading is not None
+        return self.capture.reading.exchange(table, row, self.capture.names)
 
 
 def _request(exchange: Exchange) -> _Request:

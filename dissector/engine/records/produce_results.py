@@ -62,9 +62,7 @@ def produce_results(
         partition: Partition of each field.
         topics: Numbers of topics, by name or id.
     """
-    results = ProduceResults(
-        np.full(len(row), NONE), np.full(len(row), NONE), np.zeros(0, np.int64)
-    )
+    results = no_results(len(row))
     responses = np.flatnonzero((table.api_key == PRODUCE) & (table.response.start != NONE))
     responses = responses[np.isin(responses, row)]
     if not len(responses):
@@ -112,6 +110,11 @@ def produce_results(
     )
     results.base_offset[written] = offsets[result[written]]
     return results
+
+
+def no_results(count: int) -> ProduceResults:
+    """Return the results of `records` fields without known ones."""
+    return ProduceResults(np.full(count, NONE), np.full(count, NONE), np.zeros(0, np.int64))
 
 
 def last_marked(marks: NDArray[np.bool_]) -> Ints:

@@ -14,8 +14,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.records.produce_results import last_marked, produce_results
-from dissector.engine.tables.column_types import Coded
+from dissector.engine.records.produce_results import last_marked, no_results, produce_results
+from dissector.engine.tables.column_types import Coded, distinct
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
@@ -91,8 +91,14 @@ class RecordFields:
     undecoded: Ints
 
 
-def locate_records(table: Exchanges) -> RecordFields:
-    """Find the `records` fields in the messages of a window."""
+def locate_records(table: Exchanges, *, with_results: bool = True) -> RecordFields:
+    """
+    Find the `records` fields in the messages of a window.
+
+    Args:
+        table: The window.
+        with_results: Whether the results of produced records are read from the responses.
+    """
     row, kind, start, captured, size, packet, time_ns = _carrier_messages(table)
     is_whole = captured == size
     steps = np.full(len(row), -1, np.int64)
@@ -111,8 +117,11 @@ def locate_records(table: Exchanges) -> RecordFields:
     topic, topics = number_topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
     can_be_cut = np.array([bool(may_be_cut(*carrier)) for carrier in RECORD_CARRIERS])
     partition = fields.value[partition_rows]
-    results = produce_results(
-        table, row[message], topic, partition, {name: at for at, name in enumerate(topics)}
+    numbers = {name: at for at, name in enumerate(topics)}
+    results = (
+        produce_results(table, row[message], topic, partition, numbers)
+        if with_results
+        else no_results(len(message))
     )
     return RecordFields(
         row=row[message],
@@ -157,14 +166,13 @@ def _carrier_messages(table: Exchanges) -> list[Ints]:
 
 def _first_steps(table: Exchanges, row: Ints, kind: Ints) -> Ints:
     """Return the first step of each message's program; -1 without one."""
-    distinct_kinds, kind_numbers = np.unique(
-        np.stack((kind, table.api_version[row])), axis=1, return_inverse=True
-    )
+    codes, found = distinct(table.api_version[row] * len(RECORD_CARRIERS) + kind)
+    kinds = (divmod(each, len(RECORD_CARRIERS)) for each in found.tolist())
     steps = [
         programs().start(RECORD_CARRIERS[number][0], version, RECORD_CARRIERS[number][1])
-        for number, version in distinct_kinds.T.tolist()
+        for version, number in kinds
     ]
-    return np.array(steps, np.int64)[kind_numbers.ravel()]
+    return np.array(steps, np.int64)[codes]
 
 
 def _categories() -> NDArray[np.uint8]:
