@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from dissector.engine.fields.field_frame import FieldTable
-from dissector.engine.fields.field_reader import SIDES, FieldReader
+from dissector.engine.fields.field_reader import FieldReader
+from dissector.engine.fields.message_places import SIDES
 from dissector.engine.reading.capture import Capture
 from dissector.engine.tables.arrow import gather_bytes
 from dissector.engine.tables.column_types import Slices
