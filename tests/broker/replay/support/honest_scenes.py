@@ -77,7 +77,8 @@ class Scene:
         if report.ended:
             return False
         if self.needs_replicas and nodes < self.nodes:
-            return bool(report.summary()["first_difference"].endswith(REPLICATION_REFUSED))
+            first = report.summary()["first_difference"]
+            return first is not None and first.endswith(REPLICATION_REFUSED)
         return report.passed
 
     def plays_on(self, nodes: int) -> bool:
@@ -195,7 +196,7 @@ MORE_SCENES = {
 SCENES_39 = {
     "recreated-39": Scene(recreated, 3, allow=_CHANGING, ignored=_OF_OTHERS),
     "reassigned-39": Scene(reassignment, 3, allow=_CHANGING, ignored=_OF_OTHERS, needs_nodes=True),
-    "crash-39": Scene(leader_change, 3, needs_replicas=True),
+    "crash-39": Scene(leader_change, 3),
     "timed-out-39": Scene(timed_out, 3),
     **{
         f"kafka39-{name}{end}": Scene(
