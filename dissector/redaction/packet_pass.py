@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from dissector.capture.writing.capture_writer import CaptureWriter
 from dissector.capture.writing.plain_connections import PlainConnection
 from dissector.engine.export.flow_filter import FlowFilter
 from dissector.engine.reading.reader import Reading
+from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import UsageError
 from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
+from dissector.redaction.packets.plain_packets import PlainBlocks, PlainPackets, PlainPayloads
 from dissector.redaction.packets.stream_index import Position, StreamIndex
 from dissector.redaction.redacted_mark import REDACTED
 from dissector.redaction.redaction import Redaction, is_decrypted
@@ -59,6 +61,23 @@ def write_redacted(
     return written.out.packets, total
 
 
+class _Window(NamedTuple):
+    """
+    Packets of a window.
+
+    Attributes:
+        packets: All of them.
+        segments: Their segments.
+        plain: Which are plain.
+        found: The headers, and the link type, of chosen others.
+    """
+
+    packets: Packets
+    segments: Segments
+    plain: PlainPackets
+    found: dict[int, tuple[Located, int]]
+
+
 class _PacketPass:
     """
     The packets of captures, in order.
@@ -78,16 +97,73 @@ class _PacketPass:
 
     def write(self, packets: Packets, segments: Segments, passing: NDArray[np.bool_]) -> None:
         """Write the packets of a window with passing segments."""
-        numbers = (segments.packet - packets.first).tolist()
-        rows = {number: row for row, number in enumerate(numbers)}
-        for number in range(len(packets)):
-            row = rows.get(number)
-            if row is not None and not passing[row]:
-                continue
-            # Packets without a segment may be fragments, which the finder must see.
-            found = self._find(packets, number)
-            if row is not None and found is not None:
-                self._write_packet(*found, segments, row, int(packets.time_ns[number]))
+        number = segments.packet - packets.first
+        row_of = np.full(len(packets), -1, np.int64)
+        row_of[number] = np.arange(len(segments))
+        plain = PlainPackets(packets)
+        is_passing = row_of >= 0
+        is_passing[is_passing] = passing[row_of[is_passing]]
+        is_plain = plain.is_plain & is_passing
+        found: dict[int, tuple[Located, int]] = {}
+        # Packets without a segment may be fragments, which the finder must see.
+        for each in np.flatnonzero(~plain.is_plain & (is_passing | (row_of < 0))).tolist():
+            located = self._find(packets, each)
+            if located is not None and is_passing[each]:
+                found[each] = located
+        is_plain[list(found)] = True
+        chosen = np.flatnonzero(is_plain)
+        positions = self._index.positions(segments, row_of[chosen])
+        window = _Window(packets, segments, plain, found)
+        self._write_window(window, chosen, row_of[chosen], positions)
+
+    def _write_window(
+        self, window: _Window, numbers: Ints, rows: Ints, positions: list[Position | None]
+    ) -> None:
+        """Write chosen packets: runs of plain ones at once, others one by one."""
+        is_single = ~window.plain.is_plain[numbers]
+        connections = {each.connection for each in positions if each is not None}
+        decrypted = {each for each in connections if is_decrypted(self._reading, each)}
+        is_single |= np.array(
+            [each is not None and each.connection in decrypted for each in positions], np.bool_
+        )
+        blocks = self._blocks(window, numbers, positions, is_single)
+        if blocks is None:
+            is_single[:] = True
+        times = window.packets.time_ns
+        done = 0
+        for at in (*np.flatnonzero(is_single).tolist(), len(numbers)):
+            if at > done and blocks is not None:
+                self.out.write_blocks(ETHERNET, *blocks.between(done, at))
+            done = at + 1
+            if at == len(numbers):
+                return
+            number, row = int(numbers[at]), int(rows[at])
+            located = window.found.get(number) or self._find(window.packets, number)
+            if located is not None:
+                self._write_packet(
+                    *located, window.segments, row, positions[at], int(times[number])
+                )
+
+    def _blocks(
+        self,
+        window: _Window,
+        numbers: Ints,
+        positions: list[Position | None],
+        is_single: NDArray[np.bool_],
+    ) -> PlainBlocks | None:
+        """Return the blocks of all but single packets; None if addresses could not be replaced."""
+        plain = [
+            (each.connection << 1 | each.side, each.offset) if each is not None else (-1, 0)
+            for each, alone in zip(positions, is_single.tolist(), strict=True)
+            if not alone
+        ]
+        stream, offset = np.array(plain, np.int64).reshape(-1, 2).T
+        redaction = self._redaction
+        return window.plain.blocks(
+            PlainPayloads(np.flatnonzero(~is_single), numbers[~is_single], stream, offset),
+            redaction.stream,
+            (redaction.pseudonyms.mac, redaction.address),
+        )
 
     def _find(self, packets: Packets, number: int) -> tuple[Located, int] | None:
         """Return the located headers of a packet, and its link type in the redacted capture."""
@@ -106,9 +182,14 @@ class _PacketPass:
         return None if found is None else (found, link)
 
     def _write_packet(
-        self, found: Located, link: int, segments: Segments, row: int, time_ns: int
+        self,
+        found: Located,
+        link: int,
+        segments: Segments,
+        row: int,
+        position: Position | None,
+        time_ns: int,
     ) -> None:
-        position = self._index.position(segments, row)
         length = found.end - found.payload_at
         if position is None:
             payload = bytes(length)

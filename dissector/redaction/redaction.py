@@ -22,8 +22,8 @@ from dissector.redaction.messages.message_redactor import MessageRedactor
 from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.packets.stream_store import StreamStore
+from dissector.redaction.pseudonyms.distinct_contents import Bools
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
-from dissector.redaction.windows.distinct_contents import Bools
 from dissector.redaction.windows.frame_kernels import SIZE_BYTES
 from dissector.redaction.windows.window_redactor import RedactedWindow, WindowRedactor
 from dissector.values.value_reader import ValueReader

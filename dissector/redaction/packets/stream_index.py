@@ -8,6 +8,7 @@ import numpy as np
 
 from dissector.capture.columns import SYN, Segments
 from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.engine.tables.exchange_table import Ints
 
 _SEQ_BITS = 32
 _SEQ_HALF, _SEQ_MASK = 1 << _SEQ_BITS - 1, (1 << _SEQ_BITS) - 1
@@ -65,20 +66,28 @@ class StreamIndex:
                 stream = _Stream(packet, network, number, side, firsts[side])
                 self._streams.setdefault(flow, []).append(stream)
 
-    def position(self, segments: Segments, row: int) -> Position | None:
-        """Return the position of a segment; None for one of no connection."""
-        source, target = segments.source[row], segments.target[row]
-        flow = (
-            *(int(source[0]), int(source[1]), int(segments.source_port[row])),
-            *(int(target[0]), int(target[1]), int(segments.target_port[row])),
+    def positions(self, segments: Segments, rows: Ints) -> list[Position | None]:
+        """Return the positions of some segments, in their order; None for one of no connection."""
+        columns = (
+            *(segments.source[rows].tolist(), segments.source_port[rows].tolist()),
+            *(segments.target[rows].tolist(), segments.target_port[rows].tolist()),
+            *(segments.packet[rows].tolist(), segments.network[rows].tolist()),
+            (segments.seq[rows] + (segments.flags[rows] & SYN != 0)).tolist(),
         )
-        packet = int(segments.packet[row])
-        streams = [each for each in self._streams.get(flow, ()) if each.first_packet <= packet]
-        if not streams:
-            return None
-        network = int(segments.network[row])
-        stream = max(streams, key=lambda each: (each.network == network, each.first_packet))
-        seq = int(segments.seq[row]) + bool(int(segments.flags[row]) & SYN)
+        return [
+            self._position((*source, port, *target, other), packet, network, seq)
+            for source, port, target, other, packet, network, seq in zip(*columns, strict=True)
+        ]
+
+    def _position(self, flow: _Flow, packet: int, network: int, seq: int) -> Position | None:
+        streams = self._streams.get(flow, ())
+        if len(streams) != 1 or streams[0].first_packet > packet:
+            streams = [each for each in streams if each.first_packet <= packet]
+            if not streams:
+                return None
+        stream = streams[0]
+        if len(streams) > 1:
+            stream = max(streams, key=lambda each: (each.network == network, each.first_packet))
         key = stream.connection, stream.side
         last = self._last.get(key, 0)
         away = (seq - stream.first_sequence - last) & _SEQ_MASK

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from mmap import ACCESS_READ, mmap
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dissector.redaction.packets.packet_kernels import RangeArrays, read_ranges
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -27,6 +30,7 @@ class StreamStore:
         self._end = 0
         self._added: list[Ints] = []
         self._ranges: Ints = np.zeros((_COLUMNS, 0), np.int64)
+        self._first: Ints = np.zeros(1, np.int64)
 
     def close(self) -> None:
         """Delete the file."""
@@ -68,9 +72,33 @@ class StreamStore:
             at += 1
         return bytes(out)
 
+    def get_all(self, parts: Ints, out: Bytes) -> None:
+        """
+        Write parts of streams.
+
+        Args:
+            parts: Of each `2 * connection + side`, negative for none; where it begins; its bytes;
+                and where it goes in `out`: what is outside of all ranges stays there.
+            out: Gets them.
+        """
+        self._sort()
+        if not self._end:
+            return
+        self._file.flush()
+        with mmap(self._file.fileno(), self._end, access=ACCESS_READ) as memory:
+            source = np.frombuffer(memory, np.uint8)
+            read_ranges(
+                source,
+                RangeArrays._make((*np.ascontiguousarray(parts), self._first, *self._ranges[1:])),
+                out,
+            )
+            del source
+
     def _sort(self) -> None:
         """Order the ranges by stream and begin."""
         if self._added:
             ranges = np.concatenate((self._ranges, *self._added), axis=1)
-            self._ranges = ranges[:, np.lexsort((ranges[1], ranges[0]))]
+            self._ranges = np.ascontiguousarray(ranges[:, np.lexsort((ranges[1], ranges[0]))])
+            streams = self._ranges[0]
+            self._first = np.searchsorted(streams, np.arange(int(streams[-1]) + 2))
             self._added = []

@@ -19,7 +19,7 @@ from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.program import UNKNOWN_TAG, FieldRef, programs
 from dissector.protocol.records_fields import may_be_cut
 from dissector.redaction.messages.values import ValueRedactor
-from dissector.redaction.windows.distinct_contents import Replace
+from dissector.redaction.pseudonyms.distinct_contents import Replace
 
 Actions: TypeAlias = NDArray[np.uint8]
 

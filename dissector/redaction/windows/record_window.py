@@ -31,17 +31,17 @@ from dissector.redaction.messages.record_redactor import (
     PRODUCER_ID_AT,
 )
 from dissector.redaction.messages.values import ValueRedactor
+from dissector.redaction.pseudonyms.distinct_contents import (
+    Bools,
+    Bytes,
+    Places,
+    replace_contents,
+)
 from dissector.redaction.windows.content_kernels import (
     Sponge,
     mark_contents,
     shorten_marks,
     write_crcs,
-)
-from dissector.redaction.windows.distinct_contents import (
-    Bools,
-    Bytes,
-    Places,
-    replace_contents,
 )
 
 _NO_BYTES = np.zeros(0, np.uint8)

@@ -25,13 +25,13 @@ from dissector.protocol.embedded.own_topics import is_own_topic
 from dissector.protocol.program import UNKNOWN_TAG, programs
 from dissector.redaction.messages.record_redactor import RecordRedactor
 from dissector.redaction.messages.values import ValueRedactor
-from dissector.redaction.windows.content_kernels import mark_contents
-from dissector.redaction.windows.distinct_contents import (
+from dissector.redaction.pseudonyms.distinct_contents import (
     Bools,
     Bytes,
     Places,
     replace_contents,
 )
+from dissector.redaction.windows.content_kernels import mark_contents
 from dissector.redaction.windows.field_plan import (
     BY_CODECS,
     FIRST_REPLACEMENT,

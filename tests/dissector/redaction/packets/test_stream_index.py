@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from dissector.engine.reading.capture import Capture
 from dissector.redaction.packets.stream_index import Position, StreamIndex
 from tests import tcp_captures
@@ -19,9 +21,9 @@ def positions(path: Path) -> list[Position | None]:
     assert capture.reading is not None
     index, layers = StreamIndex(capture.reading.streams.connections), Layers()
     return [
-        index.position(segments, row)
+        position
         for segments in map(layers.segments, read_packets([str(path)]))
-        for row in range(len(segments))
+        for position in index.positions(segments, np.arange(len(segments)))
     ]
 
 

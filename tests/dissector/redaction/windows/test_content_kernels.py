@@ -8,6 +8,7 @@ from dissector.engine.records.checksum import crc32c_table
 from dissector.engine.tables.exchange_table import Ints
 from dissector.kernel.keccak import LANES, RATE
 from dissector.protocol.records.batch import with_crc
+from dissector.redaction.pseudonyms.distinct_contents import Bytes
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
 from dissector.redaction.windows import content_kernels
 from dissector.redaction.windows.content_kernels import (
@@ -16,7 +17,6 @@ from dissector.redaction.windows.content_kernels import (
     shorten_marks,
     write_crcs,
 )
-from dissector.redaction.windows.distinct_contents import Bytes
 from tests.kernel_modes import both
 
 NAMES = Pseudonyms(b"a key of the test")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dissector.engine.facts.interning import FULL, InternTable
 from dissector.engine.tables.exchange_table import Ints
-from dissector.redaction.windows.frame_kernels import (
+from dissector.redaction.pseudonyms.content_places import (
     ContentArrays,
     number_contents,
     place_contents,
