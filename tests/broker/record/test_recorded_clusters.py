@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 
 from cluster.client.auth import Security
@@ -16,6 +17,7 @@ from dissector.public import Exchange, dissect
 from record.public import Recorder
 from tests.broker.conftest import StartCluster
 from tests.broker.server_properties import PASSWORD, USER, Shape
+from tests.waiting import PATIENCE_S
 from tools.record.sniff import CaptureRefusedError, capture
 
 pytestmark = pytest.mark.broker
@@ -86,11 +88,16 @@ def test_a_node_that_restarts_in_mid_run_costs_no_record(
     kafka: StartCluster, tmp_path: Path
 ) -> None:
     cluster, file = kafka(THREE), tmp_path / "a.pcapng"
+    topic = "recorded-restart"
     values = [b"value %d" % number for number in range(RECORDS)]
+    # Each node leads a partition, so the client talks to all of them.
+    led = NewTopic(topic, 3, replica_assignment=[[1, 2, 3], [2, 3, 1], [3, 1, 2]])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
+    admin.create_topics([led])[topic].result(PATIENCE_S)
     with Recorder(file, to=cluster.bootstrap()) as recorder:
         producer = KafkaProducer(bootstrap_servers=recorder.bootstrap, linger_ms=1, acks="all")
         for number, value in enumerate(values):
-            producer.send("recorded-restart", value, partition=0)
+            producer.send(topic, value, partition=number % 3)
             if number == RECORDS // 2:
                 producer.flush()
                 cluster.stop_node(cluster.nodes[2])
@@ -99,7 +106,7 @@ def test_a_node_that_restarts_in_mid_run_costs_no_record(
         producer.flush()
         producer.close()
         consumer = KafkaConsumer(
-            "recorded-restart",
+            topic,
             bootstrap_servers=recorder.bootstrap,
             auto_offset_reset="earliest",
             consumer_timeout_ms=120_000,
