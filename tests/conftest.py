@@ -132,8 +132,12 @@ def shared() -> Path:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return the cores: each further worker would import all tests once more."""
-    return os.cpu_count() or 1
+    """
+    Return one worker more than cores, as a sixth of the tests' time is waiting for processes.
+
+    On two cores three workers take 258 s, and two, which import all tests once less, 293 s.
+    """
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,6 +28,7 @@ LOGS = sorted(FOLDER.glob("*request-log*"))
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("path", LOGS, ids=[path.name for path in LOGS])
 @pytest.mark.parametrize("zone", ["UTC", "+05:30"])
 def test_a_log_has_the_rows_of_one_process(path: Path, zone: str, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def assert_same(got: dict[str, Rows], expected: dict[str, Rows]) -> None:
         assert moments.dt.timestamp("ns").to_list() == times
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "names",
     [

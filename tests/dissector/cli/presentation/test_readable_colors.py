@@ -47,7 +47,9 @@ def test_colors_of_pages_are_readable_in_both_themes(run: Run, command: str) -> 
                 found = contrast(Color.parse(color), background)
                 assert found >= LEAST_CONTRAST, f"--{name}: {found:.1f}"
     # Text that lets its background through would have less.
-    rules = re.findall(r"([^{}]*)\{([^{}]*)\}", page)
+    styles = "".join(re.findall(r"<style>(.*?)</style>", page, re.DOTALL))
+    rules = re.findall(r"([^{}]*)\{([^{}]*)\}", styles)
+    assert rules
     assert not [chosen for chosen, style in rules if re.search(r"[^-]opacity:", style)]
 
 
