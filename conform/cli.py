@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cluster.security_options import TargetOptions
 from conform.registry.rank import Severity
 from dissector.cli.declared.check_options import CheckOptions, about_items, looks_for
 from dissector.cli.declared.reading_options import (
@@ -20,7 +21,6 @@ from dissector.cli.parsing.declarations import option
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES
 from dissector.view.text.escape import escaped
-from replay.options.security_options import TargetOptions
 
 if TYPE_CHECKING:
     from conform.registry.rule import Rule

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from cluster.security_options import TargetOptions, tell
 from dissector.cli.declared.reading_options import FilterOptions, RingOptions
 from dissector.cli.parsing.declarations import REQUIRED, option, with_prefix
 from dissector.file_roles import WRITES
-from replay.options.security_options import TargetOptions, tell
 from serve.listener_options import FaultOptions, ListenerTlsOptions
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from cluster.security_options import TargetOptions
 from dissector.cli.declared.reading_options import (
     CaptureOptions,
     CopyOptions,
@@ -23,7 +24,6 @@ from dissector.values.source_options import PASSWORD_VARIABLE
 from dissector.view.text.escape import escaped
 from replay.options.pace_options import PaceOptions
 from replay.options.record_options import RecordOptions
-from replay.options.security_options import TargetOptions
 
 if TYPE_CHECKING:
     from replay.options.target_settings import TargetSettings

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cluster.security_options import UpstreamOptions, tell
 from dissector.cli.declared.reading_options import (
     CaptureOptions,
     CopyOptions,
@@ -16,7 +17,6 @@ from dissector.cli.declared.reading_options import (
 )
 from dissector.cli.parsing.declarations import option
 from dissector.file_roles import READS, WRITES
-from replay.options.security_options import UpstreamOptions, tell
 from serve.listener_options import FaultOptions, ListenerTlsOptions
 
 if TYPE_CHECKING:
