@@ -21,7 +21,6 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.reading.capture import Capture, Reading, Window
-from dissector.engine.reading.spoken import mismatch
 from dissector.engine.tables.exchange_table import NONE, ORPHAN, UNANSWERED, Exchanges, Ints
 from dissector.protocol.context import using
 from timeline.connections.login_rounds import login_rows
@@ -35,8 +34,9 @@ from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
 from timeline.events.followed_records import FollowedRecords
-from timeline.events.observed_exchange import ObservedExchange
+from timeline.events.observed_exchange import ObservedWindow
 from timeline.events.produce_counts import produce_counts
+from timeline.events.reliable_bodies import ReliableBodies
 from timeline.events.repeats import Repeats
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.waits import Waits
@@ -83,7 +83,8 @@ class Timeline:
         """
         capture.read_in_step()  # losses are those of all connections at each window
         self._capture = capture
-        self._passes = passes or _passes_all
+        self._passes = passes
+        self._bodies = ReliableBodies(capture.options.schemas)
         self._mask = mask_of(capture, show_secrets)
         self._kinds = tuple(kinds)
         self._records: FollowedRecords | None = None
@@ -154,15 +155,16 @@ class Timeline:
         waits = Waits(reading, table, self._ending, self._has_gap)
         summaries = self._capture.known_of(window)
 
-        def observed_at(row: int) -> ObservedExchange:
-            exchange = reading.exchange(table, row, self._capture.names, summaries)
-            number = self._numbering.of(exchange.connection)
-            observed = ObservedExchange(exchange, self._passes, waits.of(row), number)
-            if observed.wait is not None and observed.wait.ended:
-                connection = reading.streams.connections[exchange.connection]
-                observed.mismatch = mismatch(reading, connection)
-            return observed
-
+        observed_at = ObservedWindow(
+            reading,
+            table,
+            self._capture.names,
+            summaries,
+            self._bodies,
+            waits,
+            self._numbering.of,
+            self._passes,
+        ).at
         with using(self._capture.options.schemas):
             masks = self._masks(table, summaries)
         chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
@@ -176,7 +178,7 @@ class Timeline:
             while closes and closes[0][0] <= at:
                 self._observe_close(closes.popleft()[1])
             observed = observed_at(row)
-            if observed.exchange.status == "orphan":
+            if observed.status == "orphan":
                 self._losses.add_orphan(observed.connection, observed.broker, observed.end_ns)
                 continue
             for tracker, mask in masks:
@@ -334,10 +336,6 @@ class Timeline:
         for event in events:
             certain = event.certain and self._losses.covers(event)
             yield event_without_secrets(replace(event, certain=certain), self._mask)
-
-
-def _passes_all(exchange: Exchange) -> bool:
-    return True
 
 
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:

@@ -200,11 +200,13 @@ def decode_response(
         return _with_short_header(message, 4)
     message.correlation_id = int.from_bytes(frame[0:4], "big", signed=True)
     message.body_start = message.body_end = 4
-    if key is None or version is None or _read_fast(message) or not read_header(message):
+    if key is None or version is None:
         return message
-    if key == API_VERSIONS and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
+    # Its layout may be that of v0.
+    is_refusal = key == API_VERSIONS and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big")
+    if is_refusal and read_header(message):
         _read_unsupported_version(message)
-    else:
+    elif not is_refusal and not _read_fast(message) and read_header(message):
         _read_body(message)
     return message
 
@@ -251,7 +253,7 @@ def _fast_reader(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]
     """Return the header's version and the body's codec; no codec for unusual messages."""
     found = api(key)
     header = Message(kind, b"", 0, key, version).header[1]
-    is_usual = header > 0 if kind == "request" else key != API_VERSIONS
+    is_usual = header > 0 or kind == "response"
     is_usual = is_usual and source_of(key, kind, version) is None
     if found is None or not is_usual or version not in found.schema(kind).versions:
         return header, None

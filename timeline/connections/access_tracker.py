@@ -83,7 +83,7 @@ class Access(Tracker):
         """Process an exchange of a login, the one after it, or one with a denial."""
         if observed.api_key == SASL_HANDSHAKE:
             yield from self._handshake(observed)
-        elif observed.api_key == SASL_AUTHENTICATE or observed.exchange.api == "SaslToken":
+        elif observed.api_key == SASL_AUTHENTICATE or observed.api == "SaslToken":
             yield from self._round(observed)
         else:
             yield from self._next_request(observed)
@@ -145,7 +145,7 @@ class Access(Tracker):
         login.mechanism = login.mechanism or token.mechanism or ""
         if token.user:
             self._users.put(number, token.user)
-        login.is_answered = observed.exchange.status == "answered"
+        login.is_answered = observed.status == "answered"
         if not login.is_answered:
             return
         login.end_ns = observed.end_ns
@@ -172,7 +172,7 @@ class Access(Tracker):
         is_after = login is not None and observed.time_ns >= login.end_ns
         if login is None or not is_after or not login.rounds:
             return
-        if observed.exchange.status == "answered" and not login.refusal:
+        if observed.status == "answered" and not login.refusal:
             keep_proof(login.proof, observed.evidence)
             yield self._logged_in(observed.connection, login, 0)
 
@@ -208,7 +208,7 @@ class Access(Tracker):
         user = self._users.get(observed.connection)
         whom = f" to User:{user}" if user else ""
         for error, resource in denials(observed):
-            what = f"{observed.exchange.api}: {resource}"
+            what = f"{observed.api}: {resource}"
             yield self.instant(
                 observed,
                 f"{client_of(observed)} to {observed.broker}",

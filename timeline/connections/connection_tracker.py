@@ -83,7 +83,7 @@ class Connections(Tracker):
         request, response = observed.request, observed.response
         name = None if request is None else request.get("client_software_name")
         software = f", {name} {request.client_software_version}" if name else ""
-        version = observed.exchange.api_version
+        version = observed.api_version
         if observed.error:
             text = f"connection {number}{software}: ApiVersions v{version} refused"
             yield self.instant(
@@ -142,13 +142,13 @@ class Connections(Tracker):
     def _refusal(self, observed: ObservedExchange) -> str:
         """Return that the broker lacks the version of a request; empty if it has it."""
         offered, key = self._offers.get(observed.broker), observed.api_key
-        version = observed.exchange.api_version
+        version = observed.api_version
         if offered is None or key is None or version is None or key == API_VERSIONS:
             return ""
         answered = answered_range(offered, key)
         if answered is not None and answered[0] <= version <= answered[1]:
             return ""
-        api = observed.exchange.api
+        api = observed.api
         has = f"{range_text(answered)} of it only" if answered else "no version of it"
         return f"{api} v{version} is the cause: the broker offers {has} (see `kafkashark upgrade`)"
 
@@ -161,7 +161,7 @@ class Connections(Tracker):
         message = observed.exchange.request
         size = observed.exchange.request_bytes or 0
         broken = "" if message is None else message.broken_off
-        what = f"{observed.exchange.api} of {size:,} bytes"
+        what = f"{observed.api} of {size:,} bytes"
         if broken and size > MAX_REQUEST_BYTES:
             text = (
                 f"connection {number} ended within {what}; more than the default "
@@ -192,7 +192,7 @@ class Connections(Tracker):
             brokers=[observed.broker],
             cause=cause,
             certain=bool(observed.mismatch) or bool(refused) or (bool(hangs) and not broken),
-            repeats=observed.exchange.api or "",
+            repeats=observed.api or "",
         )
 
 

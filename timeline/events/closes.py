@@ -100,7 +100,7 @@ class Closes:
             observed = observed_at(row)
             last = LastExchange(
                 int(table.client[row]),
-                observed.exchange.status,
+                observed.status,
                 observed.time_ns,
                 observed.end_ns,
                 observed.evidence,

@@ -1,18 +1,31 @@
-"""Exchanges for trackers: reliable bodies, times, evidence."""
+"""Exchanges for trackers: reliable bodies, times, evidence; from columns as far as these go."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange import TOKEN
+from dissector.engine.reading.spoken import mismatch
+from dissector.engine.tables.exchange_table import NONE, STATUS
+from dissector.protocol.apis import api_name
+from dissector.protocol.context import using
 from dissector.protocol.error_codes import error_name
-from dissector.protocol.messages import Message
-from dissector.protocol.undeclared_nulls import has_undeclared_null
 from timeline.events.event import Evidence
-from timeline.events.waits import Wait
+from timeline.events.reliable_bodies import ReliableBodies, reliable_body
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dissector.engine.exchanges.exchange import Exchange
+    from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+    from dissector.engine.facts.topic_table import TopicNames
+    from dissector.engine.reading.reader import Reading
+    from dissector.engine.tables.exchange_table import Exchanges
+    from dissector.protocol.api import Kind
+    from timeline.events.waits import Waits
 
 
 class Mark(NamedTuple):
@@ -32,12 +45,45 @@ class Mark(NamedTuple):
     evidence: Evidence
 
 
+class ObservedWindow(NamedTuple):
+    """
+    The exchanges of a window, as trackers observe them.
+
+    Attributes:
+        reading: The pass over the capture.
+        table: The exchanges.
+        names: Known names of topic ids.
+        summaries: Their client ids, errors and topics.
+        bodies: Decodes their messages.
+        waits: Those of unanswered requests.
+        number_of: Returns the number of a connection by its position in the reading.
+        passes: Display filter; None lets all exchanges pass.
+    """
+
+    reading: Reading
+    table: Exchanges
+    names: TopicNames
+    summaries: ExchangeSummaries
+    bodies: ReliableBodies
+    waits: Waits
+    number_of: Callable[[int], int]
+    passes: Callable[[Exchange], bool] | None
+
+    def at(self, row: int) -> ObservedExchange:
+        """Return the exchange of a row."""
+        return ObservedExchange(self, row)
+
+    def exchange(self, row: int) -> Exchange:
+        """Return the whole exchange of a row."""
+        return self.reading.exchange(self.table, row, self.names, self.summaries)
+
+
 class ObservedExchange:
     """
     An exchange at the time of its end.
 
     Attributes:
-        exchange: The exchange.
+        connection: Number of the connection, from 0.
         api_key: Key of the API; None for orphans and SASL tokens.
         client: `address:port` of the client.
         broker: `address:port` of the broker.
@@ -45,29 +91,52 @@ class ObservedExchange:
         end_ns: Completion time of the response; without one, of the request.
         wait: The wait for an expected response that is not in the capture; None if there is one.
         ended: End of the connection before that response: `fin`, `rst` or `reused`.
-        connection: Number of the connection, from 0.
         mismatch: How the protocols of client and server differ; empty if they do not.
     """
 
-    mismatch = ""
-
-    def __init__(
-        self,
-        exchange: Exchange,
-        passes: Callable[[Exchange], bool],
-        wait: Wait | None = None,
-        connection: int | None = None,
-    ) -> None:
-        self.exchange = exchange
-        self.connection: int = exchange.connection if connection is None else connection
-        self.wait = wait
-        self.ended = "" if wait is None else wait.ended
-        self._passes = passes
-        self.api_key = exchange.api_key
-        self.client, self.broker = exchange.client, exchange.broker
-        requested_ns, responded_ns = exchange.request_time_ns, exchange.response_time_ns
+    def __init__(self, window: ObservedWindow, row: int) -> None:
+        self._window, self._row = window, row
+        reading, table = window.reading, window.table
+        position = int(table.connection[row])
+        self.connection = window.number_of(position)
+        self.client, self.broker = reading.client_and_broker(position, int(table.client[row]))
+        self.api_key = _known(table.api_key[row])
+        requested_ns, responded_ns = (
+            _known(table.request.time_ns[row]),
+            _known(table.response.time_ns[row]),
+        )
         self.time_ns: int = requested_ns if requested_ns is not None else responded_ns or 0
         self.end_ns: int = responded_ns if responded_ns is not None else self.time_ns
+        self.wait = window.waits.of(row)
+        self.ended = "" if self.wait is None else self.wait.ended
+        self.mismatch = ""
+        if self.ended:
+            self.mismatch = mismatch(reading, reading.streams.connections[position])
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """The exchange with all that the capture has of it."""
+        return self._window.exchange(self._row)
+
+    @property
+    def status(self) -> str:
+        """One of `STATUS`, as `answered`."""
+        return STATUS[self._window.table.status[self._row]]
+
+    @property
+    def api(self) -> str | None:
+        """Name of the API."""
+        if self._window.table.token[self._row]:
+            return TOKEN
+        if self.api_key is None:
+            return None
+        with using(self._window.reading.options.schemas):
+            return api_name(self.api_key)
+
+    @property
+    def api_version(self) -> int | None:
+        """Version of the request."""
+        return _known(self._window.table.api_version[self._row])
 
     @property
     def client_host(self) -> str:
@@ -77,17 +146,28 @@ class ObservedExchange:
     @property
     def client_id(self) -> str:
         """Client id of the request; empty without one."""
-        return self.exchange.client_id or ""
+        return self._client_id or ""
+
+    @property
+    def _client_id(self) -> str | None:
+        summaries = self._window.summaries
+        return summaries.client_ids[int(summaries.client_id[self._row])]
 
     @cached_property
     def request(self) -> Any:
         """Body of the request; None if missing or unreliable."""
-        return reliable_body(self.exchange.request)
+        return self._body("request")
 
     @cached_property
     def response(self) -> Any:
         """Body of the response; None if missing or unreliable."""
-        return reliable_body(self.exchange.response)
+        return self._body("response")
+
+    def _body(self, kind: Kind) -> Any:
+        window, row = self._window, self._row
+        if not window.bodies.has_whole(window.table, row, kind):
+            return reliable_body(getattr(self.exchange, kind))
+        return window.bodies.read(window.table, row, kind)
 
     @cached_property
     def error(self) -> str:
@@ -98,18 +178,22 @@ class ObservedExchange:
     @cached_property
     def evidence(self) -> Evidence:
         """The exchange as evidence."""
-        exchange = self.exchange
+        window, row = self._window, self._row
+        requested, responded = (
+            _known(frames.packet[row]) for frames in (window.table.request, window.table.response)
+        )
+        packet = responded if requested is None else requested
         return Evidence(
-            exchange.capture,
+            window.reading.source.file_of(NONE if packet is None else packet),
             self.connection,
-            exchange.client,
-            exchange.client_id,
-            exchange.broker,
-            exchange.request_packet,
-            exchange.response_packet,
-            exchange.correlation_id,
-            exchange.api,
-            self._passes(exchange),
+            self.client,
+            self._client_id,
+            self.broker,
+            None if requested is None else requested + 1,
+            None if responded is None else responded + 1,
+            _known(window.table.correlation_id[row]),
+            self.api,
+            window.passes is None or window.passes(self.exchange),
         )
 
     @property
@@ -117,27 +201,21 @@ class ObservedExchange:
         """The part for retention in states."""
         return Mark(self.time_ns, self.end_ns, self.broker, self.evidence)
 
+    def known_topic(self, topic_id: UUID) -> str | None:
+        """Return the name of a topic id; None if the capture does not define it."""
+        return self._window.names.find_name(topic_id)
+
     def topic(self, body: Any, field: str = "name") -> str:
         """Return the topic name for a part of a body with a topic name or id."""
         name = body.get(field)
         if name:
             return str(name)
         topic_id: UUID | None = body.get("topic_id")
-        return (topic_id and self.exchange.known_topic(topic_id)) or str(topic_id or "")
+        return (topic_id and self.known_topic(topic_id)) or str(topic_id or "")
 
 
-def reliable_body(message: Message | None) -> Any:
-    """Return the body of a complete message that matches its declaration, else None."""
-    if (
-        message is None
-        or message.body is None
-        or message.size > len(message.frame)
-        or message.is_assumed
-        or message.faults
-        or has_undeclared_null(message)
-    ):
-        return None
-    return message.body
+def _known(value: np.int64) -> int | None:
+    return None if value == NONE else int(value)
 
 
 def is_follower(request: Any) -> bool:

@@ -295,7 +295,7 @@ class ClassicGroups(Tracker):
         number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
         newest = group.newest
         name = _requester(newest, observed, number)
-        what = f"{observed.exchange.api} of {name}"
+        what = f"{observed.api} of {name}"
         if number is not None and number >= 0:
             what += f" in generation {number}"
             if newest is not None and newest.number != number:

@@ -50,7 +50,7 @@ class FetchHours(ClientHours[FetchHour]):
         if isinstance(position.topic, str):
             topic = position.topic
         else:
-            topic = most.exchange.known_topic(position.topic)
+            topic = most.known_topic(position.topic)
         place = topic or str(position.topic), position.partition
         if place in state.behind or len(state.behind) < MAX_PARTITIONS:
             state.behind[place] = position.last

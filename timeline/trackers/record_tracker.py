@@ -82,7 +82,7 @@ class FollowedWays(Tracker):
         elif record.offset is not None:
             result = f"offset {record.offset}, acknowledged after {took}"
             self._way(record, record.offset).produced_ns = observed.time_ns
-        elif observed.exchange.status == "no_response":
+        elif observed.status == "no_response":
             result = "without a response, as acks=0"
         else:
             cause, result = "no response", "no response in the capture"

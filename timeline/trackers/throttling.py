@@ -78,7 +78,7 @@ class WaitRuns:
         run.count += 1
         run.total_ms += wait_ms
         run.longest_ms = max(run.longest_ms, wait_ms)
-        run.apis.add(observed.exchange.api or "")
+        run.apis.add(observed.api or "")
         keep_proof(run.proof, observed.evidence)
 
     def open_since_ns(self) -> int | None:

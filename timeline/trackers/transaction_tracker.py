@@ -90,7 +90,7 @@ class Transactions(Tracker):
             return
         if observed.api_key == PRODUCE and error and error not in OVERDUE:
             return
-        version = observed.exchange.api_version or 0
+        version = observed.api_version or 0
         if observed.api_key == PRODUCE and not error and version < IMPLICIT_PARTITIONS:
             return
         if error:
@@ -260,7 +260,7 @@ class Transactions(Tracker):
     ) -> Iterator[Event]:
         """Report a refused request, with the producer or the timeout that caused it, if any."""
         request = observed.request
-        api, client = observed.exchange.api, client_of(observed)
+        api, client = observed.api, client_of(observed)
         if error not in OVERDUE:
             text = f"{api} of {client}: {error}"
             is_commit = observed.api_key == COMMIT_OFFSETS

@@ -14,7 +14,7 @@ from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, Ints
 from dissector.summary.group_lag import GroupLags, Place
 from timeline.events.fetch_counts import records_behind
-from timeline.events.observed_exchange import reliable_body
+from timeline.events.reliable_bodies import reliable_body
 from timeline.output.perfetto.packets import counter_packets
 from timeline.output.perfetto.running_sums import RunningSums
 from timeline.output.perfetto.tracks import Tracks
