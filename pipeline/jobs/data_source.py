@@ -28,6 +28,7 @@ from dissector.capture.columns import Int64s, unique
 from dissector.capture.packets.decode_as import tunnel_ports
 from dissector.engine.reading.packet_files import FileNames
 from dissector.errors import PipelineError, UsageError
+from dissector.protocol.context import using
 from dissector.protocol.definitions.schemas import Schemas
 from pipeline.jobs.local_job import Plan, plan_ranges
 from pipeline.jobs.worker import freeze_garbage
@@ -39,6 +40,7 @@ from pipeline.tables.collection_facts import collection_facts
 from pipeline.tables.decoded_columns import found_values
 from pipeline.tables.dissect_task import UNREAD, dissect_range, dissect_shards
 from pipeline.tables.finalize import RowFinisher
+from pipeline.tables.row_choice import RowChoice
 from pipeline.tables.shared_facts import ID_MARK, has_doubts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions, found_keylogs
 from pipeline.tables.table_schemas import SCHEMAS
@@ -51,6 +53,9 @@ PARTS = 8
 
 PART_BYTES = 64 << 20
 """Bytes of such connections for each part: every part reads all of their ranges."""
+
+FEW = 2
+"""Tasks that read the facts of the collection by themselves, as their rows may depend on none."""
 
 ALL = -2
 
@@ -68,6 +73,10 @@ OPTIONS = (
     "values",
     "valueformats",
     "masks",
+    "apis",
+    "topics",
+    "since",
+    "until",
 )
 
 
@@ -80,7 +89,8 @@ class KafkaCapture(DataSource):
     task's range; `keylogs`, TLS key logs that each worker can read, and `schemas`, JARs or folders
     of message definitions on the driver, both separated by commas; `values` and `valueFormats`, as
     of `--values` and `--value-format`, separated by commas; `masks`, as of `--mask`, separated by
-    commas; `decodeAs`, rules as of `--decode-as`, separated by semicolons.
+    commas; `decodeAs`, rules as of `--decode-as`, separated by semicolons; `apis`, `topics`,
+    separated by commas, `since` and `until`, the rows to read: see `RowChoice`.
     """
 
     @classmethod
@@ -117,6 +127,15 @@ class KafkaCapture(DataSource):
         )
         if options.show_secrets and options.values is not None and options.values.masks:
             raise UsageError("masks and showSecrets exclude each other")
+        with using(options.schemas):
+            choice = RowChoice.of(
+                self._table,
+                _split_list(spark_options.get("apis")),
+                _split_list(spark_options.get("topics")),
+                spark_options.get("since"),
+                spark_options.get("until"),
+            )
+        options = replace(options, choice=choice)
         range_mb = spark_options.get("rangeMb")
         range_bytes = (
             int(_parse_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
@@ -186,7 +205,9 @@ class CapturePartition(InputPartition):
             them out; a part reads only these.
         files: The file of each packet.
         part: The number of the part; -1: a range; `ALL`: all connections.
-        facts: The facts of the whole collection; None: this task reads all of it.
+        facts: The facts of the whole collection; None: this task reads them, if its rows depend on
+            any.
+        collection: All ranges, if it may do so.
     """
 
     ranges: Sequence[Range]
@@ -194,9 +215,12 @@ class CapturePartition(InputPartition):
     files: FileNames
     part: int = -1
     facts: Mapping[str, str] | None = None
+    collection: Sequence[Range] = ()
 
     def batches(self, options: TableOptions) -> Iterator[Batch]:
         """Yield the rows of tables."""
+        if not self.ranges:
+            return iter(())
         if self.part == ALL:
             return whole_tables(self.ranges, options)
         if self.part < 0:
@@ -211,14 +235,18 @@ class CapturePartition(InputPartition):
             yield from source.packer.finish()
 
 
+NO_ROWS = CapturePartition([], np.zeros(0, np.int64), FileNames())
+
+
 class CaptureReader(DataSourceReader):
     """
     Reads a table of captures.
 
     It has no state of a query, and so no `pushFilters`: Spark up to 4.3 keeps the last reader that
     took filters with the table, and uses it for every scan of the DataFrame, whatever that scan's
-    filters. Spark itself filters the rows, in the same time: dissecting takes most of it.
-    Source: `readInfo` of Spark's `PythonDataSourceV2`, set by `PythonScanBuilder.pushFilters`.
+    filters; a scan without any does not ask. So conditions are options, of one DataFrame.
+    Source: `readInfo` of Spark's `PythonDataSourceV2`, set by `PythonScanBuilder.pushFilters`;
+    Spark's main branch keeps it with the scan.
     """
 
     def __init__(
@@ -241,7 +269,11 @@ class CaptureReader(DataSourceReader):
         """
         self._paths = paths
         self._table = table
-        self._options = replace(options, columns=frozenset(columns))
+        self._choice = options.choice
+        made = frozenset(columns)
+        if made and self._choice is not None:
+            made |= self._choice.columns
+        self._options = replace(options, columns=made)
         self._range_bytes = range_bytes
         self._columns = list(columns) or SCHEMAS[table].names
 
@@ -249,22 +281,33 @@ class CaptureReader(DataSourceReader):
         """
         Read the headers, and return the tasks.
 
-        If there are several, the names of topics and the brokers are read here, once for all.
+        If they are more than a few, the names of topics and the brokers are read here, once for
+        all.
         """
         captures, options = find_captures(self._paths), self._options
         ranges = ranges_of(captures, self._range_bytes, options.decode_as, options.timezone)
         plan = plan_ranges(ranges)
         if self._table in WHOLE:
             return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
-        if len(plan.ranges) == 1:
-            return [CapturePartition(plan.ranges, plan.crossing, plan.files)]
-        facts = collection_facts(plan.ranges, options)
-        partitions = [
-            CapturePartition([each], plan.crossing, plan.files, facts=facts) for each in plan.ranges
+        asked = [each for each in plan.ranges if self._may_have_rows(each, plan)]
+        tasks = [CapturePartition([each], plan.crossing, plan.files) for each in asked]
+        parts = enumerate(_parts_of(plan, [each.number for each in asked]), len(plan.ranges))
+        tasks += [
+            CapturePartition(of_part, keys, plan.files, part) for part, (keys, of_part) in parts
         ]
-        for part, (keys, of_part) in enumerate(_parts_of(plan), len(plan.ranges)):
-            partitions.append(CapturePartition(of_part, keys, plan.files, part, facts))
-        return partitions
+        if not tasks:
+            return [NO_ROWS]  # Spark takes a list without any as one that is not known
+        if len(tasks) <= FEW:
+            return [replace(each, collection=plan.ranges) for each in tasks]
+        facts = collection_facts(plan.ranges, options)
+        return [replace(each, facts=facts) for each in tasks]
+
+    def _may_have_rows(self, byte_range: Range, plan: Plan) -> bool:
+        """Return whether packets of a range have a time that rows are asked for."""
+        if self._choice is None or not self._choice.has_times or len(plan.ranges) == 1:
+            return True  # a single range is not read before its task
+        times = plan.times.get(byte_range.number)
+        return times is not None and self._choice.may_have(*times)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """
@@ -280,7 +323,7 @@ class CaptureReader(DataSourceReader):
             if table == UNREAD and not partition.ranges[0].problem:
                 raise PipelineError(batch.column("reason")[0].as_py())
             if facts is None and _needs_facts(table, batch):
-                facts = collection_facts(partition.ranges, self._options)
+                facts = collection_facts(partition.collection, self._options)
             if table == self._table:
                 yield self._finished(batch, facts or {})
 
@@ -288,18 +331,28 @@ class CaptureReader(DataSourceReader):
         """Fill in names; connections stay numbered by their first packets."""
         secrets, values = self._options.show_secrets, self._options.values
         finish = RowFinisher(None, facts, secrets, values=values)
-        return finish(self._table, batch).select(self._columns)
+        rows = finish(self._table, batch)
+        if self._choice is not None:
+            rows = self._choice.rows(rows)
+        return rows.select(self._columns)
 
 
-def _parts_of(plan: Plan) -> Iterator[tuple[Int64s, list[Range]]]:
-    """Yield the connections of each part, by their keys, and the ranges that have them."""
+def _parts_of(plan: Plan, asked: Sequence[int]) -> Iterator[tuple[Int64s, list[Range]]]:
+    """
+    Yield the connections of each part, by their keys, and the ranges that have them.
+
+    Args:
+        plan: The ranges, and the connections in several of them.
+        asked: Numbers of ranges: only connections with packets in one of these are needed.
+    """
     numbers, keys, sizes = (
         plan.index.column(name).to_numpy() for name in ("range", "key", "bytes")
     )
-    count = min(PARTS, 1 + int(sizes.sum()) // PART_BYTES)
-    parts = np.array([part_of(key, count) for key in plan.crossing.tolist()], np.int64)
+    crossing = unique(keys[np.isin(numbers, asked)])
+    count = min(PARTS, 1 + int(sizes[np.isin(keys, crossing)].sum()) // PART_BYTES)
+    parts = np.array([part_of(key, count) for key in crossing.tolist()], np.int64)
     for part in unique(parts).tolist():
-        chosen = plan.crossing[parts == part]
+        chosen = crossing[parts == part]
         of_part = unique(numbers[np.isin(keys, chosen)]).tolist()
         yield chosen, [plan.ranges[number] for number in of_part]
 

@@ -56,11 +56,13 @@ class Plan:
         ranges: All, with their proven starts and first packets.
         crossing: Keys of the connections that are in more than one, in order.
         index: Rows of `connection_index.SCHEMA` for these connections.
+        times: The first and last time of the packets of ranges, by their numbers.
     """
 
     ranges: list[Range]
     crossing: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     index: pa.Table = field(default_factory=connection_index.SCHEMA.empty_table)
+    times: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def files(self) -> FileNames:
@@ -125,7 +127,8 @@ def plan_ranges(ranges: Sequence[Range], run: Any = map) -> Plan:
     crossing = crossing_keys(rows)
     index = pa.Table.from_batches(rows, connection_index.SCHEMA)
     is_crossing = np.isin(index.column("key").to_numpy(), crossing)
-    return Plan(placed, crossing, index.filter(pa.array(is_crossing)))
+    times = {number: each.times for number, each in scans.items() if each.times is not None}
+    return Plan(placed, crossing, index.filter(pa.array(is_crossing)), times)
 
 
 def _dissect_plan(plan: Plan, options: TableOptions, parts: int, run: Any) -> dict[str, pa.Table]:

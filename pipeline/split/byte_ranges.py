@@ -152,6 +152,7 @@ class RangeScan:
         problem: Why reading must stop at `end` from now on, even if more becomes readable; empty:
             no reason.
         latest_ns: The latest time of a segment.
+        times: The first and last time of a packet; None without any.
         reached_end: Whether the range was read up to the end of the file.
         marks: Places in the range by time, serialised; see `time_marks`.
         damaged_ns: The latest time of a packet some way before its first damage; None if undamaged.
@@ -166,6 +167,7 @@ class RangeScan:
     split_fragments: bytes = b""
     problem: str = ""
     latest_ns: int = 0
+    times: tuple[int, int] | None = None
     reached_end: bool = False
     marks: bytes = b""
     damaged_ns: int | None = None

@@ -42,7 +42,11 @@ def index_range(byte_range: Range, window_bytes: int = WINDOW_BYTES) -> RangeInd
     layers = Layers(decode_as=byte_range.decode_as)
     reader, counts = reader_of(byte_range, window_bytes), ConnectionCounts()
     fragments, marks = FragmentCollector(), TimeMarks()
+    times: tuple[int, int] | None = None
     for packets in reader.windows():
+        if len(packets):
+            found = int(packets.time_ns.min()), int(packets.time_ns.max())
+            times = found if times is None else (min(times[0], found[0]), max(times[1], found[1]))
         if byte_range.time_slice is None:
             marks.add(packets, reader.scan.start)
         counts.add(layers.segments(packets))
@@ -52,6 +56,7 @@ def index_range(byte_range: Range, window_bytes: int = WINDOW_BYTES) -> RangeInd
         reader.scan,
         split_fragments=fragments.serialised(),
         latest_ns=layers.clock_ns,
+        times=times,
         marks=marks.serialised(),
         damaged_ns=marks.damaged_ns,
     )

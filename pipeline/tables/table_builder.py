@@ -8,7 +8,7 @@ ids: `finalize` replaces both when all parts are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ from dissector.view.tables.secret_cells import SecretCells
 from pipeline.storage.parquet_store import FILE_BYTES
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
+from pipeline.tables.row_choice import RowChoice
 from pipeline.tables.shared_facts import DeferredNames, broker_facts
 from pipeline.tables.table_schemas import SCHEMAS, with_needed
 
@@ -80,6 +81,8 @@ class TableOptions:
         topic_names: As in `Options`.
         file_bytes: Size from which on a task begins another file of a table.
         columns: Columns that rows of `exchanges` and `records` need, at least; empty: all.
+        choice: Rows to make, at least, of the only table; None: all. Facts for other parts are then
+            not complete.
         lag_interval_s: Interval of the rows of lag, in seconds.
         thresholds: Those of advice among the findings that the settings change.
     """
@@ -98,6 +101,7 @@ class TableOptions:
     topic_names: Mapping[UUID, str] = field(default_factory=given_names)
     file_bytes: int = FILE_BYTES
     columns: frozenset[str] = frozenset()
+    choice: RowChoice | None = None
     lag_interval_s: float = LAG_INTERVAL_S
     thresholds: Mapping[str, Mapping[str, float]] | None = None
 
@@ -194,6 +198,9 @@ class TableBuilder:
             self._published = correlator.brokers, correlator.doubtful_sides
             for facts in broker_facts(self.reading):
                 yield FACTS, facts
+        if self._options.choice is not None:
+            chosen = self._options.choice.exchanges(window.exchanges)
+            window = replace(window, exchanges=chosen, summary=None)
         cells = SecretCells(lambda: self._capture.logins, self._options.show_secrets)
         view = _WindowView(self._capture, window, cells, self._options)
         tables = self._options.tables
