@@ -183,9 +183,10 @@ class AppendedRecords:
         Return whether the replay can't have appended any record of a captured range.
 
         Such a range lies between appended records, or before them where the log of the target has
-        no room: its producer was not captured, or left out.
+        no room: its producer was not captured, or left out. An attempt before a retry that was
+        acknowledged wrote the records of the retry, whose captured offsets are known.
         """
-        if not self._starts or self.unconfirmed:
+        if not self._starts or self._unconfirmed:
             return False
         if end <= self._starts[0]:
             return self._stretches[0].live < self._starts[0] - start and not self._is_thinned

@@ -54,6 +54,8 @@ def test_unwritten_ranges_are_found() -> None:
     assert not found.is_unwritten(14, 16)
     found.add_unconfirmed(1, step=9)
     assert not found.is_unwritten(15, 20)
+    found.add(30, 31, 1, step=9)  # the retry tells which records the attempt had
+    assert found.is_unwritten(15, 20)
 
 
 def test_a_refused_attempt_explains_records_before_its_retry_only() -> None:
