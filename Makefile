@@ -40,7 +40,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 # What runs with checked kernels.
 CHECKED := tests/dissector/kernel tests/dissector/capture tests/dissector/engine tests/dissector/view \
-	tests/dissector/query/test_record_fields.py tests/dissector/values/steps \
+	tests/dissector/query/contents tests/dissector/values/steps \
 	tests/dissector/protocol/records tests/dissector/redaction/windows \
 	tests/dissector/test_repro.py tests/dissector/test_spoiled.py \
 	tests/conform/test_mutations.py tests/replay/templates tests/pipeline/split tests/timeline/output

@@ -40,8 +40,8 @@ from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.notices import reading_notices
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.headers import PRODUCE
-from dissector.query.captured_schemas import learn_schemas, registry_exchanges
-from dissector.query.decoded_values import RecordValues
+from dissector.query.contents.captured_schemas import learn_schemas, registry_exchanges
+from dissector.query.contents.decoded_values import RecordValues
 from dissector.values.value_settings import ValueSettings
 
 API_VERSIONS = 18

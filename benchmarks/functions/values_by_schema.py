@@ -18,7 +18,7 @@ from benchmarks.timing import Row, call_us
 from dissector.engine.exchanges.exchange_records import KINDS
 from dissector.engine.tables.columns_of import columns_of
 from dissector.public import open_capture
-from dissector.query.decoded_values import RecordValues
+from dissector.query.contents.decoded_values import RecordValues
 from dissector.values.schemas.schema_store import SchemaStore
 from dissector.values.topic_formats import TopicFormats
 from dissector.values.value_reader import ValueReader

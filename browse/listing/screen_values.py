@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from browse.listing.capture_access import CaptureAccess, Pass
 from dissector.hooks.hook_types import Record
-from dissector.query.captured_schemas import learn_schemas
+from dissector.query.contents.captured_schemas import learn_schemas
 from dissector.values.value_masks import ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
 

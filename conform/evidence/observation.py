@@ -23,7 +23,7 @@ from dissector.protocol.records_fields import ReadRecords, RecordsField, read_fi
 from dissector.protocol.spans import Span, spans
 
 if TYPE_CHECKING:
-    from dissector.query.decoded_values import RecordValues
+    from dissector.query.contents.decoded_values import RecordValues
 
 Value = TypeVar("Value")
 

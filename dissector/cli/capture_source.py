@@ -29,7 +29,7 @@ from dissector.view.text.escape import escaped
 if TYPE_CHECKING:
     from dissector.engine.fields.field_frame import FieldTable
     from dissector.filter import Filter
-    from dissector.query.decoded_values import RecordValues
+    from dissector.query.contents.decoded_values import RecordValues
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +120,7 @@ class Source:
     def record_values(self) -> RecordValues:
         """Return what decodes keys and values; it learns the schemas of the capture's windows."""
         if self.values is None:
-            from dissector.query.decoded_values import RecordValues
+            from dissector.query.contents.decoded_values import RecordValues
 
             self.values = RecordValues(self.capture, self.capture.options.values)
             self.observers.append(self.values.learn)

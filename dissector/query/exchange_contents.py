@@ -13,10 +13,10 @@ from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.filter.evaluate import values_at
 from dissector.filter.operands import BodyPath
-from dissector.query.decoded_values import RecordValues
-from dissector.query.hooked_records import use_hook_columns
+from dissector.query.contents.decoded_values import RecordValues
+from dissector.query.contents.hooked_records import use_hook_columns
+from dissector.query.contents.value_uses import fields_of, schemas_of
 from dissector.query.selection import Selection
-from dissector.query.value_uses import fields_of, schemas_of
 from dissector.summary.key_columns import HOOKED, is_value_field
 from dissector.view.text.value_text import json_text
 

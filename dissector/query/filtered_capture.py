@@ -146,7 +146,7 @@ class Capture(UnfilteredCapture):
         """Yield the records that pass, or these columns, as tables of some ten thousand rows."""
         chosen, schema = self._record_selection, polars_tables.record_schema()
         if self.options.values is not None:
-            from dissector.query.decoded_values import RecordValues
+            from dissector.query.contents.decoded_values import RecordValues
 
             values = chosen.values or RecordValues(self, self.options.values)
             chosen = replace(chosen, values=values)

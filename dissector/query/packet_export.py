@@ -21,7 +21,7 @@ from dissector.engine.reading.capture import Capture, Options, Reading, Window
 from dissector.errors import UsageError
 from dissector.file_roles import READS, WRITES, NamedPath, check_outputs, written_when_complete
 from dissector.protocol.context import using
-from dissector.query.captured_schemas import registry_exchanges
+from dissector.query.contents.captured_schemas import registry_exchanges
 from dissector.query.selection import Selection
 
 if TYPE_CHECKING:

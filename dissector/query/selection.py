@@ -24,7 +24,7 @@ from dissector.errors import FilterError
 if TYPE_CHECKING:
     from dissector.engine.fields.window_query import WindowQuery
     from dissector.filter import Filter
-    from dissector.query.decoded_values import RecordValues
+    from dissector.query.contents.decoded_values import RecordValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Selection:
         )
         capture.options.packet_facts |= parsed.packet_facts
         if any(each.kind == "hook" for each in parsed.paths):
-            from dissector.query.hooked_records import use_hook_columns
+            from dissector.query.contents.hooked_records import use_hook_columns
 
             use_hook_columns(capture, parsed.paths)
         if parsed.uses_record_columns:
             values = None
             if parsed.uses_values:
-                from dissector.query.decoded_values import RecordValues
+                from dissector.query.contents.decoded_values import RecordValues
 
                 values = RecordValues(capture, capture.options.values)
             weaker = parsed.exchange_filter()

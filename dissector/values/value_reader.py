@@ -24,7 +24,7 @@ from dissector.values.json_values import compact_json, json_or_text
 from dissector.values.located_value import LocatedValue
 from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema, Origin
 from dissector.values.schemas.schema_store import SchemaStore
-from dissector.values.steps.field_programs import FieldProgram
+from dissector.values.steps.step_programs import FieldProgram, TextProgram
 from dissector.values.topic_formats import GivenFormat, TopicFormats
 from dissector.values.value_leaves import Leaf
 from dissector.values.value_limits import ValueProblem, output_limit
@@ -179,17 +179,24 @@ class ValueReader:
         )
 
     def field_program(
-        self, topic: str | None, data: bytes, path: Sequence[str], *, is_key: bool
+        self, path: Sequence[str], topic: str | None, data: bytes, *, is_key: bool
     ) -> FieldProgram | None:
         """
         Return what finds a field of values that begin like one that decoded; None: `read` has to.
 
         The values have a prefix of `PREFIX_END` bytes, and no header names their schema.
         """
-        plan = self._plans.get((topic, is_key, data[:PREFIX_END], False))
-        if plan is None or self.hooks:
-            return None
-        return plan.decoder.field_program(path, (data, plan.at, plan.message))
+        plan = self._plan_of(topic, data, is_key)
+        return plan and plan.decoder.field_program(path, (data, plan.at, plan.message))
+
+    def text_program(self, topic: str | None, data: bytes, *, is_key: bool) -> TextProgram | None:
+        """Return what writes the texts of values; see `field_program`."""
+        plan = self._plan_of(topic, data, is_key)
+        return plan and plan.decoder.text_program((data, plan.at, plan.message))
+
+    def _plan_of(self, topic: str | None, data: bytes, is_key: bool) -> _Plan | None:
+        """Return how values are decoded that begin like one, if no header says how."""
+        return None if self.hooks else self._plans.get((topic, is_key, data[:PREFIX_END], False))
 
     def _keep_plan(self, place: _Place, found: DecodedValue, data: bytes) -> None:
         """Keep how a value was decoded, for those in the same place that name the same schema."""

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from dissector.hooks.hook_types import Record
 from dissector.protocol.embedded.secrecy.hidden_records import ALL_HEADERS
-from dissector.query.decoded_values import COLUMNS, cells_of
-from dissector.query.hooked_records import CELLS
+from dissector.query.contents.decoded_values import COLUMNS, cells_of
+from dissector.query.contents.hooked_records import CELLS
 from dissector.values.source_options import format_file
 from dissector.values.value_masks import HIDDEN, ValueMasks, hidden_headers
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader

@@ -11,8 +11,8 @@ from dissector.engine.reading.capture import Options
 from dissector.filter import Filter, parse
 from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.query.capture_sources import Sources, named_inputs
+from dissector.query.contents.hooked_records import use_hook_columns
 from dissector.query.filtered_capture import Capture
-from dissector.query.hooked_records import use_hook_columns
 from replay.model.plan_source import Source
 from replay.order.exclusion_policy import allowed_apis
 from replay.plan.builder import PlanBuilder

@@ -29,7 +29,7 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records import Record, RecordBatch, parse_records
 from dissector.protocol.records.layout import CONTROL
-from dissector.query.decoded_values import RecordValues
+from dissector.query.contents.decoded_values import RecordValues
 from dissector.query.filtered_capture import Capture
 from dissector.values.carriers.schema_ids import with_other_ids
 from dissector.values.registry.target_registry import TargetRegistry

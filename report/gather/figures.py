@@ -21,7 +21,7 @@ from dissector.engine.tables.column_types import Columns, Integers, Row, row_cou
 from dissector.engine.tables.exchange_table import NONE
 from dissector.protocol.context import using
 from dissector.protocol.embedded.masking import is_secret_topic
-from dissector.query.value_uses import DECODED, ValueUses
+from dissector.query.contents.value_uses import DECODED, ValueUses
 from dissector.summary.sections import NAMED
 from dissector.summary.statistics import GROUPS, Grouping, Statistics
 from dissector.summary.upgrade_check import (

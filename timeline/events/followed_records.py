@@ -13,7 +13,7 @@ from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import Columns, Row, row_count
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.embedded.masking import is_secret_topic
-from dissector.query.decoded_values import RecordValues
+from dissector.query.contents.decoded_values import RecordValues
 from dissector.query.selection import Selection
 from dissector.view.json.body import mask_record_row
 from dissector.view.text.value_text import bytes_text

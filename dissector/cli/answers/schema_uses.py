@@ -17,7 +17,7 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Row
 from dissector.engine.tables.columns_of import column_batches
 from dissector.protocol.embedded.masking import is_secret_topic
-from dissector.query.value_uses import COLUMNS, DECODED, ValueUses
+from dissector.query.contents.value_uses import COLUMNS, DECODED, ValueUses
 
 PRIORITY = (
     *("topic", "part", "schema", "format", "records", "undecoded", "writers", "readers"),

@@ -18,7 +18,7 @@ from dissector.filter import Row as FilterRow
 from dissector.filter.operands import packet_facts
 from dissector.hooks.hook_columns import HookCells
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
-from dissector.query.hooked_records import use_hook_columns
+from dissector.query.contents.hooked_records import use_hook_columns
 from dissector.view.tables.secret_cells import mask_cell
 from dissector.view.text.value_text import bytes_text, json_text
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,35 +258,55 @@ def select_rows(columns: Columns, rows: slice | Ints) -> Columns:
     }
 
 
-def with_json_texts(columns: Columns, texts: Mapping[str, Sequence[bytes | None]]) -> Columns:
+class Texts(NamedTuple):
     """
-    Return columns with more columns of JSON, each value a text in UTF-8.
+    Texts in UTF-8.
+
+    Attributes:
+        start: Where each begins in the parts, which follow each other; NONE for null.
+        length: Its bytes.
+        parts: The bytes.
+    """
+
+    start: Ints
+    length: Ints
+    parts: Sequence[Bytes]
+
+
+def texts_of(texts: Sequence[bytes | None]) -> Texts:
+    """Return single texts together."""
+    length = np.array([0 if each is None else len(each) for each in texts], np.int64)
+    is_null = np.array([each is None for each in texts], np.bool_)
+    whole = np.frombuffer(b"".join(filter(None, texts)), np.uint8)
+    return Texts(np.where(is_null, NONE, np.cumsum(length) - length), length, [whole])
+
+
+def with_json_texts(columns: Columns, texts: Mapping[str, Texts]) -> Columns:
+    """
+    Return columns with more columns of JSON.
 
     All columns with bytes share their buffers: the texts are put behind the bytes that are there.
     """
-    pieces = [each for column in texts.values() for each in column if each is not None]
-    moved, buffers, end = with_bytes(columns, b"".join(pieces))
+    moved, buffers, end = with_bytes(
+        columns, [part for each in texts.values() for part in each.parts]
+    )
     out = {**moved}
-    for name, column in texts.items():
-        length = np.array([0 if each is None else len(each) for each in column], np.int64)
-        is_null = np.array([each is None for each in column], np.bool_)
-        start = end + np.cumsum(length) - length
-        out[name] = JsonTexts(np.where(is_null, NONE, start), length, buffers)
-        end += int(length.sum())
+    for name, (start, length, parts) in texts.items():
+        out[name] = JsonTexts(np.where(start == NONE, NONE, end + start), length, buffers)
+        end += sum(map(len, parts))
     return out
 
 
-def with_bytes(columns: Columns, added: bytes) -> tuple[Columns, SliceBuffers, int]:
+def with_bytes(columns: Columns, added: Sequence[Bytes]) -> tuple[Columns, SliceBuffers, int]:
     """Return columns with bytes behind those that they share, these buffers, and the place."""
     old = next((buffers for each in columns.values() if (buffers := _buffers_of(each))), None)
     empty = np.zeros(0, np.uint8)
     data, carry_over, arena = (
         (empty, empty, empty) if old is None else (old.data, old.carry_over, old.arena)
     )
-    arena = np.concatenate((arena, np.frombuffer(added, np.uint8)))
-    buffers = SliceBuffers(data, carry_over, arena)
-    moved = {name: _moved(each, buffers) for name, each in columns.items()}
-    return moved, buffers, len(data) + len(carry_over) + len(arena) - len(added)
+    place = len(data) + len(carry_over) + len(arena)
+    buffers = SliceBuffers(data, carry_over, np.concatenate((arena, *added)))
+    return {name: _moved(each, buffers) for name, each in columns.items()}, buffers, place
 
 
 def _buffers_of(column: Column) -> SliceBuffers | None:

@@ -228,7 +228,7 @@ class _Builder:
             case "enum", {"symbols": [*symbols]} if all(isinstance(each, str) for each in symbols):
                 longest = max(map(len, symbols), default=0)
                 read = types.enum_reader(tuple(symbols))
-                self._shaped(read, Symbols(len(symbols), longest))
+                self._shaped(read, Symbols(symbols, longest))
             case "fixed", {"size": int(size)} if 0 <= size <= MAX_FIXED_BYTES:
                 plain = self._shaped(types.fixed_reader(size), Fixed(size))
                 read = self._logical(plain, kind, schema)
@@ -249,7 +249,10 @@ class _Builder:
 
     def _logical(self, read: Read, kind: str, schema: dict[str, Any]) -> Read:
         found = types.logical_reader(read, kind, schema)
-        return found if found is read else self._shaped(found, Converted(read))
+        if found is read:
+            return read
+        scale = schema.get("scale", 0)
+        return self._shaped(found, Converted(read, schema["logicalType"], scale))
 
     def _shaped(self, read: Read, shape: Shape) -> Read:
         self.shapes[read] = shape

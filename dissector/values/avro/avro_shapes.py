@@ -42,14 +42,16 @@ class Fixed(NamedTuple):
 class Symbols(NamedTuple):
     """The number of a symbol, which takes so much of the output at most."""
 
-    number: int
+    names: Sequence[str]
     output: int
 
 
 class Converted(NamedTuple):
-    """What another reader reads, in another form."""
+    """What another reader reads, in the form of a logical type; the scale is that of decimals."""
 
     read: Read
+    logical: str
+    scale: int
 
 
 class Recursive(NamedTuple):

@@ -19,9 +19,9 @@ from dissector.values.protobuf.proto_schema import (
     read_indexes,
     read_ref,
 )
-from dissector.values.steps.avro_programs import avro_program
-from dissector.values.steps.field_programs import FieldProgram
+from dissector.values.steps.avro_programs import avro_program, avro_text_program
 from dissector.values.steps.proto_programs import proto_program
+from dissector.values.steps.step_programs import FieldProgram, TextProgram
 from dissector.values.value_leaves import Leaves
 from dissector.values.value_limits import SchemaProblem
 
@@ -75,6 +75,10 @@ class Decoder(Protocol):
         """
         return None
 
+    def text_program(self, like: Like) -> TextProgram | None:
+        """Return what writes texts of values like one; None: use `value`."""
+        return None
+
     @property
     def declared(self) -> Any:
         """The schema as JSON, if it is Avro's; None for others."""
@@ -116,6 +120,9 @@ class _AvroDecoder(Decoder):
 
     def field_program(self, path: Sequence[str], like: Like) -> FieldProgram | None:
         return avro_program(self.schema, path)
+
+    def text_program(self, like: Like) -> TextProgram | None:
+        return avro_text_program(self.schema)
 
 
 class _JsonDecoder(Decoder):

@@ -1,17 +1,19 @@
-"""The kernel that finds a field of Avro values by the programs of `avro_programs`."""
+"""Runs the programs of `avro_programs`: they find a field of an Avro value, or write its text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, Buffers
+from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8
 from dissector.kernel.named_rows import NamedRow, Rows
 from dissector.kernel.utf8 import is_utf8
 from dissector.values.avro.avro_types import ITEM_OUTPUT
-from dissector.values.steps.field_arrays import DEPTH, Form, FoundFields, Frame, ValueRows
+from dissector.values.steps.field_arrays import DEPTH, Form, Work
+from dissector.values.steps.value_texts import FULL, Put, is_new_key, put, put_literal
 from dissector.values.steps.varint_kernels import (
+    double_of_float,
     is_finite,
     little_endian_at,
     output_room,
@@ -32,7 +34,10 @@ class AvroOp:
     CALL, RETURN = 13, 14
     # The field begins; its end.
     WANTED, FOUND = 15, 16
-    END = 17
+    END, FLOAT = 17, 18
+    # What is written: bytes of the program; what was read last; a symbol; a key of a map; a comma
+    # before all items but the first. What only the decoder can.
+    LITERAL, PUT, SYMBOL, KEY, COMMA, OTHER = 19, 20, 21, 22, 23, 24
 
 
 @dataclass(slots=True)
@@ -42,11 +47,11 @@ class AvroStep(NamedRow):
 
     Attributes:
         op: Its operation, of `AvroOp`.
-        size: Bytes of FIXED; output that RECORD and ENUM take; whether FOUND has a number of its
-            own (1 or 0).
-        count: Symbols of ENUM; branches of UNION.
-        to: The first branch of UNION, in `branches`; the place of FOUND; of other steps the step
-            that follows.
+        size: Bytes of FIXED and LITERAL; output that RECORD and ENUM take; whether FOUND has a
+            number of its own (1 or 0); how PUT writes, of `Put`.
+        count: Symbols of ENUM; branches of UNION; the scale of PUT.
+        to: The first branch of UNION, or the first text of SYMBOL, in `branches`; the begin of
+            LITERAL; the place of FOUND; of other steps the step that follows.
     """
 
     op: int
@@ -61,79 +66,31 @@ class AvroProgram(NamedTuple):
 
     Attributes:
         steps: From the first on.
-        branches: The steps of branches.
+        branches: The steps of branches, and the begins of symbols in the literals.
+        literals: What is written.
     """
 
     steps: Rows[AvroStep]
     branches: I64
-
-
-@Kernel
-def find_avro_fields(
-    rows: ValueRows,
-    buffers: Buffers,
-    lead: U8,
-    program: AvroProgram,
-    frames: Rows[Frame],
-    found: FoundFields,
-) -> None:
-    """
-    Find a field in each of some values.
-
-    Args:
-        rows: The values.
-        buffers: The bytes that they refer to.
-        lead: The bytes before each value; those with others are of another schema.
-        program: What to do.
-        frames: `DEPTH` frames.
-        found: Receives the fields.
-    """
-    second = len(buffers.data)
-    third = second + len(buffers.carry_over)
-    for row in range(len(rows.start)):
-        start = rows.start[row]
-        if start < 0:
-            found.form[row] = Form.ABSENT
-            continue
-        source = buffers.data
-        base = 0
-        if start >= third:
-            source = buffers.arena
-            base = third
-        elif start >= second:
-            source = buffers.carry_over
-            base = second
-        start -= base
-        end = start + rows.length[row]
-        form = _find(source, start, end, row, lead, program, frames, found)
-        found.form[row] = form
-        if form == Form.PLACED:
-            found.number[row] += base
+    literals: U8
 
 
 @device_function
-def _find(
-    data: U8,
-    at: int,
-    end: int,
-    row: int,
-    lead: U8,
-    program: AvroProgram,
-    frames: Rows[Frame],
-    found: FoundFields,
-) -> int:
-    """Find the field of a row, and return its form."""
-    left = output_room(end - at)
-    if end - at < len(lead):
-        return Form.OTHER
-    for i in range(len(lead)):
-        if data[at + i] != lead[i]:
-            return Form.OTHER
-    at += len(lead)
+def run_avro(data: U8, at: int, end: int, row: int, program: AvroProgram, work: Work) -> int:
+    """Run the program for a value behind its lead, and return the form of what it found."""
+    frames = work.frames
+    found = work.found
+    text = work.text
+    room = output_room(end - at + len(work.lead))
+    left = room
+    text_begin = text.use[0].bytes
+    to = text_begin
+    known = 0
     result = Form.ABSENT
     form = Form.NULL
     number = 0
     begin = at
+    content = at
     depth = 0
     step = 0
     while at >= 0:
@@ -149,16 +106,28 @@ def _find(
                 return Form.REFUSED
             if op == AvroOp.TEXT and is_utf8(data, at, at + size) == 0:
                 return Form.REFUSED
+            content = at
             at += size
+        elif op == AvroOp.LITERAL:
+            to = put_literal(program.literals, now.to, now.size, text, to)
+        elif op == AvroOp.PUT:
+            to = put(data, content, at, number, now.size, now.count, text, to)
         elif op == AvroOp.DOUBLE:
             if end - at < 8:
                 return Form.REFUSED
             number = little_endian_at(data, at, 8)
             form = Form.DOUBLE if is_finite(number) else Form.PLACED
             at += 8
+        elif op == AvroOp.FLOAT:
+            if end - at < 4:
+                return Form.REFUSED
+            number = double_of_float(little_endian_at(data, at, 4))
+            form = Form.DOUBLE if is_finite(number) else Form.PLACED
+            at += 4
         elif op == AvroOp.FIXED:
             if now.size > end - at:
                 return Form.REFUSED
+            content = at
             at += now.size
         elif op == AvroOp.BOOLEAN:
             if at >= end or data[at] > 1:
@@ -176,6 +145,7 @@ def _find(
                 step = program.branches[now.to + index]
             else:
                 left -= now.size
+                number = index
         elif op == AvroOp.RECORD:
             left -= now.size
         elif op == AvroOp.GO:
@@ -185,6 +155,8 @@ def _find(
                 return Form.REFUSED
             frames[depth].step = step
             frames[depth].left = 1
+            frames[depth].items = 0
+            frames[depth].keys = known
             depth += 1
             step = now.to
         elif op == AvroOp.NEXT:
@@ -204,9 +176,26 @@ def _find(
                 step = block.step
             else:
                 depth -= 1
+                known = block.keys
         elif op == AvroOp.RETURN:
             depth -= 1
             step = frames[depth].step
+        elif op == AvroOp.COMMA:
+            if frames[depth - 1].items > 0:
+                to = put_literal(program.literals, now.to, now.size, text, to)
+            frames[depth - 1].items += 1
+        elif op == AvroOp.KEY:
+            key = to
+            to = put(data, content, at, 0, Put.TEXT, 0, text, to)
+            if to >= 0 and is_new_key(text, frames[depth - 1].keys, known, key, to) == 0:
+                return Form.REFUSED
+            known += 1
+        elif op == AvroOp.SYMBOL:
+            start = program.branches[now.to + number]
+            size = program.branches[now.to + number + 1] - start
+            to = put_literal(program.literals, start, size, text, to)
+        elif op == AvroOp.OTHER:
+            return Form.REFUSED
         elif op == AvroOp.WANTED:
             begin = at
         elif op == AvroOp.FOUND:
@@ -216,8 +205,17 @@ def _find(
                 found.size[row] = at - begin
             found.number[row] = number
             found.place[row] = now.to
+        elif at != end or to - text_begin > room:
+            return Form.REFUSED
+        elif to > text_begin:
+            found.number[row] = text_begin
+            found.size[row] = to - text_begin
+            text.use[0].bytes = to
+            return Form.WRITTEN
         else:
-            return result if at == end else Form.REFUSED
+            return result
+        if to < 0:
+            return Form.FULL if to == FULL else Form.REFUSED
         if left < 0:
             return Form.REFUSED
     return Form.REFUSED

@@ -1,15 +1,15 @@
-"""The kernel that finds a field of Protobuf values by the programs of `proto_programs`."""
+"""Runs the programs of `proto_programs`, which find a field of a Protobuf value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import U8, Buffers
+from dissector.kernel import device_function
+from dissector.kernel.arrays import U8
 from dissector.kernel.named_rows import NamedRow, Rows
 from dissector.kernel.utf8 import is_utf8
-from dissector.values.steps.field_arrays import DEPTH, Form, FoundFields, Frame, ValueRows
+from dissector.values.steps.field_arrays import DEPTH, Form, Work
 from dissector.values.steps.varint_kernels import (
     is_finite,
     little_endian_at,
@@ -101,67 +101,11 @@ UNKNOWN_OUTPUT = 16
 MAX_INT64 = 2**63 - 1
 
 
-@Kernel
-def find_proto_fields(
-    rows: ValueRows,
-    buffers: Buffers,
-    lead: U8,
-    program: ProtoProgram,
-    frames: Rows[Frame],
-    found: FoundFields,
-) -> None:
-    """
-    Find a field in each of some values.
-
-    Args:
-        rows: The values.
-        buffers: The bytes that they refer to.
-        lead: The bytes before each value; those with others are of another schema.
-        program: What to do.
-        frames: `DEPTH` frames.
-        found: Receives the fields.
-    """
-    second = len(buffers.data)
-    third = second + len(buffers.carry_over)
-    for row in range(len(rows.start)):
-        start = rows.start[row]
-        if start < 0:
-            found.form[row] = Form.ABSENT
-            continue
-        source = buffers.data
-        base = 0
-        if start >= third:
-            source = buffers.arena
-            base = third
-        elif start >= second:
-            source = buffers.carry_over
-            base = second
-        start -= base
-        end = start + rows.length[row]
-        form = _find(source, start, end, row, lead, program, frames, found)
-        found.form[row] = form
-        if form == Form.PLACED:
-            found.number[row] += base
-
-
 @device_function
-def _find(
-    data: U8,
-    at: int,
-    end: int,
-    row: int,
-    lead: U8,
-    program: ProtoProgram,
-    frames: Rows[Frame],
-    found: FoundFields,
-) -> int:
-    """Find the field of a row, and return its form."""
-    if end - at < len(lead):
-        return Form.OTHER
-    for i in range(len(lead)):
-        if data[at + i] != lead[i]:
-            return Form.OTHER
-    at += len(lead)
+def find_proto(data: U8, at: int, end: int, row: int, program: ProtoProgram, work: Work) -> int:
+    """Find the field of a value behind its lead, and return its form."""
+    frames = work.frames
+    found = work.found
     left = output_room(end - at) - program.types[0].output
     form = program.types[0].default
     number = 0

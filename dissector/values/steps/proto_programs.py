@@ -12,15 +12,15 @@ from dissector.values.protobuf.proto_declarations import ProtoField as Declared
 from dissector.values.protobuf.well_known_types import ANY
 from dissector.values.protobuf.wire_format import GROUP, SCALARS, SIZED, VARINT, ProtoRoom
 from dissector.values.steps.field_arrays import Form
-from dissector.values.steps.field_programs import FieldProgram, Place
+from dissector.values.steps.program_kernel import Program
 from dissector.values.steps.proto_kernel import (
     NumberKind,
     ProtoField,
     ProtoOp,
     ProtoProgram,
     ProtoType,
-    find_proto_fields,
 )
+from dissector.values.steps.step_programs import NO_AVRO, FieldProgram, Place
 from dissector.values.value_limits import MAX_OUTPUT, OUTPUT_PER_BYTE, SchemaProblem
 
 _MAX_FIELDS = 20_000
@@ -64,7 +64,8 @@ def proto_program(reader: MessageReader, path: Sequence[str], lead: bytes) -> Fi
         return None
     types = table_of(writer.types, ProtoType)
     fields = table_of(writer.fields, ProtoField)
-    return FieldProgram(lead, writer.places, find_proto_fields, ProtoProgram(types, fields))
+    program = Program(NO_AVRO, ProtoProgram(types, fields))
+    return FieldProgram(lead, program, writer.places)
 
 
 class _ProgramWriter:

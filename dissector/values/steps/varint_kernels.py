@@ -62,6 +62,24 @@ def little_endian_at(data: U8, at: int, size: int) -> int:
 
 
 @device_function
+def double_of_float(bits: int) -> int:
+    """Return the bits of a float of 4 bytes as those of a double."""
+    exponent = bits >> 23 & 0xFF
+    fraction = bits & 0x7FFFFF
+    double = 0
+    if exponent == 0xFF:
+        double = 0x7FF << 52 | fraction << 29
+    elif exponent > 0 or fraction > 0:
+        if exponent == 0:
+            exponent = 1
+            while fraction < 0x800000:
+                fraction <<= 1
+                exponent -= 1
+        double = (exponent + 896) << 52 | (fraction & 0x7FFFFF) << 29
+    return double + NONE if bits >> 31 & 1 else double
+
+
+@device_function
 def is_finite(bits: int) -> int:
     """Return whether a double is a number that JSON has (1 or 0)."""
     return 0 if bits >> 52 & 0x7FF == 0x7FF else 1

@@ -7,6 +7,7 @@ from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.primitive_kernels import int16_at, int32_at, number_at
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8, Buffers
+from dissector.kernel.digits import write_hex, write_integer
 from dissector.protocol.records import layout
 from dissector.view.json.body_arrays import BodyArrays
 from dissector.view.json.json_constants import (
@@ -23,9 +24,8 @@ from dissector.view.json.record_json_kernel import (
     read_nullable_length,
     write_record,
 )
-from dissector.view.json.scalar_json_kernel import write_integer
 from dissector.view.tables.text_arrays import TextArrays
-from dissector.view.tables.text_kernel import write_fragment, write_hex
+from dissector.view.tables.text_kernel import write_fragment
 
 _BATCH_OVERHEAD_BYTES = 1024
 """Output bytes of a batch, or message, without its records, at most."""

@@ -12,6 +12,8 @@ from dissector.engine.facts.credential_kernel import may_hold_credential
 from dissector.engine.tape.primitive_kernels import int16_at, length_at, number_at, varint_at
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8, Buffers
+from dissector.kernel.digits import write_integer, write_uuid
+from dissector.kernel.json_strings import write_json_string
 from dissector.kernel.named_rows import Rows
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.batch_json_kernel import write_records_field
@@ -19,15 +21,10 @@ from dissector.view.json.body_arrays import BodyArrays, JsonProgramArrays, TagSl
 from dissector.view.json.json_constants import Fragment
 from dissector.view.json.json_program import JsonOp
 from dissector.view.json.record_json_kernel import NO_ROOM, SLOW_PATH, WRITTEN
-from dissector.view.json.scalar_json_kernel import (
-    write_boolean,
-    write_integer,
-    write_quoted_hex,
-    write_uuid,
-)
+from dissector.view.json.scalar_json_kernel import write_boolean, write_quoted_hex
 from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
 from dissector.view.tables.text_arrays import TextArrays, TextUse
-from dissector.view.tables.text_kernel import write_fragment, write_json_string
+from dissector.view.tables.text_kernel import write_fragment
 
 DEPTH = 24
 """Nested arrays at most; declarations have up to nine."""

@@ -25,6 +25,7 @@ from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, select_rows
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.kernel.arrays import Buffers
+from dissector.kernel.json_strings import UNSAFE
 from dissector.kernel.named_rows import RowArray, dtype_of, table_of
 from dissector.protocol.api import KINDS, Kind
 from dissector.protocol.embedded.masking import is_secret_topic
@@ -44,7 +45,6 @@ from dissector.view.json.body_arrays import (
 from dissector.view.json.json_constants import HEADER_FIELDS, HeaderField
 from dissector.view.json.json_program import BodyPrograms, Step, body_programs
 from dissector.view.tables.text_arrays import TextArrays, TextUse
-from dissector.view.tables.text_kernel import UNSAFE
 
 Bytes: TypeAlias = NDArray[np.uint8]
 

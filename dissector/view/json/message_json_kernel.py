@@ -7,6 +7,7 @@ from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.engine.tape.primitive_kernels import int32_at, number_at
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
+from dissector.kernel.digits import write_integer
 from dissector.kernel.named_rows import Rows
 from dissector.protocol.records.layout import LENGTH_END, MAGIC_AT
 from dissector.view.json.json_constants import (
@@ -16,7 +17,7 @@ from dissector.view.json.json_constants import (
     HeaderField,
 )
 from dissector.view.json.record_json_kernel import NO_ROOM, WRITTEN
-from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
+from dissector.view.json.scalar_json_kernel import write_quoted_hex
 from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import write_fragment
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dissector.engine.tape.primitive_kernels import int16_at, number_at, varint_at
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
+from dissector.kernel.digits import write_integer
+from dissector.kernel.json_strings import write_json_string
 from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
 from dissector.view.json.json_constants import Fragment
-from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
+from dissector.view.json.scalar_json_kernel import write_quoted_hex
 from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
 from dissector.view.tables.text_arrays import TextArrays
-from dissector.view.tables.text_kernel import write_fragment, write_json_string
+from dissector.view.tables.text_kernel import write_fragment
 
 WRITTEN, SLOW_PATH, NO_ROOM = range(3)
 """Results: written; left to Python; the output buffer is full."""

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
+from dissector.kernel.digits import write_digits, write_hex
 from dissector.view.json.json_constants import Fragment
 from dissector.view.tables.text_arrays import TextArrays
-from dissector.view.tables.text_kernel import write_digits, write_fragment, write_hex, write_padded
-
-_MAX_NEGATED = 9_000_000_000_000_000_000
-
-
-@device_function
-def write_integer(value: int, out: U8, at: int) -> int:
-    """Write a number and return its end."""
-    if value < 0:
-        out[at] = 45
-        at += 1
-        if value < -_MAX_NEGATED:  # the smallest int64 can't be negated
-            out[at] = 57
-            return write_padded(-(value + _MAX_NEGATED), 18, out, at + 1)
-        value = -value
-    return write_digits(value, out, at)
+from dissector.view.tables.text_kernel import write_fragment
 
 
 @device_function
@@ -42,17 +28,3 @@ def write_boolean(byte: int, text: TextArrays, at: int) -> int:
     if byte > 1:
         return write_digits(0 | byte, text.out, at)
     return write_fragment(Fragment.FALSE + byte, text, at)
-
-
-@device_function
-def write_uuid(source: U8, at: int, out: U8, to: int) -> int:
-    """Write a uuid in its canonical form and return its end."""
-    out[to] = 34
-    to += 1
-    for i in range(5):
-        size = 4 if i == 0 else 6 if i == 4 else 2
-        to = write_hex(source, at, size, out, to)
-        at += size
-        out[to] = 45 if i < 4 else 34
-        to += 1
-    return to

@@ -24,6 +24,7 @@ from dissector.engine.tables.column_types import (
     Slices,
 )
 from dissector.kernel.arrays import Buffers
+from dissector.kernel.json_strings import UNSAFE
 from dissector.kernel.named_rows import dtype_of, table_of
 from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.cell_layout import FragmentPool, ItemCells, RowItem, lay_out
@@ -35,7 +36,6 @@ from dissector.view.tables.text_arrays import (
     TextArrays,
     TextUse,
 )
-from dissector.view.tables.text_kernel import UNSAFE
 from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
 BLOCK_ROWS = 8192

@@ -12,16 +12,11 @@ from __future__ import annotations
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import U8, Buffers
+from dissector.kernel.digits import write_clock, write_date, write_digits, write_hex, write_padded
+from dissector.kernel.json_strings import write_json_string
 from dissector.kernel.memcpy import copy_bytes
 from dissector.view.tables.text_arrays import HeaderSlices, RowArrays, TextArrays, TextUse
-from dissector.view.tables.text_kernel import (
-    write_csv_cell,
-    write_digits,
-    write_fragment,
-    write_hex,
-    write_json_string,
-    write_padded,
-)
+from dissector.view.tables.text_kernel import write_csv_cell, write_fragment
 
 FIRST_FRAGMENT = NONE
 FRAGMENT_COUNT = 2**40
@@ -192,26 +187,8 @@ def _write_time(time_ns: int, out: U8, at: int) -> int:
     """Write a time of the years 1 to 9999 as `2023-11-14 22:13:20.000000001Z`."""
     second = time_ns // 1000000000
     days = second // 86400
-    of_day = second - days * 86400
-    # Years begin in March here, so that a leap day is the last of its year. An era has 400 years;
-    # its days are counted from 0000-03-01.
-    days += 719468
-    era = days // 146097
-    of_era = days - era * 146097
-    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    month = (5 * of_year + 2) // 153
-    day = of_year - (153 * month + 2) // 5 + 1
-    month += 3
-    if month > 12:
-        month -= 12
-        year += 1
-    out[write_padded(year + era * 400, 4, out, at)] = 45
-    out[write_padded(month, 2, out, at + 5)] = 45
-    out[write_padded(day, 2, out, at + 8)] = 32
-    out[write_padded(of_day // 3600, 2, out, at + 11)] = 58
-    out[write_padded(of_day // 60 % 60, 2, out, at + 14)] = 58
-    out[write_padded(of_day % 60, 2, out, at + 17)] = 46
+    out[write_date(days, out, at)] = 32
+    out[write_clock(second - days * 86400, out, at + 11)] = 46
     out[write_padded(time_ns - second * 1000000000, 9, out, at + 20)] = 90
     return at + 30
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dissector.public import open_capture
-from dissector.query.decoded_values import COLUMNS
+from dissector.query.contents.decoded_values import COLUMNS
 from dissector.values.value_settings import ValueSettings
 from pipeline.tables.decoded_columns import with_absolute_paths, with_decoded
 from pipeline.tables.table_schemas import SCHEMAS

@@ -15,7 +15,7 @@ Sample = tuple[Any, Any]
 Draw = Callable[[Random], Sample]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_WORDS = ("", "a", "Ünïcode", "line\nbreak", '"quoted"', "x" * 200)
+_WORDS = ("", "a", "Ünïcode", "line\nbreak", '"quoted"', "x" * 200, "\x7f\x85\u2028 \u2029\\", "𝄞")
 
 
 def _number(bits: int) -> Draw:
@@ -32,6 +32,47 @@ def _float(random: Random) -> Sample:
     (value,) = struct.unpack("<f", struct.pack("<f", value))
     words = {math.inf: "Infinity", -math.inf: "-Infinity"}
     return value, words.get(value, value)
+
+
+def _double(random: Random) -> Sample:
+    value = random.choice(
+        [
+            struct.unpack("<d", random.randbytes(8))[0],
+            random.randrange(10**8) / 100,
+            random.randrange(-(10**17), 10**17) * 10.0 ** random.randrange(-30, 30),
+            random.choice([0.0, -0.0, 5e-324, 1e22, 1e16, 1e-4, 9.5e-5, 2.0**-1022]),
+        ]
+    )
+    return (value, value) if math.isfinite(value) else (0.5, 0.5)
+
+
+def _date(random: Random) -> Sample:
+    days = random.randrange(-10_000, 40_000)
+    return days, (_EPOCH + timedelta(days=days)).date().isoformat()
+
+
+def _clock(unit: int, places: int) -> Draw:
+    def draw(random: Random) -> Sample:
+        value = random.randrange(86_400 * unit)
+        return (
+            value,
+            f"{_EPOCH + timedelta(seconds=value // unit):%H:%M:%S}.{value % unit:0{places}}",
+        )
+
+    return draw
+
+
+def _decimal(scale: int) -> Draw:
+    def draw(random: Random) -> Sample:
+        value = random.choice([0, 7, -5, 10**14, -(10**15), random.randrange(-(10**17), 10**17)])
+        data = value.to_bytes(8, "big", signed=True)
+        if not scale:
+            return data, value
+        digits = f"{abs(value):0{scale + 1}}"
+        text = f"{'-' if value < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+        return data, float(text) if len(digits) <= 15 else text
+
+    return draw
 
 
 def _text(random: Random) -> Sample:
@@ -54,6 +95,8 @@ def _time(unit: int, places: int) -> Draw:
     return draw
 
 
+_DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 18}
+
 _PRIMITIVES: tuple[tuple[Any, Draw], ...] = (
     ("null", lambda _: (None, None)),
     ("boolean", lambda random: (value := random.random() < 0.5, value)),
@@ -61,10 +104,21 @@ _PRIMITIVES: tuple[tuple[Any, Draw], ...] = (
     ("long", _number(64)),
     ("float", _float),
     ("double", _float),
+    ("double", _double),
     ("string", _text),
     ("bytes", _bytes),
     ({"type": "long", "logicalType": "timestamp-millis"}, _time(1000, 3)),
     ({"type": "long", "logicalType": "timestamp-micros"}, _time(10**6, 6)),
+    ({"type": "int", "logicalType": "date"}, _date),
+    ({"type": "int", "logicalType": "time-millis"}, _clock(1000, 3)),
+    ({"type": "long", "logicalType": "time-micros"}, _clock(10**6, 6)),
+    *(
+        (
+            {"type": "bytes", "logicalType": "decimal", "precision": 18, "scale": scale},
+            _decimal(scale),
+        )
+        for scale in (0, 2, 7)
+    ),
 )
 
 

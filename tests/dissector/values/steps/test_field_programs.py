@@ -11,11 +11,11 @@ import pytest
 
 from dissector.kernel.arrays import NONE, Buffers
 from dissector.values.schemas.known_schema import KnownSchema
-from dissector.values.steps import avro_kernel, proto_kernel
+from dissector.values.steps import program_kernel
 from dissector.values.steps.field_arrays import Form
 from tests.kernel_modes import both
 
-mode = both(avro_kernel, proto_kernel)
+mode = both(program_kernel)
 
 PREFIX = b"\x00\x00\x00\x00\x07"
 

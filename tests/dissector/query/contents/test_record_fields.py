@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Any
@@ -11,34 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dissector.engine.tables.column_types import Coded, Headers, SliceBuffers, Slices
 from dissector.filter.evaluate import values_at
-from dissector.query.record_fields import RecordFields
-from dissector.values.schemas.registry_entries import add_entry
-from dissector.values.schemas.schema_store import SchemaStore
-from dissector.values.steps import avro_kernel, proto_kernel
-from dissector.values.topic_formats import TopicFormats
+from dissector.query.contents.record_fields import RecordFields
+from dissector.values.steps import program_kernel
 from dissector.values.value_reader import ValueReader
 from tests.corpus import fast_and_long
-from tests.dissector.values.avro.avro_samples import Samples
+from tests.dissector.query.contents.value_cases import (
+    CASES,
+    PREFIX,
+    columns_of,
+    damages,
+    is_small,
+    reader_of,
+    spoiled,
+)
 from tests.kernel_modes import PYTHON, running
 
-fastavro = pytest.importorskip("fastavro")
-pytest.importorskip("google.protobuf")
-
-from tests.dissector.values.protobuf import proto_samples  # noqa: E402
-
-PREFIX = b"\x00\x00\x00\x00\x07"
 HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10, 110, 10)])
 SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
-
-
-def reader_of(schema: Any, kind: str = "AVRO") -> ValueReader:
-    store = SchemaStore()
-    text = schema if kind == "PROTOBUF" else json.dumps(schema)
-    entry = {"id": 7, "subject": "t-value", "version": 1, "schema": text, "schemaType": kind}
-    add_entry(store, entry)
-    return ValueReader(store, TopicFormats())
 
 
 def paths(value: Any, around: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
@@ -53,47 +41,12 @@ def paths(value: Any, around: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
             yield from paths(each, (*around, name))
 
 
-def is_small(data: bytes) -> bool:
-    """Return whether a value is read fast, once for each of its paths; some have megabytes."""
-    return len(data) < 100_000
-
-
-def damaged(data: bytes, random: Random) -> Iterator[bytes]:
-    yield data[: random.randrange(5, len(data) + 1)]
-    yield data + b"\x00"
-    for _ in range(4):
-        changed = bytearray(data)
-        changed[random.randrange(5, len(data) + 1) - 1] = random.randrange(256)
-        yield bytes(changed)
-
-
 @pytest.mark.parametrize("case", ["avro", "proto"])
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_fields_of_whole_and_of_damaged_values(case: str, seeds: range) -> None:
     for seed in seeds:
         random = Random(seed)
         check_fields(*CASES[case](random), random)
-
-
-def avro_case(random: Random) -> tuple[ValueReader, list[bytes]]:
-    """Return a reader of a schema, and three values."""
-    samples = Samples(random)
-    parsed, written = fastavro.parse_schema(samples.schema), []
-    for _ in range(3):
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, parsed, samples.draw()[0])
-        written.append(PREFIX + out.getvalue())
-    return reader_of(samples.schema), written
-
-
-def proto_case(random: Random) -> tuple[ValueReader, list[bytes]]:
-    samples = proto_samples.ProtoSamples(random)
-    reader = reader_of(proto_samples.text_of(samples.file), "PROTOBUF")
-    written = [PREFIX + b"\x00" + samples.draw().SerializeToString() for _ in range(3)]
-    return reader, written
-
-
-CASES = {"avro": avro_case, "proto": proto_case}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -112,42 +65,9 @@ def test_hostile_values(case: str, seeds: range) -> None:
         check_values(reader, path, every)
 
 
-def spoiled(data: bytes, random: Random) -> bytes:
-    """Return a value with a few changed, removed, repeated or random bytes behind its prefix."""
-    content = bytearray(data[5:])
-    for _ in range(random.choice((1, 1, 2, 5))):
-        at = random.randrange(len(content) + 1)
-        match random.randrange(5):
-            case 0:
-                content[at : at + 1] = random.choice(EXTREMES)
-            case 1:
-                content[at : at + 1] = random.randbytes(random.randrange(12))
-            case 2:
-                del content[at : at + random.randrange(9)]
-            case 3:
-                content[at:at] = content[at : at + random.randrange(30)]
-            case 4:
-                content[random.randrange(len(content) + 1) :] = content[at:]
-    return PREFIX + bytes(content)
-
-
-EXTREMES = (
-    b"\xff" * 9 + b"\x01",
-    b"\xfe" + b"\xff" * 8 + b"\x01",
-    b"\xff" * 9 + b"\x7f",
-    b"\x80" * 9 + b"\x00",
-    b"\x80\x00",
-    b"\xff\xff\xff\xff\x0f",
-    b"\x00\x00\x00\x00\x00\x00\xf0\x7f",
-    b"\xc3\xa9",
-    b"\xed\xa0\x80",
-)
-"""Numbers of the most bytes, too large ones, an infinity, texts that are UTF-8 and not."""
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_kernels_as_python(case: str) -> None:
-    with running(PYTHON, avro_kernel, proto_kernel):
+    with running(PYTHON, program_kernel):
         for seed in range(4):
             random = Random(f"{case} {seed}")
             reader, written = CASES[case](random)
@@ -237,31 +157,15 @@ def check_values(reader: ValueReader, path: Sequence[str], every: Sequence[bytes
         assert in_any_order(found) == in_any_order(values_at(expected, path)), (path, data.hex())
 
 
-def damages(data: bytes, random: Random) -> Iterator[bytes]:
-    yield data
-    yield from damaged(data, random)
-
-
 def in_any_order(values: Iterable[object]) -> list[str]:
     return sorted(map(repr, values))
 
 
 def values_of(fields: RecordFields, contents: Sequence[bytes]) -> list[list[object]]:
     """Return the values of each of some values of records, which lie in all three buffers."""
-    sizes = np.array([len(each) for each in contents], np.int64)
-    whole = np.frombuffer(b"".join(contents), np.uint8)
-    starts = np.cumsum(sizes) - sizes
-    first, second = (int(starts[len(starts) * part // 3]) for part in (1, 2))
-    buffers = SliceBuffers(whole[:first], whole[first:second], whole[second:])
-    none = np.zeros(len(contents), np.int64)
-    empty = Slices(none[:0], none[:0], buffers)
     found: list[list[object]] = [[] for _ in contents]
-    for rows, index, values in fields.values(
-        Coded(none, ["t"]),
-        Slices(starts, sizes, buffers),
-        Headers(none, none, empty, empty),
-        np.arange(len(contents)),
-    ):
+    every = np.arange(len(contents))
+    for rows, index, values in fields.values(*columns_of(contents), every):
         each = values.tolist() if isinstance(values, np.ndarray) else values
         for row, number in zip(rows.tolist(), index.tolist(), strict=True):
             found[row].append(each[number])

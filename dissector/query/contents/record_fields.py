@@ -7,22 +7,19 @@ A value is stepped over to its end, so that one that does not decode has no fiel
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from dissector.engine.tables.column_types import Coded, Column, Headers, Slices, items_of
+from dissector.engine.tables.column_types import Coded, Column, Slices, items_of
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter.evaluate import values_at
 from dissector.filter.field_values import FieldValues, field_values
-from dissector.kernel.arrays import Buffers
-from dissector.query.hooked_records import headers_of
-from dissector.values.carriers.schema_prefixes import PREFIX_END
+from dissector.query.contents.hooked_records import headers_of
+from dissector.query.contents.record_programs import RecordPrograms, buffers_of
 from dissector.values.steps.field_arrays import Form
-from dissector.values.steps.field_programs import FieldColumns, FieldProgram, Place
+from dissector.values.steps.step_programs import FieldColumns, FieldProgram, Place
 from dissector.values.value_reader import ValueReader
-
-_MAX_ROUNDS = 32
-"""Values of a topic in a window that are decoded to find out how the others are read."""
 
 
 class RecordFields:
@@ -33,64 +30,24 @@ class RecordFields:
         self._reader = reader
         self._path = path
         self._is_key = is_key
-        self._programs: dict[tuple[str | None, bytes], list[FieldProgram]] = {}
-        self._without: set[tuple[str | None, bytes]] = set()
+        make = partial(reader.field_program, path, is_key=is_key)
+        self._programs: RecordPrograms[FieldProgram] = RecordPrograms(reader, make, is_key=is_key)
 
     def values(self, topics: Coded, data: Slices, headers: Column, rows: Ints) -> list[FieldValues]:
         """Return the values at the path in keys or values; none of those that do not decode."""
-        is_plain = headers.count[rows] == 0 if isinstance(headers, Headers) else np.zeros(len(rows))
-        codes = topics.codes[rows]
-        slow = [np.flatnonzero(is_plain == 0)]
         parts: list[FieldValues] = []
-        for topic, group in _groups(topics, codes, np.flatnonzero(is_plain)):
-            slow.append(self._find(topic, data, rows, group, parts))
-        left = np.sort(np.concatenate(slow))
+        buffers = buffers_of(data)
+
+        def find(program: FieldProgram, prefix: bytes, group: Ints) -> Ints:
+            some = rows[group]
+            found = program.find(prefix, data.start[some], data.length[some], buffers)
+            parts.extend(_parts(found, group, data, program.places))
+            return found.form
+
+        left = self._programs.run(topics, data, headers, rows, find)
         if len(left):
             parts.append(self._decode(topics, data, headers, rows, left))
         return parts
-
-    def _find(
-        self, topic: str | None, data: Slices, rows: Ints, group: Ints, parts: list[FieldValues]
-    ) -> Ints:
-        """Find the field in rows of a topic; return those that are left to the reader."""
-        buffers = data.buffers
-        arrays = Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
-        left = []
-        for _ in range(_MAX_ROUNDS):
-            if not len(group):
-                break
-            content = data.value(int(rows[group[0]])) or b""
-            program = self._program(topic, content)
-            if program is None:
-                left.append(group[:1])
-                group = group[1:]
-                continue
-            some = rows[group]
-            prefix = content[:PREFIX_END]
-            found = program.find(prefix, data.start[some], data.length[some], arrays)
-            parts += _parts(found, group, data, program.places)
-            left.append(group[found.form == Form.REFUSED])
-            group = group[found.form == Form.OTHER]
-        return np.concatenate([*left, group])
-
-    def _program(self, topic: str | None, content: bytes) -> FieldProgram | None:
-        """Return what finds the field in values that begin like this one."""
-        place = topic, content[:PREFIX_END]
-        known = self._programs.setdefault(place, [])
-        for each in known:
-            if content.startswith(each.lead, PREFIX_END):
-                return each
-        if place in self._without:
-            return None
-        found = self._reader.read(topic, content, is_key=self._is_key, with_text=False)
-        if found.problem or found.origin is None:
-            return None
-        program = self._reader.field_program(topic, content, self._path, is_key=self._is_key)
-        if program is None:
-            self._without.add(place)
-        else:
-            known.append(program)
-        return program
 
     def _decode(
         self, topics: Coded, data: Slices, headers: Column, rows: Ints, left: Ints
@@ -117,16 +74,6 @@ class RecordFields:
         ]
         values = field_values(found)
         return values._replace(rows=left[values.rows])
-
-
-def _groups(topics: Coded, codes: Ints, rows: Ints) -> Iterator[tuple[str | None, Ints]]:
-    """Yield rows by their topic."""
-    rows = rows[np.argsort(codes[rows], kind="stable")]
-    ordered = codes[rows]
-    bounds = np.flatnonzero(np.diff(ordered)) + 1
-    for group in np.split(rows, bounds) if len(rows) else ():
-        code = int(codes[group[0]])
-        yield None if code == NONE else topics.values[code], group
 
 
 def _parts(

@@ -14,7 +14,7 @@ from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Slices, row_count
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter.evaluate import values_at
-from dissector.query.decoded_values import RecordValues
+from dissector.query.contents.decoded_values import RecordValues
 from dissector.values.value_reader import DecodedValue
 from dissector.view.json.body import mask_record_row
 from dissector.view.text.value_text import json_text

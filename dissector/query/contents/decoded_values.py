@@ -20,7 +20,9 @@ from dissector.engine.tables.column_types import (
     Headers,
     Row,
     Slices,
+    Texts,
     row_count,
+    texts_of,
     with_bytes,
     with_json_texts,
 )
@@ -32,9 +34,10 @@ from dissector.protocol.embedded.secrecy.hidden_records import (
     header_is_hidden,
     hides_headers,
 )
-from dissector.query.captured_schemas import learn_schemas, read_schemas
-from dissector.query.hooked_records import contents_of, headers_of, record_of, records_of
-from dissector.query.record_fields import RecordFields
+from dissector.query.contents.captured_schemas import learn_schemas, read_schemas
+from dissector.query.contents.hooked_records import contents_of, headers_of, record_of, records_of
+from dissector.query.contents.record_fields import RecordFields
+from dissector.query.contents.record_texts import RecordTexts
 from dissector.values.value_masks import HIDDEN, ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
 from dissector.values.value_settings import ValueSettings
@@ -59,6 +62,7 @@ class RecordValues:
         self._masks = ValueMasks(self.settings.masks) if self.settings.masks else None
         self._capture = capture
         self._fields: dict[tuple[str, ...], RecordFields] = {}
+        self._texts: dict[str, RecordTexts] = {}
 
     @cached_property
     def reader(self) -> ValueReader:
@@ -125,18 +129,26 @@ class RecordValues:
     def _wider(self, columns: Columns, chosen: Sequence[str], fields: Cells | None) -> Columns:
         """Return columns with more columns."""
         rows = np.arange(row_count(columns))
-        sides = _SIDES if fields is not None else {_parts_of(name)[0] for name in chosen}
+        coded: dict[str, Column] = {}
+        texts: dict[str, Texts] = {}
+        sides = set(_SIDES) if fields is not None else {_parts_of(name)[0] for name in chosen}
+        for side in sorted(sides):
+            name = f"{side}_decoded"
+            is_only = fields is None and all(each == name for each in chosen if side in each)
+            if is_only and (written := self._written(columns, side)) is not None:
+                texts[name] = written
+                sides.remove(side)
         found = {side: self.decoded_column(columns, side, rows) for side in sides}
         if (masks := self._masks) is not None:
             for side in sides:
                 found[side] = [masks.masked(each, is_key=_SIDES[side]) for each in found[side]]
             columns = _hidden(columns, rows)
-        coded: dict[str, Column] = {}
-        texts: dict[str, list[bytes | None]] = {}
         for name in chosen:
             side, part = _parts_of(name)
+            if name in texts:
+                continue
             if part == "decoded":
-                texts[name] = [_json_bytes(each) for each in found[side]]
+                texts[name] = texts_of([_json_bytes(each) for each in found[side]])
             else:
                 coded[name] = _coded(list(map(attrgetter(part), found[side])))
         if fields is not None:
@@ -148,6 +160,21 @@ class RecordValues:
                 coded[name] = Coded(rows, [each[name] for each in cells])
         wider = with_json_texts({**columns, **coded}, texts) if texts else {**columns, **coded}
         return {name: wider[name] for name in dict.fromkeys((*columns, *chosen, *wider))}
+
+    def _written(self, columns: Columns, side: str) -> Texts | None:
+        """Return the texts of all keys or values; None if all have to be decoded."""
+        is_key = _SIDES[side]
+        topics, data = columns["topic"], columns[side]
+        is_off = self.settings.is_off or self._masks is not None or self._has_hooks(is_key)
+        if is_off or not isinstance(data, Slices) or not isinstance(topics, Coded):
+            return None
+        texts = self._texts.setdefault(side, RecordTexts(self.reader, is_key=is_key))
+        start, length, parts, left = texts.write(topics, data, columns["headers"])
+        others = texts_of([_json_bytes(each) for each in self.decoded_column(columns, side, left)])
+        before = sum(map(len, parts))
+        start[left] = np.where(others.start == NONE, NONE, before + others.start)
+        length[left] = others.length
+        return Texts(start, length, [*parts, *others.parts])
 
     def fields_column(
         self, columns: Columns, side: str, path: Sequence[str], rows: Ints
@@ -212,7 +239,7 @@ class RecordValues:
 def _hidden(columns: Columns, rows: Ints) -> Columns:
     """Return rows with a mask for keys, values and hidden headers; null stays null."""
     mask = HIDDEN.encode()
-    moved, buffers, at = with_bytes(columns, mask)
+    moved, buffers, at = with_bytes(columns, [np.frombuffer(mask, np.uint8)])
     found = {**moved}
     for side in _SIDES:
         column = found[side]

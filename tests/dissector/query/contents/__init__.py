@@ -1,0 +1,1 @@
+"""Tests of what keys and values of records say."""

@@ -1,0 +1,83 @@
+"""Texts of values from kernels, as the decoder and `json` write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import pytest
+
+from dissector.engine.tables.exchange_table import NONE
+from dissector.query.contents.record_texts import RecordTexts
+from dissector.values.steps import program_kernel
+from dissector.values.value_reader import ValueReader
+from dissector.view.text.escape import safe_json
+from tests.corpus import fast_and_long
+from tests.dissector.query.contents import value_cases
+from tests.dissector.query.contents.value_cases import columns_of, damages, is_small, spoiled
+from tests.kernel_modes import PYTHON, running
+
+CASES = {"avro": value_cases.CASES["avro"]}
+SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
+HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10, 110, 10)])
+
+
+def texts_of(reader: ValueReader, contents: Sequence[bytes]) -> list[str | None]:
+    """Return the text of each value; None of those that are left to the reader."""
+    texts = RecordTexts(reader, is_key=False)
+    start, size, parts, left = texts.write(*columns_of(contents))
+    whole = np.concatenate(parts).tobytes() if parts else b""
+    found = [
+        None if at == NONE else whole[at : at + length].decode()
+        for at, length in zip(start.tolist(), size.tolist(), strict=True)
+    ]
+    assert [row for row, each in enumerate(found) if each is None] == left.tolist()
+    return found
+
+
+def check(reader: ValueReader, contents: Sequence[bytes]) -> int:
+    """Compare the texts with those of the reader, and return how many it did not have to write."""
+    count = 0
+    for data, found in zip(contents, texts_of(reader, contents), strict=True):
+        if found is not None:
+            expected = reader.read("t", data).text
+            assert found == (expected if expected is None else safe_json(expected)), data.hex()
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_texts_of_whole_and_of_damaged_values(case: str, seeds: range) -> None:
+    written = total = 0
+    for seed in seeds:
+        random = Random(seed)
+        reader, values = CASES[case](random)
+        every = [each for data in filter(is_small, values) for each in damages(data, random)]
+        if every:
+            check(reader, every)
+        written += check(reader, values)
+        total += len(values)
+    assert written > total // 2
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("seeds", HOSTILE_SEEDS)
+def test_texts_of_hostile_values(case: str, seeds: range) -> None:
+    """Values that were spoiled in many places, or are random, 1,000 for each schema."""
+    for seed in seeds:
+        random = Random(f"{case} {seed}")
+        reader, values = CASES[case](random)
+        if small := [each for each in values if len(each) < 300]:
+            check(reader, [*values, *(spoiled(random.choice(small), random) for _ in range(1_000))])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_kernels_as_python(case: str) -> None:
+    with running(PYTHON, program_kernel):
+        for seed in range(4):
+            random = Random(f"{case} {seed}")
+            reader, values = CASES[case](random)
+            if small := [each for each in values if len(each) < 300]:
+                check(reader, [each for data in small for each in damages(data, random)])
