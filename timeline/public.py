@@ -81,5 +81,5 @@ def timeline(
         paths = [each for each in captures if not isinstance(each, Capture)]
         capture = open_capture(*paths, ports=ports)
     found = Timeline(capture, kinds_of(kinds, records), records=records)
-    events = found.events(capture.windows(gleaning=True))
+    events = found.events(capture.windows(gleaning=True, checking=False))
     return Events(iterate_under(capture.options.schemas, events))

@@ -35,6 +35,7 @@ from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
 from timeline.events.followed_records import FollowedRecords
 from timeline.events.observed_exchange import ObservedWindow
+from timeline.events.plain_data import PlainData
 from timeline.events.produce_counts import produce_counts
 from timeline.events.reliable_bodies import ReliableBodies
 from timeline.events.repeats import Repeats
@@ -152,22 +153,25 @@ class Timeline:
                 self._observe_close(close)
             self._observe_new_brokers()
             return
-        waits = Waits(reading, table, self._ending, self._has_gap)
         summaries = self._capture.known_of(window)
 
+        with using(self._capture.options.schemas):
+            masks = self._masks(table, summaries)
+            chosen = np.logical_or.reduce(
+                [mask for _, mask in masks] or [np.zeros(len(table), bool)]
+            )
+            plain = PlainData(table, chosen & (summaries.errors == 0))
         observed_at = ObservedWindow(
             reading,
             table,
             self._capture.names,
             summaries,
             self._bodies,
-            waits,
+            Waits(reading, table, self._ending, self._has_gap),
+            plain,
             self._numbering.of,
             self._passes,
         ).at
-        with using(self._capture.options.schemas):
-            masks = self._masks(table, summaries)
-        chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
         chosen |= table.status == ORPHAN
         rows = np.flatnonzero(chosen)
         if self._sees_closes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
 from dissector.capture.columns import unique
+from dissector.engine.fields.message_fields import MessageFields
 from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, ORPHAN, UNANSWERED, Ints
 from dissector.protocol.apis import KEYS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from advise.evidence.call_tallies import METADATA
-from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
+from dissector.engine.fields.message_fields import MessageFields
 
 SASL_AUTHENTICATE = 36
 

@@ -8,10 +8,10 @@ import numpy as np
 import zstandard
 
 from advise.evidence.call_tallies import FETCH, PRODUCE
-from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
 from dissector.capture.columns import unique
+from dissector.engine.fields.message_fields import MessageFields
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import Batches
 from dissector.engine.records.record_locator import RecordFields, locate_records

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import numpy as np
 
-from advise.evidence.message_fields import MessageFields
 from advise.evidence.tally import Tally
 from advise.evidence.window_rows import WindowRows
 from dissector.capture.columns import unique
+from dissector.engine.fields.message_fields import MessageFields
 from dissector.engine.tables.exchange_table import ANSWERED, Ints
 
 COMMIT, JOIN, HEARTBEAT, LEAVE, EPOCH_HEARTBEAT = 8, 11, 12, 13, 68

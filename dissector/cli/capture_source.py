@@ -177,15 +177,17 @@ class Source:
         """
         return map(self.capture.exchanges_of, self.each_window(gleaning=True))
 
-    def each_window(self, *, gleaning: bool = False) -> Iterator[Window]:
+    def each_window(self, *, gleaning: bool = False, checking: bool = True) -> Iterator[Window]:
         """
         Yield the windows of the capture; show the progress and report problems of its files.
 
         Args:
             gleaning: Whether the facts of all exchanges will be needed.
+            checking: Whether problems of their records will be; a filter may name them.
         """
+        checking = checking or self.filter is not None
         with Progress(self.capture) as progress:
-            for window in self.capture.windows(gleaning=gleaning):
+            for window in self.capture.windows(gleaning=gleaning, checking=checking):
                 progress.clear()
                 for name, problem in window.problems:
                     self._report_problem(name, problem)

@@ -113,10 +113,11 @@ class Capture(UnfilteredCapture):
         part.names = part._new_names()
         return part
 
-    def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
-        """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
+    def windows(self, *, gleaning: bool = False, checking: bool = True) -> Iterator[Window]:
+        """Read the capture, window by window, as there; the filter may name problems of records."""
         self._file_problems = 0
-        for window in super().windows(gleaning=gleaning):
+        checking = checking or self.filter_text is not None
+        for window in super().windows(gleaning=gleaning, checking=checking):
             self._file_problems += len(window.problems)
             yield window
             del window  # frees its memory before the next window is read

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from advise.evidence.message_fields import MessageFields
+from dissector.engine.fields.message_fields import MessageFields
 from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.summary.percentiles import Latencies

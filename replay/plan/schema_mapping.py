@@ -80,9 +80,9 @@ class SchemaMappedCapture(Capture):
         self._values = RecordValues(self, mapping.values or options.values)
         self._ids = _TargetIds(self._values, mapping)
 
-    def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
+    def windows(self, *, gleaning: bool = False, checking: bool = True) -> Iterator[Window]:
         """Read the capture, window by window, with other ids."""
-        for window in super().windows(gleaning=gleaning):
+        for window in super().windows(gleaning=gleaning, checking=checking):
             self._values.learn(window)
             with using(self.options.schemas):
                 table = self._rewritten(window.exchanges)

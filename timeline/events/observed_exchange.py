@@ -14,6 +14,7 @@ from dissector.protocol.apis import api_name
 from dissector.protocol.context import using
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Evidence
+from timeline.events.plain_data import PlainData, PlainExchange
 from timeline.events.reliable_bodies import ReliableBodies, reliable_body
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class ObservedWindow(NamedTuple):
         summaries: Their client ids, errors and topics.
         bodies: Decodes their messages.
         waits: Those of unanswered requests.
+        plain: Those whose columns suffice.
         number_of: Returns the number of a connection by its position in the reading.
         passes: Display filter; None lets all exchanges pass.
     """
@@ -66,6 +68,7 @@ class ObservedWindow(NamedTuple):
     summaries: ExchangeSummaries
     bodies: ReliableBodies
     waits: Waits
+    plain: PlainData
     number_of: Callable[[int], int]
     passes: Callable[[Exchange], bool] | None
 
@@ -112,6 +115,11 @@ class ObservedExchange:
         self.mismatch = ""
         if self.ended:
             self.mismatch = mismatch(reading, reading.streams.connections[position])
+
+    @property
+    def plain(self) -> PlainExchange | None:
+        """What the exchange says if it is plain, which its bodies need not be decoded for."""
+        return self._window.plain.of(self._row)
 
     @cached_property
     def exchange(self) -> Exchange:

@@ -13,6 +13,7 @@ from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
 from timeline.events.fetch_counts import FetchCounts
 from timeline.events.observed_exchange import Mark, ObservedExchange, is_follower
+from timeline.events.plain_data import PlainExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.fetch_hours import FetchHours
@@ -70,6 +71,8 @@ class Consumers(Tracker):
         yield from self._outages.expire(observed.time_ns)
         if observed.api_key == METADATA:
             self._outages.refresh(observed)
+        elif (plain := self._plain(observed)) is not None:
+            yield from self._plain_fetch(observed, plain)
         elif observed.request is not None and not is_follower(observed.request):
             yield from self._throttling.observe(observed)
             yield from self._fetch(observed)
@@ -94,6 +97,29 @@ class Consumers(Tracker):
         begins = [each.open_since_ns() for each in parts]
         begins += [refused[0].mark.time_ns for refused in self._out_of_range.values()]
         return min((each for each in begins if each is not None), default=None)
+
+    def _plain(self, observed: ObservedExchange) -> PlainExchange | None:
+        """Return what a plain Fetch says; None if it may end something, or is not plain."""
+        client = client_of(observed)
+        is_refused = any(place.client == client for place in self._out_of_range)
+        if is_refused or self._outages.may_concern(client):
+            return None
+        return observed.plain
+
+    def _plain_fetch(self, observed: ObservedExchange, plain: PlainExchange) -> Iterator[Event]:
+        """Process a Fetch of which columns say all."""
+        if (plain.throttle_ms > 0 or plain.new_session) and not is_follower(observed.request):
+            yield from self._throttling.wait(observed, plain.throttle_ms)
+            if plain.new_session:
+                count = len(_offsets(observed))
+                yield self._session(observed, plain.new_session, count)
+
+    def _session(self, observed: ObservedExchange, session: int, count: int) -> Event:
+        """Report a new session with some partitions."""
+        text = f"session {session} at {observed.broker} with {counted(count, 'partition')}"
+        return self.instant(
+            observed, client_of(observed), "fetch session", text, repeats=observed.broker
+        )
 
     def _fetch(self, observed: ObservedExchange) -> Iterator[Event]:
         response, client = observed.response, client_of(observed)
@@ -124,11 +150,7 @@ class Consumers(Tracker):
                 repeats=observed.broker,
             )
         elif observed.request.get("session_epoch") == 0 and response.get("session_id"):
-            text = (
-                f"session {response.session_id} at {observed.broker} "
-                f"with {counted(len(offsets), 'partition')}"
-            )
-            yield self.instant(observed, client, "fetch session", text, repeats=observed.broker)
+            yield self._session(observed, response.session_id, len(offsets))
         for topic in response.responses or ():
             name = observed.topic(topic, "topic")
             for partition in topic.partitions or ():

@@ -36,6 +36,9 @@ PATIENCE_NS = 60 * 10**9
 PATIENCE_EXCHANGES = 20_000
 """Limits of an outage without success: time, and number of exchanges."""
 
+MANY = 32
+"""So many outages are not searched for each exchange."""
+
 NO_RESPONSE = "no response"
 
 
@@ -91,6 +94,10 @@ class Outages:
     def topics(self) -> set[str]:
         """Return the topics with an outage."""
         return {place.topic for place in self._open}
+
+    def may_concern(self, client: str) -> bool:
+        """Return whether an exchange without errors of a client may end an outage."""
+        return len(self._open) > MANY or any(place.client == client for place in self._open)
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest outage."""

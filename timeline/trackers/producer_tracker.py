@@ -14,6 +14,7 @@ from dissector.protocol.error_codes import error_name
 from timeline.events.closes import Close
 from timeline.events.event import Event
 from timeline.events.observed_exchange import Mark, ObservedExchange
+from timeline.events.plain_data import PlainExchange
 from timeline.events.produce_counts import ProduceCounts
 from timeline.events.states import Fresh, States
 from timeline.events.words import duration
@@ -82,6 +83,8 @@ class Producers(Tracker):
                 self._outages.refresh(observed)
             case 22:
                 yield from self._init(observed)
+            case _ if (plain := self._plain(observed)) is not None:
+                yield from self._throttling.wait(observed, plain.throttle_ms)
             case _:
                 yield from self._throttling.observe(observed)
                 yield from self._produce(observed)
@@ -128,6 +131,12 @@ class Producers(Tracker):
         parts = (self._hours, self._outages, self._throttling)
         begins = [each.open_since_ns() for each in parts]
         return min((each for each in begins if each is not None), default=None)
+
+    def _plain(self, observed: ObservedExchange) -> PlainExchange | None:
+        """Return what a plain Produce says; None if it may end something, or is not plain."""
+        if self._lost or self._outages.may_concern(client_of(observed)):
+            return None
+        return observed.plain
 
     def _init(self, observed: ObservedExchange) -> Iterator[Event]:
         request, response = observed.request, observed.response

@@ -120,7 +120,10 @@ class Throttling(WaitRuns):
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Process an exchange; yield the run that ended before it."""
-        wait_ms = throttle_time_ms(observed)
+        yield from self.wait(observed, throttle_time_ms(observed))
+
+    def wait(self, observed: ObservedExchange, wait_ms: int) -> Iterator[Event]:
+        """Process an exchange with its throttle time, 0 without one."""
         if wait_ms > 0:
             yield from self.add(observed, wait_ms)
 

@@ -89,13 +89,18 @@ class Capture:
         """
         self.options.jobs = 1
 
-    def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
-        """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
+    def windows(self, *, gleaning: bool = False, checking: bool = True) -> Iterator[Window]:
+        """
+        Read the capture, window by window.
+
+        Args:
+            gleaning: Extracts the summaries of exchanges.
+            checking: Looks for problems of records too; else summaries lack these.
+        """
         self.reading = self._new_reading(self.tap)
+        extract = _extract_facts if checking else _extract_facts_alone
         windows: Iterator[Window] = (
-            self.reading.map_windows(_extract_facts, _summarise)
-            if gleaning
-            else self.reading.windows()
+            self.reading.map_windows(extract, _summarise) if gleaning else self.reading.windows()
         )
         lengths = self.reading.source.facts.lengths
         if lengths is None:
@@ -280,6 +285,10 @@ class Capture:
 
 def _extract_facts(window: Window) -> tuple[Window, WindowFacts]:
     return window, extract_facts(window.exchanges)
+
+
+def _extract_facts_alone(window: Window) -> tuple[Window, WindowFacts]:
+    return window, extract_facts(window.exchanges, records=False)
 
 
 def _summarise(extracted: tuple[Window, WindowFacts]) -> Window:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dissector.capture.columns import unique
 from dissector.engine.records.produce_results import last_marked
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
 from dissector.protocol.program import programs
+from dissector.protocol.schema import Field
 
 ABSENT = NONE
 """A field that a message does not have."""
@@ -38,6 +40,8 @@ class MessageFields:
         kind: Kind,
         paths: Sequence[str],
         chosen: Ints | None = None,
+        *,
+        without_nulls: bool = False,
     ) -> None:
         """
         Read.
@@ -48,6 +52,7 @@ class MessageFields:
             kind: Request or response.
             paths: The fields.
             chosen: The only rows to read; None: all.
+            without_nulls: Leave out messages with a null that their version does not allow.
         """
         self.table = table
         frames = table.request if kind == "request" else table.response
@@ -56,10 +61,15 @@ class MessageFields:
         if chosen is not None:
             rows = np.intersect1d(rows, chosen, assume_unique=True)
         steps = np.full(len(rows), -1, np.int64)
-        versions = table.api_version[rows]
-        for version in unique(versions).tolist():
-            steps[versions == version] = programs().start(key, version, kind)
-        self._places = _places(key, kind, tuple(paths), len(programs().field_refs))
+        versions, index = np.unique(table.api_version[rows], return_inverse=True)
+        for number, version in enumerate(versions.tolist()):
+            steps[index == number] = programs().start(key, version, kind)
+        count = len(programs().field_refs)
+        self._places = _places(key, kind, tuple(paths), count)
+        required = np.zeros((len(versions), count), np.bool_)
+        if without_nulls:
+            for number, version in enumerate(versions.tolist()):
+                required[number] = _required(key, kind, version, count)
         starts = frames.start[rows]
         fields = tape.read(
             table.data,
@@ -68,10 +78,13 @@ class MessageFields:
             starts + frames.captured_bytes[rows],
             steps,
             programs(),
-            (self._places > 0).astype(np.uint8),
+            ((self._places > 0) | required.any(axis=0)).astype(np.uint8),
         )
         fits = fields.state == tape.FITS
-        stays = fits[fields.message]
+        nulls = np.flatnonzero(fields.value == tape.NULL)
+        is_odd = required[index[fields.message[nulls]], fields.field[nulls]]
+        fits[fields.message[nulls[is_odd]]] = False
+        stays = fits[fields.message] & (self._places[fields.field] > 0)
         self.rows = rows[fits]
         self._numbers = {path: number + 1 for number, path in enumerate(paths)}
         self._place = self._places[fields.field[stays]]
@@ -141,6 +154,33 @@ class MessageFields:
     def _ids(self) -> set[int]:
         """The numbers of paths whose fields are ids of topics."""
         return {number for path, number in self._numbers.items() if path.endswith("topic_id")}
+
+
+@per_schemas
+def _required(key: int, kind: Kind, version: int, count: int) -> NDArray[np.bool_]:
+    """Return which of the first `count` fields of the programs may not be null in a version."""
+    found = api(key)
+    places = dict(_length_fields(found.schema(kind).fields, version)) if found else {}
+    numbers = (
+        ref is not None and (ref.key, ref.kind) == (key, kind) and places.get(ref.path, False)
+        for ref in programs().field_refs[:count]
+    )
+    return np.fromiter(numbers, np.bool_, count)
+
+
+def _length_fields(
+    fields: Sequence[Field], version: int, prefix: str = ""
+) -> Iterator[tuple[str, bool]]:
+    """Yield the paths of texts, bytes and lists, and whether each may not be null."""
+    for each in fields:
+        if version not in each.versions:
+            continue
+        path, is_list = prefix + each.name, each.type.startswith("[]")
+        if is_list or each.type in ("string", "bytes", "records"):
+            yield path, version not in each.null
+        if is_list and not each.fields:
+            yield f"{path}.[]", each.type == "[]string"
+        yield from _length_fields(each.fields, version, f"{path}.")
 
 
 @per_schemas
