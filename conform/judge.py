@@ -76,7 +76,8 @@ class Judge:
         self._screens = WindowScreens(tests_of(chosen))
         self._plans = RulePlans(self.verdict, self._current, self._screens)
         self._exhausted: dict[type, str] = {}
-        self._capture_state = CaptureState(self._exhausted)
+        self._rests = {rest.state: bit for rest, bit in self._screens.rests.items()}
+        self._capture_state = CaptureState(self._exhausted, self._rests)
         # Number of exchanges that no rule examines, by API and reason; there may be many.
         self._uncertain: Counter[tuple[int | None, str]] = Counter()
         self._connections: dict[int, ConnectionState] = {}
@@ -107,20 +108,22 @@ class Judge:
         if self._decodes_values:
             self._learn_schemas(capture, window)
         summaries = BatchSummaries(table)
-        screened = self._screens.apply(screened_rows(table, self._connections))
         batches = PlainBatches(table, summaries, self._screens.bits)
+        is_logged = reading.packet_columns().logs.is_logged(table)
+        rows = screened_rows(table, self._connections, batches, is_logged)
+        screened = self._screens.apply(rows, batches.fields)
         self._plans.begin_window(screened, batches)
         decodes_values = self._capture_state.values is not None
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
             self._current.note(exchange)
-            passed = screened.passed[row]
+            passed = screened.passed[row] & connection.at_rest & self._capture_state.at_rest
             observation = Observation(
                 exchange,
                 connection,
                 self._capture_state,
                 summaries.reader(row),
-                is_canonical=passed != NOTHING,
+                is_canonical=screened.passed[row] != NOTHING,
             )
             is_plain = passed & batches.needed[row] == batches.needed[row] and not decodes_values
             self._judge(observation, row, passed, is_plain)
@@ -170,8 +173,10 @@ class Judge:
             state = reading.correlator.state_of(number)
             client = state.client if state and state.client is not None else 0
             connection = self._connections[number] = ConnectionState(
-                number, *reading.client_and_broker(number, client), self._exhausted
+                number, *reading.client_and_broker(number, client), self._exhausted, self._rests
             )
+            for rest in self._screens.rests:
+                connection.set_rest(rest.state, rest.begins)
         if not connection.client.origin:
             (connection.client.origin,) = reading.correlator.origins([number])
         connection.gap_reason = connection.gap_reason or gap_reason(reading, number)

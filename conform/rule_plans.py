@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from conform.evidence.reporter import CurrentObservation, Reporter
 from conform.registry.rule import FastCheck, Rule, RuleFunction
-from conform.registry.rule_screen import PlainCount, Screen, ScreenTest
+from conform.registry.rule_screen import PartitionCount, PlainCount, Screen, ScreenTest
+from conform.registry.screened_columns import Ints, ScreenedPartitions
 from conform.registry.verdict import Tally, Verdict
 from conform.screens.plain_batches import CANONICAL, NAMES_TRANSACTION, PlainBatches
 from conform.screens.window_screens import NOTHING, ScreenedWindow, WindowScreens, shape_of
@@ -71,10 +72,14 @@ class RulePlans:
         self._plans: dict[tuple[str, int | None, int], RulePlan] = {}
         self._shapes: list[int] = []
         self._batches: PlainBatches | None = None
+        self._partitions: ScreenedPartitions | None = None
+        self._counts: dict[PartitionCount, Ints] = {}
 
     def begin_window(self, screened: ScreenedWindow, batches: PlainBatches) -> None:
         """Begin a window: rows of plans are exchanges of it."""
         self._shapes, self._batches = screened.shape, batches
+        self._partitions = screened.partitions
+        self._counts.clear()
 
     def of(self, on: str, key: int | None, passed: int = NOTHING) -> RulePlan:
         """Return the rules for a kind of observation of an API that passed some screens."""
@@ -108,11 +113,22 @@ class RulePlans:
                     shape = shape_of(number)
                     for screen, tally in plan.screened:
                         tally.judged += screen.judged(shape) * count
+                for screen, tally in plan.screened:
+                    if screen.count is not None:
+                        tally.judged += int(self._counts_of(screen.count)[plan.rows].sum())
             if plan.plain and self._batches is not None:
                 for batch_shape, count in self._batches.count(plan.rows):
                     for judged, tally in plan.plain:
                         tally.judged += judged(batch_shape) * count
             plan.rows.clear()
+
+    def _counts_of(self, count: PartitionCount) -> Ints:
+        """Return what a rule judges in each exchange of the window; rules may share it."""
+        found = self._counts.get(count)
+        if found is None and self._partitions is not None:
+            found = self._counts[count] = count(self._partitions)
+        assert found is not None, "a window has begun"
+        return found
 
     def drop_stopped(self) -> None:
         """Count, then leave out the rules that were stopped."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
@@ -14,6 +15,10 @@ Value = TypeVar("Value")
 
 MAX_ITEMS = 100_000
 """Default limit of a `BoundedDict`."""
+
+
+NO_RESTS: Mapping[type, int] = MappingProxyType({})
+"""No state is ever at rest."""
 
 
 class BoundedDict(OrderedDict[Key, Value], Generic[Key, Value]):
@@ -41,11 +46,26 @@ class RuleStates:
     Args:
         exhausted: The classes that have reached their budget, with the reason; shared by all
             connections of a capture.
+        rests: The classes of states that may be at rest, each with a bit.
+
+    Attributes:
+        at_rest: The bits of those that are at rest, and all others; see `Rest`.
     """
 
-    def __init__(self, exhausted: dict[type, str] | None = None) -> None:
+    def __init__(
+        self,
+        exhausted: dict[type, str] | None = None,
+        rests: Mapping[type, int] = NO_RESTS,
+    ) -> None:
         self._states: dict[type, Any] = {}
         self._exhausted = {} if exhausted is None else exhausted
+        self._rests = rests
+        self.at_rest = -1
+
+    def set_rest(self, kind: type, is_at_rest: bool) -> None:
+        """Note whether the state of a class is at rest: only then screens that need it pass."""
+        bit = self._rests.get(kind, 0)
+        self.at_rest = self.at_rest | bit if is_at_rest else self.at_rest & ~bit
 
     def state(self, kind: type[State]) -> State:
         """

@@ -6,13 +6,13 @@ An observation is an exchange, a record batch or the end of a connection.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
 from construct import Container
 
-from conform.evidence.bounded_memory import RuleStates
+from conform.evidence.bounded_memory import NO_RESTS, RuleStates
 from conform.evidence.decode_mismatch import DecodeMismatch, decode_mismatch_of
 from conform.evidence.unreadable import unreadable_reason
 from dissector.engine.exchanges.exchange import Exchange
@@ -57,8 +57,10 @@ class CaptureState(RuleStates):
         values: Decodes keys and values; None without schemas.
     """
 
-    def __init__(self, exhausted: dict[type, str] | None = None) -> None:
-        super().__init__(exhausted)
+    def __init__(
+        self, exhausted: dict[type, str] | None = None, rests: Mapping[type, int] = NO_RESTS
+    ) -> None:
+        super().__init__(exhausted, rests)
         self.incomplete_reason = ""
         self.is_disordered = False
         self.values: RecordValues | None = None
@@ -99,6 +101,7 @@ class ConnectionState(RuleStates):
         ended: `fin`, `rst`, `reused`, or empty if the capture ended first.
         last_answered: The last sent of the requests with a response: its offset in the stream, and
             its correlation id; -1 before the first.
+        last_response_ns: Time of the last response before the current exchange; 0 without one.
         unanswered: The first exchanges without a response, in the order of their ends.
         orphans: The first responses without requests.
         truncated: The first exchanges with an incomplete frame.
@@ -111,9 +114,14 @@ class ConnectionState(RuleStates):
     """
 
     def __init__(
-        self, number: int, client: str, broker: str, exhausted: dict[type, str] | None = None
+        self,
+        number: int,
+        client: str,
+        broker: str,
+        exhausted: dict[type, str] | None = None,
+        rests: Mapping[type, int] = NO_RESTS,
     ) -> None:
-        super().__init__(exhausted)
+        super().__init__(exhausted, rests)
         self.number = number
         self.client = Peer(client)
         self.broker = Peer(broker)
@@ -122,6 +130,7 @@ class ConnectionState(RuleStates):
         self.skips_before_frames = False
         self.ended = ""
         self.last_answered: tuple[int, int | None] = (-1, None)
+        self.last_response_ns = 0
         self.unanswered: list[Observation] = []
         self.orphans: list[Observation] = []
         self.truncated: list[Observation] = []
@@ -149,6 +158,7 @@ class ConnectionState(RuleStates):
     def record(self, observation: Observation) -> None:
         """Update the state of the connection with the outcome of an exchange."""
         exchange = observation.exchange
+        self.last_response_ns = max(self.last_response_ns, exchange.response_time_ns or 0)
         if (
             not self.incomplete_reason
             and len(self.truncated) < MAX_RETAINED

@@ -16,13 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dissector.engine.tables.exchange_table import Exchanges
+from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
 from dissector.protocol.schema import Field
-
-Bools: TypeAlias = NDArray[np.bool_]
 
 INTEGERS = frozenset(("int8", "int16", "int32", "int64"))
 
@@ -65,25 +60,13 @@ themselves, as of a list of numbers; nothing if any items are good.
 """
 
 
-class ScreenedRows(NamedTuple):
-    """
-    The exchanges of a window, for screens that test their columns.
-
-    Attributes:
-        table: The exchanges.
-        is_complete: Whether the capture has all messages of the connection so far.
-        has_login: Whether the connection had a SASL exchange or token before or in this window.
-        is_in_order: Whether all responses of the connection in this window are in the order of
-            their requests, also after those before the window.
-    """
-
-    table: Exchanges
-    is_complete: Bools
-    has_login: Bools
-    is_in_order: Bools
-
-
 RowTest: TypeAlias = Callable[[ScreenedRows], Bools]
+
+PartitionTest: TypeAlias = Callable[[ScreenedPartitions], Bools]
+"""Returns the exchanges that pass a test of their partitions in Produce and Fetch messages."""
+
+PartitionCount: TypeAlias = Callable[[ScreenedPartitions], Ints]
+"""Returns how many cases a rule judges in each exchange that passes."""
 
 
 class Shape(NamedTuple):
@@ -92,11 +75,13 @@ class Shape(NamedTuple):
 
     Attributes:
         api_key: The API.
+        version: Its version.
         request: Whether the version of the request is flexible; None without one.
         response: The same of the response.
     """
 
     api_key: int
+    version: int
     request: bool | None
     response: bool | None
 
@@ -136,6 +121,23 @@ def none_of_batch(shape: BatchShape) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """
+    The state of a rule that is at rest as long as no exchange passing its screen changes it.
+
+    The rule's function says when its state comes to rest, or leaves it, by `RuleStates.set_rest`;
+    meanwhile the function runs for each exchange.
+
+    Attributes:
+        state: The class of the state.
+        begins: Whether the state of a connection begins at rest; that of a capture does.
+    """
+
+    state: type
+    begins: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Screen:
     """
     The screen of a rule.
@@ -148,6 +150,10 @@ class Screen:
             ids.
         same_partitions: Whether a Produce or Fetch response must have the partitions of its
             request; all other exchanges fail.
+        partitions: A test of the partitions in Produce and Fetch messages.
+        topic_names: Whether all names of topics must be valid.
+        rest: The state that must be at rest.
+        count: The number of cases that depends on partitions, in addition to `judged`.
     """
 
     judged: Callable[[Shape], int]
@@ -155,11 +161,23 @@ class Screen:
     rows: RowTest | None = None
     keys: ItemKeys | None = None
     same_partitions: bool = False
+    partitions: PartitionTest | None = None
+    topic_names: bool = False
+    rest: Rest | None = None
+    count: PartitionCount | None = None
 
     @property
     def test(self) -> ScreenTest:
         """What must pass; screens with the same tests pass together."""
-        return ScreenTest(self.limits, self.rows, self.keys, self.same_partitions)
+        return ScreenTest(
+            self.limits,
+            self.rows,
+            self.keys,
+            self.same_partitions,
+            self.partitions,
+            self.topic_names,
+            self.rest,
+        )
 
 
 class ScreenTest(NamedTuple):
@@ -169,6 +187,9 @@ class ScreenTest(NamedTuple):
     rows: RowTest | None = None
     keys: ItemKeys | None = None
     same_partitions: bool = False
+    partitions: PartitionTest | None = None
+    topic_names: bool = False
+    rest: Rest | None = None
 
 
 def messages_judged(shape: Shape) -> int:

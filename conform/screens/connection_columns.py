@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conform.evidence.observation import ConnectionState
-from conform.registry.rule_screen import Bools, ScreenedRows
+from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.screens.plain_batches import PlainBatches
 from dissector.capture.columns import unique
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -17,9 +18,14 @@ from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def screened_rows(table: Exchanges, connections: Mapping[int, ConnectionState]) -> ScreenedRows:
+def screened_rows(
+    table: Exchanges,
+    connections: Mapping[int, ConnectionState],
+    batches: PlainBatches,
+    is_logged: Bools,
+) -> ScreenedRows:
     """
-    Return the columns of a window for screens.
+    Return the columns of a window for screens; exchanges of a request log have no records.
 
     The states are those before the window; they record here which connections log in.
     """
@@ -34,6 +40,9 @@ def screened_rows(table: Exchanges, connections: Mapping[int, ConnectionState]) 
         is_complete=_flags([not each.incomplete_reason for each in states])[index],
         has_login=_flags([each.has_login for each in states])[index],
         is_in_order=_in_order(table, index, last_answered)[index],
+        is_plain=batches.is_plain & ~is_logged,
+        is_idempotent=batches.is_idempotent,
+        is_transactional=batches.is_transactional,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conform.screens.message_layout import MessageLayout
+from conform.screens.layout_table import LayoutColumns
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape.tape import Tape
 
@@ -26,14 +26,18 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(32)
 
 
-def messages_with_repeats(table: Exchanges, tape: Tape, layout: MessageLayout) -> Ints:
-    """Return the messages in which two items of a list may be equal, or a key is null or zero."""
-    rows = np.flatnonzero(layout.list_of[tape.field])
+def messages_with_repeats(table: Exchanges, tape: Tape, at: Ints, layouts: LayoutColumns) -> Ints:
+    """
+    Return the messages in which two items of a list may be equal, or a key is null or zero.
+
+    `at` are the rows of the fields in the columns of layouts.
+    """
+    rows = np.flatnonzero(layouts.list_of[at])
     if not len(rows):
         return rows
-    field, value = tape.field[rows], tape.value[rows]
+    field, value = at[rows], tape.value[rows]
     digest = value.astype(np.uint64)
-    has_content = layout.has_content[field]
+    has_content = layouts.has_content[field]
     digest[has_content] = content_digests(table, tape, rows[has_content])
     is_empty = has_content & ((value <= 0) | (digest == 0))
     part = mixed(digest + mixed(field))
@@ -44,7 +48,7 @@ def messages_with_repeats(table: Exchanges, tape: Tape, layout: MessageLayout) -
     )
     key = np.zeros(len(first), np.uint64)
     np.add.at(key, index, part)
-    for place in (layout.list_of[field], tape.around[rows], tape.message[rows]):
+    for place in (layouts.list_of[field], tape.around[rows], tape.message[rows]):
         key = mixed(key + mixed(place[first]))
     message = tape.message[rows][first]
     order = np.argsort(key)

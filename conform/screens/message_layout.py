@@ -19,6 +19,7 @@ from conform.registry.rule_screen import ANY_LIMITS, FieldLimits, FieldPlace, It
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
+from dissector.protocol.facts import PAIR_NAME, TOPIC, fact_role
 from dissector.protocol.headers import (
     RequestHeader,
     ResponseHeader,
@@ -38,12 +39,13 @@ _FIXED_SIZES |= {"uuid": 16, "float64": 8}
 @dataclass(slots=True, eq=False)
 class MessageLayout:
     """
-    The layout of one version of a message; all columns are by field number.
+    The layout of one version of a message; the columns have a row for each of its fields.
 
     Attributes:
         step: The first instruction of its program.
         is_flexible: Whether the version of the body is flexible.
         base_size: Size of the tag sections outside arrays.
+        fields: The number of the field, as on the tape.
         size: Size of a value, without what depends on it.
         unit_size: Bytes for each unit of the value: 1 for texts and bytes, the tag sections of an
             item for arrays.
@@ -51,19 +53,22 @@ class MessageLayout:
         is_text: Whether the value is a text.
         has_content: Whether the value is the length of a text or of bytes, or of an id.
         list_of: Of fields that are part of the key of an item, the number of the list; else 0.
-        lowest: Rows of the lowest values, one for each of the requested limits.
+        is_topic: Whether the value is the name of a topic.
+        lowest: Of each field the lowest values, one for each of the requested limits.
         highest: Likewise.
     """
 
     step: int
     is_flexible: bool
     base_size: int
+    fields: Ints
     size: Ints
     unit_size: Ints
     is_compact: NDArray[np.bool_]
     is_text: NDArray[np.bool_]
     has_content: NDArray[np.bool_]
     list_of: Ints
+    is_topic: NDArray[np.bool_]
     lowest: Ints
     highest: Ints
 
@@ -105,32 +110,34 @@ def message_layout(
     parts = [_Part(-1, kind, header, header_version), _Part(key, kind, schema, version)]
     if any(_has_nullable_struct(each.schema.fields, each.version) for each in parts):
         return None
-    count = len(programs().field_refs)
-    lowest, highest = (np.full((len(limits), count), each, np.int64) for each in ANY_LIMITS)
+    placed = [(part, path, place) for part in parts for path, place in part.all_places()]
+    count = len(placed)
+    lowest, highest = (np.full((count, len(limits)), each, np.int64) for each in ANY_LIMITS)
     layout = MessageLayout(
         step,
         version in schema.flexible,
         sum(each.tag_sections(each.schema.fields) for each in parts),
+        fields=np.zeros(count, np.int64),
         size=np.zeros(count, np.int64),
         unit_size=np.zeros(count, np.int64),
         is_compact=np.zeros(count, np.bool_),
         is_text=np.zeros(count, np.bool_),
         has_content=np.zeros(count, np.bool_),
         list_of=np.zeros(count, np.int64),
+        is_topic=np.zeros(count, np.bool_),
         lowest=lowest,
         highest=highest,
     )
-    for part in parts:
-        key_paths: dict[str, int] = {}
-        for path, place in part.places(part.schema.fields, ""):
-            number = programs().field_number(FieldRef(part.key, kind, path, place.declared))
-            part.add(layout, number, place)
-            layout.list_of[number] = key_paths.get(path, 0)
-            if keys is not None and place.type.startswith("[]"):
-                key_paths |= {f"{path}.{name or '[]'}": number for name in keys(place)}
-            for row, limit in enumerate(limits):
-                allowed = limit(place) or ANY_LIMITS
-                layout.lowest[row, number], layout.highest[row, number] = allowed
+    key_paths: dict[tuple[int, str], int] = {}
+    for row, (part, path, place) in enumerate(placed):
+        layout.fields[row] = programs().field_number(FieldRef(part.key, kind, path, place.declared))
+        part.add(layout, row, place)
+        layout.list_of[row] = key_paths.get((part.key, path), 0)
+        if keys is not None and place.type.startswith("[]"):
+            names = keys(place)
+            key_paths |= {(part.key, f"{path}.{name or '[]'}"): row + 1 for name in names}
+        for column, limit in enumerate(limits):
+            layout.lowest[row, column], layout.highest[row, column] = limit(place) or ANY_LIMITS
     return layout
 
 
@@ -156,8 +163,12 @@ class _Part:
     def is_flexible(self) -> bool:
         return self.version in self.schema.flexible
 
+    def all_places(self) -> Iterator[tuple[str, FieldPlace]]:
+        """Yield the path and the place of each field of the message that has rows on the tape."""
+        return self.places(self.schema.fields, "")
+
     def places(self, fields: tuple[Field, ...], prefix: str) -> Iterator[tuple[str, FieldPlace]]:
-        """Yield the path and the place of each field that has rows on the tape."""
+        """Yield the same of the fields of a struct."""
         plain, tagged = split_tagged(fields, self.version)
         for each in plain:
             path = prefix + each.name
@@ -176,8 +187,10 @@ class _Part:
         return 1 + sum(self.tag_sections(each.fields) for each in plain if each.type == "struct")
 
     def add(self, layout: MessageLayout, number: int, place: FieldPlace) -> None:
-        """Add the size of a field."""
+        """Add the size and the kind of a field."""
         declared, type = place.declared, place.type
+        if self.key >= 0 and type == "string":
+            layout.is_topic[number] = fact_role(declared, place.siblings) in (TOPIC, PAIR_NAME)
         layout.has_content[number] = type in ("string", "bytes", "records", "uuid", "float64")
         if type in _FIXED_SIZES:
             layout.size[number] = _FIXED_SIZES[type]

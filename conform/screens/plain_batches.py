@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conform.evidence.batch_summaries import BatchSummaries
-from conform.registry.rule_screen import BatchShape, Bools, FieldPlace, Limits, ScreenTest
+from conform.registry.rule_screen import BatchShape, FieldPlace, Limits, ScreenTest
+from conform.registry.screened_columns import Bools, FieldBatches
 from dissector.engine.records.batch_table import VALID, Batches
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.headers import FETCH, PRODUCE
@@ -49,6 +50,10 @@ class PlainBatches:
     Attributes:
         needed: Of each exchange, the tests that it must pass for its batches to be plain, as bits;
             all bits if they are not.
+        fields: What screens test of the batches of each `records` field.
+        is_plain: Of each exchange, whether all its batches are plain, if it passes these tests.
+        is_idempotent: Of each exchange, whether a batch has a producer id.
+        is_transactional: Of each exchange, whether a batch belongs to a transaction.
     """
 
     def __init__(
@@ -72,6 +77,14 @@ class PlainBatches:
             self._shape = key << _KEY | codec << _CODEC | is_transactional
         needed[fields.row[~is_plain]] = -1
         self.needed: list[int] = needed.tolist()
+        self.fields = _field_batches(fields.start, is_plain, summaries)
+        self.is_plain = np.ones(len(table), np.bool_)
+        self.is_plain[fields.row[~is_plain]] = False
+        self.is_idempotent, self.is_transactional = np.zeros((2, len(table)), np.bool_)
+        self.is_idempotent[fields.row[self.fields.is_idempotent]] = True
+        if batches is not None:
+            in_transaction = batches.attributes & TRANSACTIONAL != 0
+            self.is_transactional[fields.row[batches.field[in_transaction]]] = True
 
     def count(self, rows: list[int]) -> list[tuple[BatchShape, int]]:
         """Return how many batches of each shape some exchanges have."""
@@ -85,6 +98,29 @@ class PlainBatches:
 
 def _shape_of(number: int) -> BatchShape:
     return BatchShape(number >> _KEY, number >> _CODEC & CODEC_MASK, bool(number & 1))
+
+
+def _field_batches(start: Ints, is_plain: Bools, summaries: BatchSummaries) -> FieldBatches:
+    """Return the columns of the batches of each field."""
+    count = len(start)
+    counts, first_base, last_base, first_end = np.zeros((4, count), np.int64)
+    is_ascending, is_idempotent = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+    batches = summaries.batches
+    if batches is not None and len(batches):
+        first = np.flatnonzero(np.diff(batches.field, prepend=-1))
+        field = batches.field[first]
+        end = batches.base_offset + summaries.columns.last_offset_delta
+        is_above = np.diff(end, prepend=0) > 0
+        is_above[first] = True
+        counts = np.bincount(batches.field, minlength=count)
+        first_base[field] = np.minimum.reduceat(batches.base_offset, first)
+        last_base[field] = np.maximum.reduceat(batches.base_offset, first)
+        first_end[field] = end[first]
+        is_ascending[field] = np.logical_and.reduceat(is_above, first)
+        is_idempotent[field] = np.logical_or.reduceat(batches.producer_id >= 0, first)
+    return FieldBatches(
+        start, is_plain, counts, first_base, last_base, first_end, is_ascending, is_idempotent
+    )
 
 
 def _ends(batches: Batches, fields: int) -> Ints:

@@ -9,24 +9,25 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conform.registry.rule_screen import (
+from conform.registry.rule_screen import FieldLimits, ItemKeys, ScreenTest, Shape
+from conform.registry.screened_columns import (
     Bools,
-    FieldLimits,
-    ItemKeys,
+    FieldBatches,
+    Partitions,
+    ScreenedPartitions,
     ScreenedRows,
-    ScreenTest,
-    Shape,
 )
-from conform.screens.item_keys import Digests, messages_with_repeats
-from conform.screens.message_layout import MessageLayout, canonical_limits, message_layout
-from conform.screens.requested_partitions import partition_digests
-from dissector.capture.columns import unique
+from conform.screens.item_keys import messages_with_repeats
+from conform.screens.layout_table import NO_LAYOUT, LayoutColumns, LayoutTable
+from conform.screens.message_layout import canonical_limits, message_layout
+from conform.screens.partition_columns import joined, paired, partitions_of
+from conform.screens.text_bytes import text_bytes_are
 from dissector.engine.facts.fact_kernel import VERSIONS
-from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
+from dissector.engine.facts.fact_tables import message_kinds
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames
-from dissector.engine.tape.tape import FITS, Tape, read_in_batches
+from dissector.engine.tape.tape import FITS, NULL, Tape, read_in_batches
 from dissector.protocol.api import Kind
-from dissector.protocol.headers import API_VERSIONS, FETCH, PRODUCE
+from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.protocol.program import programs
 
@@ -35,11 +36,17 @@ Ints: TypeAlias = NDArray[np.int64]
 NOTHING = 0
 """The result of an exchange that passes no test."""
 
-MIN_MESSAGES = 32
-"""Messages of one kind in a window from which on they are screened: the layout has a cost."""
-
 SIDES: tuple[Kind, Kind] = "request", "response"
 _REQUEST, _RESPONSE = 2, 1
+
+_MIN_TOPIC_NAME, _MAX_TOPIC_NAME = 3, 249
+"""Shorter names are few; '.' and '..' are not valid."""
+
+_BYTES = np.arange(256)
+_HIGH_BYTES = _BYTES >= 128
+_NO_NAME_BYTES = ~np.isin(_BYTES, list(b"._-"))
+for _first, _last in (b"az", b"AZ", b"09"):
+    _NO_NAME_BYTES &= (_first > _BYTES) | (_last < _BYTES)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,10 +58,12 @@ class ScreenedWindow:
         passed: Of each exchange, a bit for each passed test, in the order of the tests of
             `WindowScreens`; NOTHING unless its messages are canonical.
         shape: Of each exchange, the number of its shape; see `shape_of`.
+        partitions: The partitions in its Produce and Fetch messages.
     """
 
     passed: list[int]
     shape: list[int]
+    partitions: ScreenedPartitions
 
 
 class _Side(NamedTuple):
@@ -62,12 +71,19 @@ class _Side(NamedTuple):
     What was read of the requests, or of the responses.
 
     Attributes:
-        inside: For each of the limits, and the keys, which messages keep it or are absent.
-        partitions: Of Produce and Fetch messages, a digest of their partitions.
+        inside: For each of the limits, the keys and the names of topics, which messages keep it or
+            are absent.
+        partitions: The partitions in Produce and Fetch messages.
+        topics: The number of topics with a name.
     """
 
     inside: Bools
-    partitions: Digests
+    partitions: Partitions
+    topics: Ints
+
+
+_KEYS, _TOPIC_NAMES = -2, -1
+"""Their rows in `_Side.inside`, behind the limits."""
 
 
 class WindowScreens:
@@ -76,90 +92,105 @@ class WindowScreens:
 
     Attributes:
         bits: The bit of each test.
+        rests: The tests that need the state of a rule to be at rest, with their bits.
     """
 
     def __init__(self, tests: Iterable[ScreenTest]) -> None:
         distinct = list(dict.fromkeys(tests))
         self.bits = {test: 1 << number for number, test in enumerate(distinct)}
-        self._keys: ItemKeys | None = next((test.keys for test in distinct if test.keys), None)
-        assert all(test.keys in (None, self._keys) for test in distinct), "keys of one kind only"
+        self.rests = {test.rest: bit for test, bit in self.bits.items() if test.rest is not None}
+        keys: ItemKeys | None = next((test.keys for test in distinct if test.keys), None)
+        assert all(test.keys in (None, keys) for test in distinct), "keys of one kind only"
         limits = (test.limits for test in distinct if test.limits is not None)
         self._limits: tuple[FieldLimits, ...] = tuple(dict.fromkeys([canonical_limits, *limits]))
-        self._compares_partitions = any(test.same_partitions for test in distinct)
+        self._layouts = {side: LayoutTable(side, self._limits, keys) for side in SIDES}
 
-    def apply(self, rows: ScreenedRows) -> ScreenedWindow:
-        """Apply all screens to a window."""
+    def apply(self, rows: ScreenedRows, batches: FieldBatches) -> ScreenedWindow:
+        """Apply all screens to a window, with the batches of its `records` fields."""
         table = rows.table
         kinds = np.where(table.token, -1, message_kinds(table))
-        has_request, has_response = (side.start != NONE for side in (table.request, table.response))
-        shape = kinds * 4 + has_request * _REQUEST + has_response * _RESPONSE
-        if not self.bits:
-            return ScreenedWindow([NOTHING] * len(table), shape.tolist())
+        shape = kinds * 4 + rows.has_request * _REQUEST + rows.has_response * _RESPONSE
         request, response = (self._side(table, kinds, side) for side in SIDES)
         inside = request.inside & response.inside
-        has_same_partitions = np.isin(table.api_key, (PRODUCE, FETCH)) & has_request & has_response
-        has_same_partitions &= request.partitions == response.partitions
+        partitions = paired(rows, request.partitions, response.partitions, request.topics, batches)
+        if not self.bits:
+            return ScreenedWindow([NOTHING] * len(table), shape.tolist(), partitions)
         passed = np.zeros(len(table), np.int64)
         for test, bit in self.bits.items():
             passes = inside[0].copy()
             if test.limits is not None:
                 passes &= inside[self._limits.index(test.limits)]
             if test.keys is not None:
-                passes &= inside[-1]
+                passes &= inside[_KEYS]
+            if test.topic_names:
+                passes &= inside[_TOPIC_NAMES]
             if test.same_partitions:
-                passes &= has_same_partitions
+                passes &= partitions.is_same
             if test.rows is not None:
                 passes &= test.rows(rows)
+            if test.partitions is not None:
+                passes &= test.partitions(partitions)
             passed[passes] |= bit
-        return ScreenedWindow(passed.tolist(), shape.tolist())
+        return ScreenedWindow(passed.tolist(), shape.tolist(), partitions)
 
     def _side(self, table: Exchanges, kinds: Ints, side: Kind) -> _Side:
         """Read the messages of one side."""
         frames = table.request if side == "request" else table.response
-        read = _Side(
-            np.zeros((len(self._limits) + 1, len(table)), np.bool_),
-            np.zeros(len(table), np.uint64),
-        )
-        read.inside[:, (frames.start == NONE) & (kinds >= 0)] = True
+        inside = np.zeros((len(self._limits) + 2, len(table)), np.bool_)
+        inside[:, (frames.start == NONE) & (kinds >= 0)] = True
         is_readable = _readable(table, kinds, side, frames)
-        for kind in distinct_kinds(np.where(is_readable, kinds, -1)):
-            rows = np.flatnonzero(is_readable & (kinds == kind))
-            if len(rows) < MIN_MESSAGES:
-                continue
-            layout = message_layout(*divmod(kind, VERSIONS), side, self._limits, self._keys)
-            if layout is not None:
-                self._read(table, frames, rows, layout, read)
-        return read
-
-    def _read(
-        self, table: Exchanges, frames: Frames, rows: Ints, layout: MessageLayout, side: _Side
-    ) -> None:
-        """Read the messages of one kind, and write which are inside the limits."""
+        layouts = self._layouts[side].numbers(np.where(is_readable, kinds, -1))
+        rows = np.flatnonzero(layouts != NO_LAYOUT)
+        partitions: list[Partitions] = []
+        topics = np.zeros(len(table), np.int64)
+        if not len(rows):
+            return _Side(inside, joined(partitions), topics)
+        columns = self._layouts[side].columns()
         first = 0
         for tape in read_in_batches(
             table.data,
             table.carry_over,
             frames.start[rows],
             frames.start[rows] + frames.size[rows],
-            np.full(len(rows), layout.step),
+            columns.step[layouts[rows]],
             programs(),
             np.ones(len(programs().field_refs), np.uint8),
         ):
             read = rows[first : first + len(tape.state)]
             first += len(read)
-            passes = np.tile(tape.state == FITS, (len(side.inside), 1))
-            passes[0] &= _canonical_sizes(tape, layout, len(read)) == frames.size[read]
-            passes[0, tape.message[_non_ascii_rows(table, tape, layout)]] = False
-            for number, (lowest, highest) in enumerate(
-                zip(layout.lowest, layout.highest, strict=True)
-            ):
-                is_outside = tape.value < lowest[tape.field]
-                is_outside |= tape.value > highest[tape.field]
-                passes[number, tape.message[is_outside]] = False
-            passes[-1, messages_with_repeats(table, tape, layout)] = False
-            side.inside[:, read] = passes
-            if self._compares_partitions:
-                side.partitions[read] = partition_digests(table, tape, len(read))
+            at = columns.rows_of(tape, layouts[read])
+            inside[:, read] = _passes(table, tape, at, columns, frames.size[read], layouts[read])
+            is_topic = columns.is_topic[at] & (tape.value > 0)
+            topics[read] = np.bincount(tape.message[is_topic], minlength=len(read))
+            partitions.append(partitions_of(table, tape, read))
+        return _Side(inside, joined(partitions), topics)
+
+
+def _passes(
+    table: Exchanges, tape: Tape, at: Ints, columns: LayoutColumns, sizes: Ints, layouts: Ints
+) -> Bools:
+    """Return which messages of a tape are inside; see `_Side`."""
+    limits = columns.lowest.shape[1]
+    passes = np.tile(tape.state == FITS, (limits + 2, 1))
+    canonical = _canonical_sizes(tape, at, columns, len(sizes)) + columns.base_size[layouts]
+    passes[0] &= canonical == sizes
+    texts = np.flatnonzero(columns.is_text[at] & (tape.value > 0))
+    passes[0, tape.message[texts[text_bytes_are(table, tape, texts, _HIGH_BYTES)]]] = False
+    limited = columns.limited[at]
+    rows = np.flatnonzero(limited)
+    bits, value, field, message = limited[rows], tape.value[rows], at[rows], tape.message[rows]
+    for number in range(limits):
+        of = np.flatnonzero(bits >> number & 1)
+        is_outside = value[of] < columns.lowest[field[of], number]
+        is_outside |= value[of] > columns.highest[field[of], number]
+        passes[number, message[of[is_outside]]] = False
+    passes[_KEYS, messages_with_repeats(table, tape, at, columns)] = False
+    topics = np.flatnonzero(columns.is_topic[at] & (tape.value != NULL))
+    length = tape.value[topics]
+    is_odd = (length < _MIN_TOPIC_NAME) | (length > _MAX_TOPIC_NAME)
+    is_odd |= text_bytes_are(table, tape, topics, _NO_NAME_BYTES)
+    passes[_TOPIC_NAMES, tape.message[topics[is_odd]]] = False
+    return passes
 
 
 def shape_of(number: int) -> Shape:
@@ -171,7 +202,7 @@ def shape_of(number: int) -> Shape:
         layout = message_layout(key, version, side) if messages & bit else None
         return None if layout is None else layout.is_flexible
 
-    return Shape(key, flexible("request", _REQUEST), flexible("response", _RESPONSE))
+    return Shape(key, version, flexible("request", _REQUEST), flexible("response", _RESPONSE))
 
 
 def _readable(table: Exchanges, kinds: Ints, side: Kind, frames: Frames) -> Bools:
@@ -189,34 +220,12 @@ def _readable(table: Exchanges, kinds: Ints, side: Kind, frames: Frames) -> Bool
     return is_readable
 
 
-def _canonical_sizes(tape: Tape, layout: MessageLayout, count: int) -> Ints:
-    """Return the size of the shortest form of each message, without tagged fields."""
+def _canonical_sizes(tape: Tape, at: Ints, columns: LayoutColumns, count: int) -> Ints:
+    """Return the size of the shortest form of each message, without the tags outside arrays."""
     units = np.maximum(tape.value, 0)
-    size = layout.size[tape.field] + layout.unit_size[tape.field] * units
-    is_compact = layout.is_compact[tape.field]
+    size = columns.size[at] + columns.unit_size[at] * units
+    is_compact = columns.is_compact[at]
     length = tape.value[is_compact] + 1
     size[is_compact] += 1 + sum((length >= 1 << bits).astype(np.int64) for bits in (7, 14, 21, 28))
     sums: Ints = np.bincount(tape.message, size, count).astype(np.int64)
-    return sums + layout.base_size
-
-
-def _non_ascii_rows(table: Exchanges, tape: Tape, layout: MessageLayout) -> Ints:
-    """Return the rows of the tape whose text may not be UTF-8: it is not ASCII."""
-    texts = np.flatnonzero(layout.is_text[tape.field] & (tape.value > 0))
-    border = len(table.data)
-    is_carried = tape.start[texts] >= border
-    found = [
-        _with_high_bytes(table.data, tape.start, tape.value, texts[~is_carried]),
-        _with_high_bytes(table.carry_over, tape.start - border, tape.value, texts[is_carried]),
-    ]
-    return np.concatenate(found)
-
-
-def _with_high_bytes(source: NDArray[np.uint8], start: Ints, length: Ints, rows: Ints) -> Ints:
-    """Return those of some rows whose bytes in a buffer are not all below 128."""
-    lengths = length[rows]
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    at = np.repeat(start[rows] - (ends - lengths), lengths) + np.arange(total)
-    high = np.flatnonzero(source[at] >= 128)
-    return rows[unique(np.searchsorted(ends, high, "right"))]
+    return sums

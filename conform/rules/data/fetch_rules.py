@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 from construct import Container
 
+from conform.evidence.duplicate_items import distinct_key_fields
 from conform.evidence.fetch_history import FIRST_WITH_TOPIC_IDS, fetch_request_of, partitions_of
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Screen, none_judged, one_judged
+from conform.registry.screened_columns import Bools, ScreenedPartitions
+from conform.registry.usual_values import (
+    answers_whole_request,
+    field_counts,
+    has_plain_batches,
+    is_answered_fetch,
+    partition_counts,
+    usual_results,
+    without_session,
+)
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch, RecordBatch, UnreadBatch
 from dissector.protocol.records_fields import RecordsField
@@ -18,6 +31,7 @@ from dissector.protocol.records_fields import RecordsField
 READ_COMMITTED = 1
 _FIRST_WITH_WHOLE_BATCH = 3
 _FIRST_WITH_ISOLATION = 4
+_FIRST_WITH_PREFERRED_REPLICA = 11
 _UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID = 100, 103, 106
 _ABORT = "ABORT"
 
@@ -50,6 +64,24 @@ def _last_offset(batch: Batch) -> int | None:
     return None if isinstance(batch, UnreadBatch) else batch.offset
 
 
+def _covers_offsets(partitions: ScreenedPartitions) -> Bools:
+    """Let responses pass whose batches begin at the requested offsets, and ascend."""
+    response, fields = partitions.response, partitions.fields_of(partitions.response)
+    first_end = np.append(partitions.batches.first_end, 0)[fields]
+    is_good = np.append(partitions.batches.is_ascending, False)[fields]
+    is_good &= first_end >= partitions.requested
+    is_covered = response.all_of(len(partitions), is_good | (fields < 0))
+    return answers_whole_request(partitions) & is_covered
+
+
+def _are_offsets_in_order(partitions: ScreenedPartitions) -> Bools:
+    """Let responses pass in which log start, stable offset and high watermark are in order."""
+    response = partitions.response
+    is_good = (response.start <= response.offset) & (response.stable <= response.offset)
+    is_good &= response.start <= partitions.requested
+    return answers_whole_request(partitions) & response.all_of(len(partitions), is_good)
+
+
 @rule(
     "X01",
     "Fetched batches do not cover the requested offset",
@@ -61,6 +93,14 @@ def _last_offset(batch: Batch) -> int | None:
     "ends after the previous one.",
     example="offset 12 is requested, batches up to offset 9 are returned",
     apis=("Fetch",),
+    screen=Screen(
+        none_judged,
+        limits=without_session,
+        rows=has_plain_batches,
+        keys=distinct_key_fields,
+        partitions=_covers_offsets,
+        count=field_counts(1),
+    ),
 )
 def check_requested_offset_covered(observation: Observation, reporter: Reporter) -> None:
     """Compare the batches with the requested offset, and their order."""
@@ -97,6 +137,9 @@ def check_requested_offset_covered(observation: Observation, reporter: Reporter)
     "large.",
     example="a Fetch v11 response that contains 1,000 bytes of a batch of 5,000",
     apis=("Fetch",),
+    screen=Screen(
+        none_judged, rows=has_plain_batches, count=field_counts(1, _FIRST_WITH_WHOLE_BATCH)
+    ),
 )
 def check_one_complete_batch(observation: Observation, reporter: Reporter) -> None:
     """Report records that consist of an incomplete batch only."""
@@ -124,6 +167,13 @@ def check_one_complete_batch(observation: Observation, reporter: Reporter) -> No
     "requested offset, and the last stable offset is not above the high watermark.",
     example="log_start_offset 50 in the response to a fetch at offset 12, without an error",
     apis=("Fetch",),
+    screen=Screen(
+        none_judged,
+        limits=without_session,
+        keys=distinct_key_fields,
+        partitions=_are_offsets_in_order,
+        count=partition_counts(),
+    ),
 )
 def check_offset_order(observation: Observation, reporter: Reporter) -> None:
     """Compare the offsets of each partition with each other and with the requested offset."""
@@ -166,6 +216,12 @@ def check_offset_order(observation: Observation, reporter: Reporter) -> None:
     "list is empty.",
     example="records and the ABORT marker of producer 7, with an empty list",
     apis=("Fetch",),
+    screen=Screen(
+        none_judged,
+        limits=usual_results,
+        rows=has_plain_batches,
+        count=partition_counts(_FIRST_WITH_ISOLATION),
+    ),
 )
 def check_aborted_transactions_listed(observation: Observation, reporter: Reporter) -> None:
     """Compare the list of aborted transactions with the records."""
@@ -230,6 +286,7 @@ def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
     "topic of a response was requested, by the request or by its session.",
     example="error 100 in a Fetch v12 response",
     apis=("Fetch",),
+    screen=Screen(one_judged, limits=without_session, partitions=answers_whole_request),
 )
 def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check topic id errors against the version, and partitions against the requested ones."""
@@ -265,6 +322,12 @@ def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     asks="Where preferred_read_replica is not -1, the records are empty.",
     example="preferred_read_replica 2 with records",
     apis=("Fetch",),
+    screen=Screen(
+        none_judged,
+        limits=usual_results,
+        rows=is_answered_fetch,
+        count=partition_counts(_FIRST_WITH_PREFERRED_REPLICA),
+    ),
 )
 def check_no_records_with_preferred_replica(observation: Observation, reporter: Reporter) -> None:
     """Report records returned together with a preferred read replica."""

@@ -14,6 +14,21 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import (
+    Rest,
+    Screen,
+    Shape,
+    none_judged,
+    request_judged,
+)
+from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.registry.usual_values import (
+    is_answered_fetch,
+    not_throttled,
+    of_consumer,
+    without_session,
+)
+from dissector.protocol.headers import FETCH
 
 _WRONG_EPOCH = 71
 _MARGIN_MS = 1000
@@ -24,6 +39,10 @@ _SPECIAL_TIMESTAMPS = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
 """Special ListOffsets timestamps -> first version with them."""
 
 _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeartbeat")
+
+
+def _is_complete_fetch(rows: ScreenedRows) -> Bools:
+    return is_answered_fetch(rows) & rows.is_complete
 
 
 @rule(
@@ -37,6 +56,7 @@ _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeart
     "requested session.",
     example="epochs 1, 2, 4 in one session",
     apis=("Fetch",),
+    screen=Screen(none_judged, limits=without_session, rows=_is_complete_fetch),
 )
 def check_epochs(observation: Observation, reporter: Reporter) -> None:
     """Compare the epoch of a request with the expected one, and the response with both."""
@@ -84,6 +104,7 @@ def check_epochs(observation: Observation, reporter: Reporter) -> None:
     "its high watermark, log start or preferred replica changed since it was last returned.",
     example="the same high watermark again, without records",
     apis=("Fetch",),
+    screen=Screen(none_judged, limits=without_session, rows=_is_complete_fetch),
 )
 def check_unchanged_partitions_omitted(observation: Observation, reporter: Reporter) -> None:
     """Report unchanged partitions in an incremental response."""
@@ -123,20 +144,30 @@ def _has_epoch_or_snapshot(partition: object) -> bool:
     return False
 
 
-class _ResponseTimes:
-    """Completion time of a connection's last response, and a late Fetch not yet reported."""
+class _LateResponse:
+    """A late Fetch response that is not yet reported."""
 
     def __init__(self) -> None:
-        self.last_ns = 0
         self.late: tuple[Observation, str] | None = None
 
-    def report_late(self, observation: Observation, reporter: Reporter) -> None:
+    def report(self, observation: Observation, reporter: Reporter) -> None:
         """Report the late response once a later request proves that it did not arrive sooner."""
         late, self.late = self.late, None
         if late is None or observation.exchange.request_packet is None:
             return
         if observation.exchange.request_packet > (late[0].exchange.response_packet or 0):
             reporter.report_violation(Side.BROKER, late[1], retained=late[0])
+
+
+def _is_soon(rows: ScreenedRows) -> Bools:
+    """Let exchanges pass but Fetch that took longer than the tolerance."""
+    took_ms = (rows.table.response.time_ns - rows.table.request.time_ns) // 1_000_000
+    is_soon: Bools = rows.is_complete & (took_ms <= _MARGIN_MS)
+    return ~rows.is_of(FETCH) | ~rows.has_response | is_soon
+
+
+def _answered_fetch_judged(shape: Shape) -> int:
+    return int(shape.api_key == FETCH and shape.response is not None)
 
 
 @rule(
@@ -148,18 +179,19 @@ class _ResponseTimes:
     asks=f"The response follows within max_wait_ms, the throttle time and {_MARGIN_MS} ms after "
     "the request, or after the previous response if that was later.",
     example="max_wait_ms 500, response after 9 seconds",
+    screen=Screen(
+        _answered_fetch_judged, limits=not_throttled, rows=_is_soon, rest=Rest(_LateResponse)
+    ),
 )
 def check_response_in_time(observation: Observation, reporter: Reporter) -> None:
     """Check the duration of a Fetch, from the request or the previous response if later."""
-    times = observation.connection.state(_ResponseTimes)
-    times.report_late(observation, reporter)
+    state = observation.connection.state(_LateResponse)
+    state.report(observation, reporter)
+    observation.connection.set_rest(_LateResponse, True)
     response_ns, request_ns = (
         observation.exchange.response_time_ns,
         observation.exchange.request_time_ns,
     )
-    previous_ns = times.last_ns
-    if response_ns is not None:
-        times.last_ns = max(previous_ns, response_ns)
     if (
         observation.exchange.api != "Fetch"
         or response_ns is None
@@ -171,12 +203,13 @@ def check_response_in_time(observation: Observation, reporter: Reporter) -> None
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     reporter.count_judged()
-    took_ms = (response_ns - max(request_ns, previous_ns)) // 1_000_000
+    took_ms = (response_ns - max(request_ns, observation.connection.last_response_ns)) // 1_000_000
     response, max_wait_ms = observation.response_body, observation.request_body.max_wait_ms
     throttled_ms = 0 if response is None else response.get("throttle_time_ms", 0)
     if took_ms > max_wait_ms + throttled_ms + _MARGIN_MS:
         found = f"answered after {took_ms} ms, max_wait_ms was {max_wait_ms}"
-        times.late = observation.detach(), found
+        state.late = observation.detach(), found
+        observation.connection.set_rest(_LateResponse, False)
 
 
 @rule(
@@ -228,6 +261,7 @@ class _Roles:
     "no consumer fetches, no Produce and no requests of group members.",
     example="a Fetch with replica_id 1, and a JoinGroup, on one connection",
     apis=("Fetch", *_NOT_FOR_REPLICAS),
+    screen=Screen(request_judged, limits=of_consumer, rest=Rest(_Roles, begins=False)),
 )
 def check_replicas_are_brokers(observation: Observation, reporter: Reporter) -> None:
     """Record the roles on a connection; report a replica's Fetch next to requests of clients."""
@@ -247,3 +281,5 @@ def check_replicas_are_brokers(observation: Observation, reporter: Reporter) -> 
         roles.has_client_requests = False
         found = f"replica {roles.replica} fetches on a connection of a client"
         reporter.report_violation(Side.CLIENT, found)
+    is_client = roles.replica is None and roles.has_client_requests
+    observation.connection.set_rest(_Roles, is_client)

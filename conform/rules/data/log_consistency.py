@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
+
 from conform.evidence.fetch_history import replica_id_of
 from conform.evidence.log_extent import AppendedRange, LogClaim, LogExtents, OffsetBound
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Screen, none_judged
+from conform.registry.screened_columns import Bools, ScreenedPartitions
+from conform.registry.usual_values import field_counts, has_plain_batches, usual_results
 from dissector.protocol.records import RecordBatch
 
 _TOPIC_CHANGES = ("CreateTopics", "DeleteTopics")
@@ -108,6 +113,15 @@ def check_log_ends_never_go_back(observation: Observation, reporter: Reporter) -
                 _report_log(observation, reporter, claim, earlier, found)
 
 
+def _are_below_ends(partitions: ScreenedPartitions) -> Bools:
+    """Let responses pass with batches below the high watermark and the last stable offset."""
+    response, fields = partitions.response, partitions.fields_of(partitions.response)
+    last_base = np.append(partitions.batches.last_base, 0)[fields]
+    is_below = last_base < response.offset
+    is_below &= (last_base < response.stable) | (response.stable < 0)
+    return response.all_of(len(partitions), is_below | (fields < 0))
+
+
 @rule(
     "L03",
     "Records above the high watermark returned to a consumer",
@@ -118,6 +132,13 @@ def check_log_ends_never_go_back(observation: Observation, reporter: Reporter) -
     "stable offset if the consumer reads committed records.",
     example="a batch at offset 40, with high watermark 30",
     apis=("Fetch",),
+    screen=Screen(
+        none_judged,
+        limits=usual_results,
+        rows=has_plain_batches,
+        partitions=_are_below_ends,
+        count=field_counts(0),
+    ),
 )
 def check_below_high_watermark(observation: Observation, reporter: Reporter) -> None:
     """Compare the batches of a response with its high watermark and last stable offset."""

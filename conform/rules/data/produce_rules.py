@@ -5,14 +5,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.duplicate_items import distinct_key_fields
 from conform.evidence.observation import BatchObservation, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import BatchShape, none_of_batch, one_of_batch
+from conform.registry.rule_screen import (
+    BatchShape,
+    Screen,
+    none_judged,
+    none_of_batch,
+    one_of_batch,
+)
+from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
 from conform.rules.data.record_batches import report_field, sound_batch
 from dissector.protocol.facts import Facts, collect
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import RecordBatch, UnreadBatch
 from dissector.protocol.records.compression import CODEC_IDS
 
@@ -85,6 +96,22 @@ def check_zstd_supported(observation: BatchObservation, reporter: Reporter) -> N
         report_field(observation, reporter, "attributes", found, severity)
 
 
+def _has_one_batch_each(partitions: ScreenedPartitions) -> Bools:
+    """Let Produce requests pass in which all records are a plain batch."""
+    request, rows = partitions.request, partitions.rows
+    is_one = np.append(partitions.batches.count == 1, False)[partitions.fields_of(request)]
+    has_one_each = request.all_of(len(partitions), is_one | (request.records < 0))
+    is_old = rows.is_of(PRODUCE) & ~rows.is_of(PRODUCE, _FIRST_OF_MAGIC_2)
+    return is_old | (rows.is_of(PRODUCE) & rows.is_plain & has_one_each)
+
+
+def _judged_fields(partitions: ScreenedPartitions) -> Ints:
+    """Count the fields with records, from the first version with batches of magic 2 on."""
+    request = partitions.request
+    counts = request.count(len(partitions), request.records >= 0)
+    return np.where(partitions.rows.is_of(PRODUCE, _FIRST_OF_MAGIC_2), counts, 0)
+
+
 @rule(
     "B15",
     "Produce v3 or later without exactly one batch of magic 2 for each partition",
@@ -93,6 +120,7 @@ def check_zstd_supported(observation: BatchObservation, reporter: Reporter) -> N
     asks="From v3 on, the records of each partition are exactly one batch, of magic 2.",
     example="two batches for one partition",
     apis=("Produce",),
+    screen=Screen(none_judged, partitions=_has_one_batch_each, count=_judged_fields),
 )
 def check_one_batch(observation: Observation, reporter: Reporter) -> None:
     """Check the number and the magic of the batches of each partition."""
@@ -276,6 +304,14 @@ class _TopicNames(BoundedDict[str, bool]):
         return found
 
 
+def _is_produce(rows: ScreenedRows) -> Bools:
+    return rows.is_of(PRODUCE)
+
+
+def _named_topics(partitions: ScreenedPartitions) -> Ints:
+    return partitions.topics
+
+
 @rule(
     "B22",
     "Invalid topic name",
@@ -285,6 +321,13 @@ class _TopicNames(BoundedDict[str, bool]):
     "neither '.' nor '..'.",
     example="a topic named 'a/b'",
     apis=("Produce", "CreateTopics", "Metadata"),
+    screen=Screen(
+        none_judged,
+        rows=_is_produce,
+        keys=distinct_key_fields,
+        topic_names=True,
+        count=_named_topics,
+    ),
 )
 def check_valid_topic_names(observation: Observation, reporter: Reporter) -> None:
     """Check the topic names of a request, and of existing topics in Metadata."""

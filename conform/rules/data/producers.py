@@ -20,6 +20,15 @@ from conform.evidence.producer_appends import (
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import (
+    FieldPlace,
+    Limits,
+    Screen,
+    none_judged,
+    request_judged,
+)
+from conform.registry.screened_columns import Bools, ScreenedRows
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import RecordBatch
 
 _OUT_OF_ORDER = 45
@@ -58,6 +67,15 @@ class _Accepted(BoundedDict[PartitionKey, tuple[int, int, int]]):
     """By partition, producer, epoch and last sequence of the previous batch, if it was accepted."""
 
 
+def _is_not_idempotent(rows: ScreenedRows) -> Bools:
+    """Let Produce exchanges pass whose plain batches have no producer id."""
+    return rows.is_of(PRODUCE) & rows.is_plain & ~rows.is_idempotent
+
+
+def _is_complete_not_idempotent(rows: ScreenedRows) -> Bools:
+    return _is_not_idempotent(rows) & rows.is_complete
+
+
 @rule(
     "T01",
     "Gap in the sequences of a producer",
@@ -68,6 +86,7 @@ class _Accepted(BoundedDict[PartitionKey, tuple[int, int, int]]):
     "partition; it is 0 after 2147483647, and in a new epoch. Brokers reject any other.",
     example="sequences 0 to 9, then 12 to 14, at consecutive offsets",
     apis=("Produce",),
+    screen=Screen(none_judged, rows=_is_not_idempotent),
 )
 def check_sequences(observation: Observation, reporter: Reporter) -> None:
     """Compare each batch with the previous one in the log; a rejected one, on the connection."""
@@ -139,6 +158,7 @@ def _is_repeated(append: Append, previous: ProducerState) -> bool:
     "batches is answered with the offset of that batch.",
     example="one batch twice, answered with offset 10 and with offset 12",
     apis=("Produce",),
+    screen=Screen(none_judged, rows=_is_not_idempotent),
 )
 def check_retries_not_appended(observation: Observation, reporter: Reporter) -> None:
     """Report sequences that were appended at two offsets."""
@@ -177,6 +197,7 @@ class _InFlight(BoundedDict[PartitionKey, deque[tuple[int, int]]]):
     asks="A sixth batch for a partition is sent only after the response to the first.",
     example="six requests for one partition, then their responses",
     apis=("Produce",),
+    screen=Screen(none_judged, rows=_is_complete_not_idempotent),
 )
 def check_five_in_flight(observation: Observation, reporter: Reporter) -> None:
     """Count the batches in flight when a batch was sent."""
@@ -205,6 +226,11 @@ def check_five_in_flight(observation: Observation, reporter: Reporter) -> None:
         recent.append((response_packet, producer))
 
 
+def _acks_of_all(place: FieldPlace) -> Limits | None:
+    """Return the acks that all producers may ask for."""
+    return (_ACKS_ALL, _ACKS_ALL) if place.declared.name == "acks" else None
+
+
 @rule(
     "T06",
     "Invalid acks, or acks other than all from an idempotent producer",
@@ -214,6 +240,7 @@ def check_five_in_flight(observation: Observation, reporter: Reporter) -> None:
     asks="The acks of a Produce request are -1, 0 or 1; with a producer id in its batches, -1.",
     example="acks 2",
     apis=("Produce",),
+    screen=Screen(request_judged, limits=_acks_of_all),
 )
 def check_valid_acks(observation: Observation, reporter: Reporter) -> None:
     """Check the acks of a request, also against its batches."""

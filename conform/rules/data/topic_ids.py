@@ -11,7 +11,10 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter, numbers_text
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Rest, Screen, none_judged
+from conform.registry.screened_columns import Bools, ScreenedRows
 from dissector.protocol.facts import NO_ID
+from dissector.protocol.headers import FETCH, PRODUCE
 from dissector.view.text.escape import quoted
 
 _MAX_TOPICS = 20_000
@@ -67,6 +70,10 @@ class _TopicIds(BoundedDict[str, UUID]):
         self.replaced: BoundedDict[tuple[str, UUID], tuple[str, int]] = BoundedDict(_MAX_TOPICS)
 
 
+def _is_answered_produce_or_fetch(rows: ScreenedRows) -> Bools:
+    return (rows.is_of(PRODUCE) | rows.is_of(FETCH)) & rows.has_response
+
+
 @rule(
     "M07",
     "Topic id of two topics, or changed topic id",
@@ -77,6 +84,7 @@ class _TopicIds(BoundedDict[str, UUID]):
     "id changes only where the topic is deleted.",
     example="topics 'a' and 'b' have the same id",
     apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPIC_CHANGES),
+    screen=Screen(none_judged, rows=_is_answered_produce_or_fetch, rest=Rest(_TopicIds)),
 )
 def check_stable_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Compare topic ids with earlier responses."""
@@ -113,6 +121,7 @@ def check_stable_topic_ids(observation: Observation, reporter: Reporter) -> None
             connection_ids.former[name, previous_id] = None
             response_ns = observation.exchange.response_time_ns or 0
             all_ids.replaced[observation.connection.broker.address, previous_id] = name, response_ns
+            observation.capture_state.set_rest(_TopicIds, False)
         connection_ids[name] = topic_id
 
 

@@ -7,6 +7,7 @@ from conform.evidence.observation import BatchObservation, Observation
 from conform.evidence.reporter import Reporter
 from conform.evidence.transaction_history import (
     FIRST_IMPLICIT_END,
+    FIRST_IMPLICIT_PRODUCE,
     AddedPartitions,
     ProducedPartitions,
     TransactionHistory,
@@ -14,7 +15,9 @@ from conform.evidence.transaction_history import (
 )
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import none_of_batch
+from conform.registry.rule_screen import Screen, none_judged, none_of_batch
+from conform.registry.screened_columns import Bools, ScreenedRows
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import RecordBatch
 
 _INVALID_TXN_STATE = 48
@@ -64,6 +67,12 @@ def check_epochs(observation: Observation, reporter: Reporter) -> None:
         epochs[transactional_id, producer_id] = max(epoch, newest)
 
 
+def _adds_no_partition(rows: ScreenedRows) -> Bools:
+    """Let Produce exchanges pass without batches of transactions that need added partitions."""
+    is_plain = rows.is_of(PRODUCE) & rows.is_plain & ~rows.is_transactional
+    return is_plain | rows.is_of(PRODUCE, FIRST_IMPLICIT_PRODUCE)
+
+
 @rule(
     "T05",
     "Produce to a partition that was not added to the transaction",
@@ -75,6 +84,7 @@ def check_epochs(observation: Observation, reporter: Reporter) -> None:
     "forever. Only partitions that a producer never added in its epoch are judged.",
     example="AddPartitionsToTxn of partition 0, Produce to partitions 0 and 1, EndTxn",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce"),
+    screen=Screen(none_judged, rows=_adds_no_partition),
 )
 def check_produced_partitions_added(observation: Observation, reporter: Reporter) -> None:
     """Record added and produced partitions; compare them at the end of the transaction."""

@@ -8,12 +8,14 @@ from uuid import UUID
 from weakref import ref
 
 from conform.evidence.canonical_form import FormFault, find_form_faults, is_canonical
+from conform.evidence.duplicate_items import distinct_key_fields
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.evidence.unreadable import missing_bytes_reason
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import Screen, Shape
+from dissector.protocol.apis import api_name
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.messages import Message
 
@@ -286,6 +288,11 @@ _FIRST_WITH_TOPIC_IDS_ONLY = {
 """First version that identifies topics by id alone, and list of topics in the request, by API."""
 
 
+def _identifies_by_id(shape: Shape) -> int:
+    first_version, _ = _FIRST_WITH_TOPIC_IDS_ONLY[api_name(shape.api_key)]
+    return int(shape.version >= first_version)
+
+
 @rule(
     "E15",
     "Topic identified by the zero topic id",
@@ -294,6 +301,7 @@ _FIRST_WITH_TOPIC_IDS_ONLY = {
     asks="In a request that identifies topics by id alone, no topic id is zero.",
     example="Fetch v13 of topic 00000000-0000-0000-0000-000000000000",
     apis=tuple(_FIRST_WITH_TOPIC_IDS_ONLY),
+    screen=Screen(_identifies_by_id, keys=distinct_key_fields),
 )
 def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check the topics of a request for the zero id."""

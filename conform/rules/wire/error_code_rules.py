@@ -10,6 +10,7 @@ from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import FieldPlace, Limits, Screen, response_judged
+from conform.registry.usual_values import without_errors
 from dissector.protocol.error_codes import ERRORS, error_name
 from dissector.protocol.facts import ERROR, NO_ID, Facts, collect, fact_role
 from dissector.protocol.spans import spans
@@ -98,6 +99,7 @@ def _path_of(observation: Observation, code: int) -> str:
     "assignments and lists are empty.",
     example="Produce: error_code 6, base_offset 17",
     apis=tuple(_EMPTY_RESULTS),
+    screen=Screen(response_judged, limits=without_errors),
 )
 def check_no_result_with_error(observation: Observation, reporter: Reporter) -> None:
     """Report results next to errors."""

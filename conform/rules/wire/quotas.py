@@ -8,7 +8,9 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Bools, Screen, ScreenedRows, request_judged
+from conform.registry.rule_screen import Rest, Screen, none_judged, request_judged
+from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.registry.usual_values import not_throttled
 
 MARGIN_NS = 10_000_000
 """Tolerance: clients count in milliseconds, and the capture may be from the broker's side."""
@@ -101,6 +103,7 @@ class _Throttle:
     asks="After a response with throttle_time_ms > 0, the client sends no request on the "
     "connection for that time; the broker would not read it.",
     example="throttle_time_ms 500, and a request 20 ms later",
+    screen=Screen(none_judged, limits=not_throttled, rest=Rest(_Throttle)),
 )
 def check_throttle_is_respected(observation: Observation, reporter: Reporter) -> None:
     """Report requests sent within the throttle time."""
@@ -123,6 +126,7 @@ def check_throttle_is_respected(observation: Observation, reporter: Reporter) ->
     if throttle_ms > 0 and version >= first_version:
         throttle.response_ns = exchange.response_time_ns or 0
         throttle.until_ns = throttle.response_ns + throttle_ms * 1_000_000
+        observation.connection.set_rest(_Throttle, False)
 
 
 def _accepted_by_4_0(rows: ScreenedRows) -> Bools:

@@ -10,8 +10,12 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.registry.rule_screen import Screen, none_judged
+from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.registry.usual_values import partition_counts, usual_results
 from conform.rules.wire.error_code_rules import structs_at
 from dissector.protocol.facts import NO_ID
+from dissector.protocol.headers import FETCH, PRODUCE
 from dissector.view.text.escape import quoted
 
 _Predicate = Callable[[Any], bool]
@@ -73,6 +77,11 @@ _RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Predicate]]] = {
 """API -> names of the lists that lead to structs with an error code, and checks of the results."""
 
 
+def _answers_partitions(rows: ScreenedRows) -> Bools:
+    """Let Produce and Fetch pass that have both messages."""
+    return (rows.is_of(PRODUCE) | rows.is_of(FETCH)) & rows.has_response
+
+
 @rule(
     "C05",
     "Success without a result",
@@ -83,6 +92,9 @@ _RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Predicate]]] = {
     "coordinator, a generation, a topic id, a state.",
     example="InitProducerId: error_code 0, producer_id -1",
     apis=tuple(_RESULTS),
+    screen=Screen(
+        none_judged, limits=usual_results, rows=_answers_partitions, count=partition_counts()
+    ),
 )
 def check_has_result(observation: Observation, reporter: Reporter) -> None:
     """Report results that are missing without an error."""

@@ -8,7 +8,8 @@ from conform.evidence.observation import ConnectionObservation, ConnectionState,
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Bools, Screen, ScreenedRows, one_judged, request_judged
+from conform.registry.rule_screen import Rest, Screen, none_judged, one_judged, request_judged
+from conform.registry.screened_columns import Bools, ScreenedRows
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from dissector.protocol.records import RecordBatch
@@ -149,6 +150,11 @@ class _FailedProduce:
         self.request_offset: int | None = None
 
 
+def _expects_response(rows: ScreenedRows) -> Bools:
+    expected: Bools = rows.table.status != NO_RESPONSE
+    return expected
+
+
 @rule(
     "F06",
     "Connection left open after a failed Produce with acks = 0",
@@ -159,6 +165,7 @@ class _FailedProduce:
     "there is no response to report the error.",
     example="Produce with acks = 0 and a batch with a wrong CRC, then Metadata, which gets a "
     "response",
+    screen=Screen(none_judged, rows=_expects_response, rest=Rest(_FailedProduce)),
 )
 def check_connection_closed_after_error(observation: Observation, reporter: Reporter) -> None:
     """Report responses to requests sent after an acks = 0 batch with a wrong CRC."""
@@ -173,6 +180,7 @@ def check_connection_closed_after_error(observation: Observation, reporter: Repo
             isinstance(each, RecordBatch) and not each.crc_ok for each in batches
         ):
             failed.request_offset = observation.request_offset
+            observation.connection.set_rest(_FailedProduce, False)
     elif failed.request_offset is not None and observation.request_offset > failed.request_offset:
         reporter.count_judged()
         if status == "answered":

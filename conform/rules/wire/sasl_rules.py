@@ -6,7 +6,8 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Bools, Screen, ScreenedRows, none_judged
+from conform.registry.rule_screen import Screen, none_judged
+from conform.registry.screened_columns import Bools, ScreenedRows
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 
 MARGIN_NS = 1_000_000_000

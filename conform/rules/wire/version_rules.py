@@ -11,7 +11,8 @@ from conform.evidence.offered_versions import offered_versions_of
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Bools, Screen, ScreenedRows, none_judged
+from conform.registry.rule_screen import Screen, none_judged
+from conform.registry.screened_columns import Bools, ScreenedRows
 from dissector.protocol.apis import api_name
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION

@@ -12,12 +12,21 @@ import numpy as np
 import pytest
 
 from conform.evidence import batch_summaries
+from conform.evidence.batch_summaries import BatchSummaries
+from conform.evidence.duplicate_items import distinct_key_fields
+from conform.evidence.observation import ConnectionState
 from conform.judge import Judge
-from conform.registry.rule_screen import Screen, ScreenedRows
+from conform.registry.rule_screen import FieldPlace, Screen
+from conform.registry.screened_columns import FieldBatches, ScreenedRows
 from conform.registry.verdict import Verdict
-from conform.screens import window_screens
+from conform.rules.wire.encoding import _FIRST_WITH_TOPIC_IDS_ONLY
+from conform.screens import layout_table
+from conform.screens.connection_columns import screened_rows
+from conform.screens.plain_batches import PlainBatches
 from conform.screens.window_screens import NOTHING, ScreenedWindow, WindowScreens
 from dissector import Capture, open_capture
+from dissector.protocol.apis import api, api_keys
+from dissector.protocol.schema import split_tagged
 from tests import corpus, tcp_captures
 from tests.conform.mutations import MUTATIONS, file_of, packets_of, spoil, with_odd_fields
 from tests.conform.scene import MEASURED, Scene, capture_rules
@@ -36,15 +45,15 @@ SCREENS: list[Screen] = [rule.screen for rule in capture_rules() if rule.screen 
 @pytest.fixture(autouse=True)
 def screened_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Screen messages of each kind, and summarise batches, however few."""
-    monkeypatch.setattr(window_screens, "MIN_MESSAGES", 1)
+    monkeypatch.setattr(layout_table, "MIN_MESSAGES", 1)
     monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", 0)
 
 
 class _NoScreens(WindowScreens):
     """Lets no exchange pass."""
 
-    def apply(self, rows: ScreenedRows) -> ScreenedWindow:
-        screened = super().apply(rows)
+    def apply(self, rows: ScreenedRows, batches: FieldBatches) -> ScreenedWindow:
+        screened = super().apply(rows, batches)
         screened.passed = [NOTHING] * len(rows.table)
         return screened
 
@@ -115,8 +124,11 @@ def _passed(request: bytes, response: bytes, *, is_complete: bool = True) -> set
     (table,) = [
         each.exchanges for each in open_capture("-", stdin=file).windows() if len(each.exchanges)
     ]
-    columns = ScreenedRows(table, *(np.array([each]) for each in (is_complete, False, True)))
-    (passed,) = screens.apply(columns).passed
+    batches = PlainBatches(table, BatchSummaries(table), screens.bits)
+    connection = ConnectionState(0, "client", "broker")
+    connection.incomplete_reason = "" if is_complete else "packets are missing"
+    columns = screened_rows(table, {0: connection}, batches, np.zeros(1, np.bool_))
+    (passed,) = screens.apply(columns, batches.fields).passed
     return {each for each in ALL if screens.bits[each.test] & passed}
 
 
@@ -163,3 +175,14 @@ def test_limits_and_keys_of_fields() -> None:
     assert _passed(two, RESPONSE) == ALL - {KEYS}
     other = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}, {"name": "order"}])
     assert _passed(other, RESPONSE) == ALL
+
+
+@pytest.mark.parametrize("name", list(_FIRST_WITH_TOPIC_IDS_ONLY))
+def test_topics_are_keyed_by_their_id_alone(name: str) -> None:
+    """Rule E15 relies on it: screens of keys let no zero id pass."""
+    version, topics = _FIRST_WITH_TOPIC_IDS_ONLY[name]
+    found = api(api_keys()[name])
+    assert found is not None
+    siblings, _ = split_tagged(found.request.fields, version)
+    (declared,) = (each for each in siblings if each.name == topics)
+    assert distinct_key_fields(FieldPlace(declared, siblings, version, False))[0] == "topic_id"

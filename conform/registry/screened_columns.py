@@ -1,0 +1,153 @@
+"""What screens see of the exchanges of a window, and of their partitions, in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tables.exchange_table import NONE, Exchanges
+
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FieldBatches:
+    """
+    The batches of the `records` fields of a window, a row for each field; see `plain_batches`.
+
+    Attributes:
+        start: Address of the field.
+        is_plain: Whether all its batches are plain; the rest says nothing of others.
+        count: The number of its batches.
+        first_base: The lowest base offset.
+        last_base: The highest base offset.
+        first_end: The last offset of its first batch.
+        is_ascending: Whether each batch ends above the previous one.
+        is_idempotent: Whether a batch has a producer id.
+    """
+
+    start: Ints
+    is_plain: Bools
+    count: Ints
+    first_base: Ints
+    last_base: Ints
+    first_end: Ints
+    is_ascending: Bools
+    is_idempotent: Bools
+
+
+class ScreenedRows(NamedTuple):
+    """
+    The exchanges of a window, for screens that test their columns.
+
+    Attributes:
+        table: The exchanges.
+        is_complete: Whether the capture has all messages of the connection so far.
+        has_login: Whether the connection had a SASL exchange or token before or in this window.
+        is_in_order: Whether all responses of the connection in this window are in the order of
+            their requests, also after those before the window.
+        is_plain: Whether all record batches of the exchange are plain, if it has any; False in a
+            request log, which has none.
+        is_idempotent: Whether a plain batch of the exchange has a producer id.
+        is_transactional: Whether a batch of the exchange belongs to a transaction.
+    """
+
+    table: Exchanges
+    is_complete: Bools
+    has_login: Bools
+    is_in_order: Bools
+    is_plain: Bools
+    is_idempotent: Bools
+    is_transactional: Bools
+
+    @property
+    def has_request(self) -> Bools:
+        """Whether the exchange has a request."""
+        found: Bools = self.table.request.start != NONE
+        return found
+
+    @property
+    def has_response(self) -> Bools:
+        """Whether the exchange has a response."""
+        found: Bools = self.table.response.start != NONE
+        return found
+
+    def is_of(self, api: int, first_version: int = 0) -> Bools:
+        """Return whether an exchange is of an API, in some version or a later one."""
+        found: Bools = (self.table.api_key == api) & (self.table.api_version >= first_version)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partitions:
+    """
+    The partitions in the requests, or in the responses, of a window, a row each.
+
+    Attributes:
+        row: The exchange, ascending.
+        digest: Digest of topic and number.
+        offset: The requested offset, the base offset or the high watermark; -1 without one.
+        stable: The last stable offset; -1 without one.
+        start: The log start offset; -1 without one.
+        records: Bytes of the records; -1 if they are null, or if the message has none.
+        records_at: Address of the records; NONE without a byte.
+    """
+
+    row: Ints
+    digest: NDArray[np.uint64]
+    offset: Ints
+    stable: Ints
+    start: Ints
+    records: Ints
+    records_at: Ints
+
+    def count(self, exchanges: int, of: Bools | None = None) -> Ints:
+        """Return how many partitions, or of those chosen, each exchange has."""
+        rows = self.row if of is None else self.row[of]
+        counts: Ints = np.bincount(rows, minlength=exchanges)
+        return counts
+
+    def all_of(self, exchanges: int, of: Bools) -> Bools:
+        """Return for each exchange whether all its partitions are among the chosen."""
+        found: Bools = self.count(exchanges, ~of) == 0
+        return found
+
+
+class ScreenedPartitions(NamedTuple):
+    """
+    The partitions in the Produce and Fetch messages of a window; other messages have none here.
+
+    Attributes:
+        rows: The exchanges.
+        request: Those of requests.
+        response: Those of responses.
+        is_same: Of each exchange, whether both messages have the same partitions.
+        requested: Of each partition of a response, the offset in its request; NONE unless the
+            exchange has the same partitions in both.
+        topics: The number of topics with a name in each request.
+        batches: The batches of each `records` field.
+    """
+
+    rows: ScreenedRows
+    request: Partitions
+    response: Partitions
+    is_same: Bools
+    requested: Ints
+    topics: Ints
+    batches: FieldBatches
+
+    def __len__(self) -> int:
+        return len(self.rows.table)
+
+    def fields_of(self, side: Partitions) -> Ints:
+        """Return the field of each partition in `batches`; -1 without records."""
+        order = np.argsort(self.batches.start)
+        start = np.append(self.batches.start[order], NONE)
+        at = np.searchsorted(start[:-1], side.records_at)
+        is_found = (side.records_at != NONE) & (start[at] == side.records_at)
+        found: Ints = np.where(is_found, np.append(order, -1)[at], -1)
+        return found
