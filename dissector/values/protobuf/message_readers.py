@@ -54,7 +54,7 @@ class MessageReader:
         fields: By the key on the wire.
         inner: Readers of the messages, or of the entries of a map, that a field has, by its name.
         maps: Names of the fields that are maps.
-        enums: Output of the longest name of an enum that a field has, by its name.
+        enums: The enum that a field has, by its name.
         output: What it makes of output, without its fields' contents.
         start: The fields of an empty message, in order; `UNSET` for those with presence.
         spans: Fields with messages, which are read when all their pieces are known.
@@ -74,7 +74,7 @@ class MessageReader:
         self.fields: dict[int, ProtoField] = {}
         self.inner: dict[str, Callable[[], MessageReader]] = {}
         self.maps: set[str] = set()
-        self.enums: dict[str, int] = {}
+        self.enums: dict[str, ProtoEnum] = {}
         self.start: dict[str, Any] = {}
         self.spans: list[tuple[str, Callable[[], MessageReader]]] = []
         self.finish = finish

@@ -149,7 +149,7 @@ class TypePool:
             return
         found = self._resolved(kind, scope)
         if isinstance(found, ProtoEnum):
-            reader.enums[field.name] = max(map(len, found.names.values()), default=0)
+            reader.enums[field.name] = found
             reader.add(field, default_of(field, found), enum_puts(field, found))
         elif found is None:
             raise SchemaProblem(f"unknown type {kind[:60]!r} of the field {field.name[:60]!r}")

@@ -15,7 +15,7 @@ from typing import Any
 from dissector.values.protobuf.proto_text import parse_proto
 from dissector.values.protobuf.wire_format import RAW, ProtoRoom
 
-_WRAPPED = {
+WRAPPED = {
     "Double": "double",
     "Float": "float",
     "Int64": "int64",
@@ -43,7 +43,7 @@ message Value {
     bool bool_value = 4; Struct struct_value = 5; ListValue list_value = 6;
   }
 }
-""" + "\n".join(f"message {name}Value {{ {kind} value = 1; }}" for name, kind in _WRAPPED.items())
+""" + "\n".join(f"message {name}Value {{ {kind} value = 1; }}" for name, kind in WRAPPED.items())
 
 _GOOGLE_TYPE = """
 syntax = "proto3"; package google.type;
@@ -152,7 +152,7 @@ FINISHES: Mapping[str, Callable[[dict[str, Any], ProtoRoom], Any]] = {
         "Struct": _struct,
         "ListValue": _list_value,
         "Value": _value,
-        **{f"{name}Value": _wrapped for name in _WRAPPED},
+        **{f"{name}Value": _wrapped for name in WRAPPED},
     }.items()
 }
 """What a message with a JSON form of its own is, by its full name."""

@@ -20,7 +20,7 @@ from dissector.values.protobuf.proto_schema import (
     read_ref,
 )
 from dissector.values.steps.avro_programs import avro_program, avro_text_program
-from dissector.values.steps.proto_programs import proto_program
+from dissector.values.steps.proto_programs import proto_program, proto_text_program
 from dissector.values.steps.step_programs import FieldProgram, TextProgram
 from dissector.values.value_leaves import Leaves
 from dissector.values.value_limits import SchemaProblem
@@ -174,6 +174,11 @@ class _ProtobufDecoder(Decoder):
         data, at, message = like
         chosen, begin = self._choose(message, data, at)
         return proto_program(self.schema.reader_of(chosen), path, data[at:begin])
+
+    def text_program(self, like: Like) -> TextProgram | None:
+        data, at, message = like
+        chosen, begin = self._choose(message, data, at)
+        return proto_text_program(self.schema.reader_of(chosen), data[at:begin])
 
     def _begin(self, place: MessageChoice, data: bytes, at: int) -> int:
         """Return where a value begins, whichever messages the schema has."""

@@ -11,7 +11,7 @@ from dissector.kernel.named_rows import NamedRow, Rows
 from dissector.kernel.utf8 import is_utf8
 from dissector.values.avro.avro_types import ITEM_OUTPUT
 from dissector.values.steps.field_arrays import DEPTH, Form, Work
-from dissector.values.steps.value_texts import FULL, Put, is_new_key, put, put_literal
+from dissector.values.steps.value_texts import FULL, Put, is_new_key, put, put_comma, put_literal
 from dissector.values.steps.varint_kernels import (
     double_of_float,
     is_finite,
@@ -155,7 +155,6 @@ def run_avro(data: U8, at: int, end: int, row: int, program: AvroProgram, work: 
                 return Form.REFUSED
             frames[depth].step = step
             frames[depth].left = 1
-            frames[depth].items = 0
             frames[depth].keys = known
             depth += 1
             step = now.to
@@ -181,9 +180,7 @@ def run_avro(data: U8, at: int, end: int, row: int, program: AvroProgram, work: 
             depth -= 1
             step = frames[depth].step
         elif op == AvroOp.COMMA:
-            if frames[depth - 1].items > 0:
-                to = put_literal(program.literals, now.to, now.size, text, to)
-            frames[depth - 1].items += 1
+            to = put_comma(text, to)
         elif op == AvroOp.KEY:
             key = to
             to = put(data, content, at, 0, Put.TEXT, 0, text, to)

@@ -250,10 +250,7 @@ class _ProgramWriter:
         self._literal("{" if is_map else "[")
         blocks = self._add(AvroStep(AvroOp.BLOCKS))
         if self._writes:
-            comma = AvroStep(AvroOp.COMMA, size=2, to=len(self._literals))
-            self._literals += b", "
-            self._begun = len(self._literals)
-            self._add(comma)
+            self._add(AvroStep(AvroOp.COMMA))
         for number, each in enumerate(parts):
             if self._writes and is_map and number == 0:
                 self._add(replace(_PRIMITIVE_STEPS[each]))

@@ -60,14 +60,12 @@ class Frame(NamedRow):
         step: Where it goes on.
         left: Items that are left of a block; the type of a message.
         end: Where the message ends.
-        items: Items of a block whose texts have begun.
         keys: Keys that are known around it.
     """
 
     step: int
     left: int
     end: int
-    items: int
     keys: int
 
 
@@ -84,6 +82,25 @@ class KeyText(NamedRow):
 
 MAX_KEYS = 64
 """Keys of the maps around a step, at most: each is compared with all of its map."""
+
+
+class SeenField(NamedRow):
+    """
+    A field of a Protobuf message that is being written.
+
+    Attributes:
+        start: Where its key begins; that of its first item, or the last that counts; -1 if none is.
+        end: Where it ends, or its last item.
+        place: Its field by the key.
+    """
+
+    start: int
+    end: int
+    place: int
+
+
+MAX_SEEN = 4096
+"""Declared fields of the messages around one, and of itself, at most."""
 
 
 class TextUse(NamedRow):
@@ -125,11 +142,13 @@ class Work(NamedTuple):
     Attributes:
         lead: The bytes before each value; those with others are of another schema.
         frames: `DEPTH` frames.
+        seen: `MAX_SEEN` fields.
         found: Receives what is found in each row.
         text: Receives the texts.
     """
 
     lead: U8
     frames: Rows[Frame]
+    seen: Rows[SeenField]
     found: FoundFields
     text: TextOutput

@@ -9,6 +9,7 @@ from dissector.kernel.arrays import U8, Buffers
 from dissector.values.steps.avro_kernel import AvroProgram, run_avro
 from dissector.values.steps.field_arrays import Form, ValueRows, Work
 from dissector.values.steps.proto_kernel import ProtoProgram, find_proto
+from dissector.values.steps.proto_text_kernel import write_proto
 
 
 class Program(NamedTuple):
@@ -62,4 +63,6 @@ def _run(data: U8, at: int, end: int, row: int, program: Program, work: Work) ->
             return Form.OTHER
     if len(program.avro.steps):
         return run_avro(data, at + size, end, row, program.avro, work)
+    if len(program.proto.slots):
+        return write_proto(data, at + size, end, row, program.proto, work)
     return find_proto(data, at + size, end, row, program.proto, work)

@@ -50,7 +50,14 @@ class ProtoField(NamedRow):
         message: Of MESSAGE, the type of the message.
         is_wanted: Whether it is the field that is looked for (1 or 0).
         is_other: Whether it takes the place of what is looked for, in a oneof (1 or 0).
-        kind: Of the field that is looked for, its `NumberKind`.
+        kind: Of the field that is looked for, or of all where texts are written, its `NumberKind`.
+        slot: Its place among the declared fields of the message.
+        oneof: Where it is noted which field its oneof has, behind the slots; 0 without one.
+        is_list: Whether it is a list or a map (1 or 0).
+        is_quoted: Whether it is a key of a map that is no text (1 or 0).
+        how: How it is written, of `Put`.
+        first_name: Its first name, if it has an enum.
+        names: Number of names.
     """
 
     key: int
@@ -61,6 +68,13 @@ class ProtoField(NamedRow):
     is_wanted: int = 0
     is_other: int = 0
     kind: int = 0
+    slot: int = 0
+    oneof: int = 0
+    is_list: int = 0
+    is_quoted: int = 0
+    how: int = 0
+    first_name: int = 0
+    names: int = 0
 
 
 @dataclass(slots=True)
@@ -74,12 +88,58 @@ class ProtoType(NamedRow):
         output: What a message takes of the output.
         default: The form of the field that is looked for, as long as a message of this type lacks
             it: ABSENT outside of its own type.
+        first_slot: The first of its fields as they are declared.
+        slots: Number of these.
+        seen: Number of these, and of its oneofs.
+        style: Its form in JSON, of `ProtoStyle`.
     """
 
     first: int
     count: int
     output: int
     default: int
+    first_slot: int = 0
+    slots: int = 0
+    seen: int = 0
+    style: int = 0
+
+
+class ProtoStyle:
+    """The form of messages in JSON."""
+
+    # An object; an entry of a map; what is in its only field; the same, or null.
+    MESSAGE, ENTRY, BARE, VALUE = 0, 1, 2, 3
+    # A text of seconds and nanoseconds; what only the decoder can.
+    TIMESTAMP, DURATION, OTHER = 4, 5, 6
+
+
+@dataclass(slots=True)
+class ProtoSlot(NamedRow):
+    """
+    A field of a message as it is written: places in the literals.
+
+    Attributes:
+        name: Its name, behind a comma.
+        name_size: Its bytes.
+        default: What it is if it is not set.
+        default_size: Its bytes; 0: it is left out.
+        brackets: Those of a list or a map; 0 for others.
+    """
+
+    name: int
+    name_size: int
+    default: int
+    default_size: int
+    brackets: int
+
+
+@dataclass(slots=True)
+class ProtoName(NamedRow):
+    """A name of an enum: its number, and where it is in the literals."""
+
+    number: int
+    start: int
+    size: int
 
 
 class ProtoProgram(NamedTuple):
@@ -89,10 +149,16 @@ class ProtoProgram(NamedTuple):
     Attributes:
         types: The first is that of values.
         fields: Of each type by their keys, in order.
+        slots: Of each type as they are declared; none: a field is looked for.
+        names: Of each enum by their numbers, in order.
+        literals: What is written.
     """
 
     types: Rows[ProtoType]
     fields: Rows[ProtoField]
+    slots: Rows[ProtoSlot]
+    names: Rows[ProtoName]
+    literals: U8
 
 
 UNKNOWN_OUTPUT = 16
@@ -128,7 +194,7 @@ def find_proto(data: U8, at: int, end: int, row: int, program: ProtoProgram, wor
         key, at = varint_at(data, at, end)
         if at < 0:
             return Form.REFUSED
-        place = _field_of(program, around, key, place)
+        place = field_of(program, around, key, place)
         if place < 0:
             place = program.types[around].first
             left -= UNKNOWN_OUTPUT
@@ -137,7 +203,7 @@ def find_proto(data: U8, at: int, end: int, row: int, program: ProtoProgram, wor
                 return Form.REFUSED
             continue
         field = program.fields[place]
-        bits, behind = _read(data, at, end, field.op, field.size)
+        bits, behind = read_field(data, at, end, field.op, field.size)
         if behind < 0:
             return Form.REFUSED
         left -= field.output * (bits if field.op == ProtoOp.PACKED_VARINTS else 1)
@@ -174,7 +240,7 @@ def find_proto(data: U8, at: int, end: int, row: int, program: ProtoProgram, wor
 
 
 @device_function
-def _field_of(program: ProtoProgram, message: int, key: int, place: int) -> int:
+def field_of(program: ProtoProgram, message: int, key: int, place: int) -> int:
     """Return the field of a key in a type of messages, at or soon behind a place; -1: none."""
     first = program.types[message].first
     last = first + program.types[message].count - 1
@@ -194,7 +260,7 @@ def _field_of(program: ProtoProgram, message: int, key: int, place: int) -> int:
 
 
 @device_function
-def _read(data: U8, at: int, end: int, op: int, size: int) -> tuple[int, int]:
+def read_field(data: U8, at: int, end: int, op: int, size: int) -> tuple[int, int]:
     """Read what is behind a key: a number, or the size of bytes; the position behind it, or -1."""
     if op == ProtoOp.VARINT:
         return varint_at(data, at, end)
@@ -242,13 +308,21 @@ def _number_of(kind: int, bits: int) -> tuple[int, int]:
     if kind == NumberKind.DOUBLE:
         return (Form.DOUBLE if is_finite(bits) else Form.PLACED), bits
     if kind == NumberKind.BOOLEAN:
-        return Form.BOOLEAN, 1 if bits != 0 else 0
+        return Form.BOOLEAN, integer_of(kind, bits)
     if kind == NumberKind.UINT64 and bits < 0:
         return Form.REFUSED, 0  # more than 63 bits
+    return Form.INTEGER, integer_of(kind, bits)
+
+
+@device_function
+def integer_of(kind: int, bits: int) -> int:
+    """Return the number of a field as 64 bits."""
+    if kind == NumberKind.BOOLEAN:
+        return 1 if bits != 0 else 0
     if kind in (NumberKind.UINT32, NumberKind.SINT32):
         bits &= 0xFFFFFFFF
     if kind in (NumberKind.SINT32, NumberKind.SINT64):
-        return Form.INTEGER, (bits >> 1 & MAX_INT64) ^ -(bits & 1)
+        return (bits >> 1 & MAX_INT64) ^ -(bits & 1)
     if kind == NumberKind.INT32:
         bits = ((bits & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
-    return Form.INTEGER, bits
+    return bits

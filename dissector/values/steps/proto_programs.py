@@ -1,4 +1,4 @@
-"""Programs that find a field of Protobuf values, for `proto_kernel`."""
+"""Programs that find a field of Protobuf values, or write their texts, for their kernels."""
 
 from __future__ import annotations
 
@@ -18,29 +18,20 @@ from dissector.values.steps.proto_kernel import (
     ProtoField,
     ProtoOp,
     ProtoProgram,
+    ProtoStyle,
     ProtoType,
 )
-from dissector.values.steps.step_programs import NO_AVRO, FieldProgram, Place
-from dissector.values.value_limits import MAX_OUTPUT, OUTPUT_PER_BYTE, SchemaProblem
+from dissector.values.steps.proto_slots import KINDS, SlotWriter
+from dissector.values.steps.step_programs import NO_AVRO, FieldProgram, Place, TextProgram
+from dissector.values.value_limits import (
+    MAX_OUTPUT,
+    OUTPUT_PER_BYTE,
+    SchemaProblem,
+)
 
 _MAX_FIELDS = 20_000
 _MAX_LEVELS = 150
 """Types inside types."""
-
-_KINDS = {
-    "int64": NumberKind.INT64,
-    "sfixed64": NumberKind.INT64,
-    "uint64": NumberKind.UINT64,
-    "fixed64": NumberKind.UINT64,
-    "sint64": NumberKind.SINT64,
-    "int32": NumberKind.INT32,
-    "sfixed32": NumberKind.INT32,
-    "uint32": NumberKind.UINT32,
-    "fixed32": NumberKind.UINT32,
-    "sint32": NumberKind.SINT32,
-    "bool": NumberKind.BOOLEAN,
-    "double": NumberKind.DOUBLE,
-}
 
 _DEFAULTS = {NumberKind.PLACED: Form.PLACED, NumberKind.BOOLEAN: Form.BOOLEAN}
 _DEFAULTS[NumberKind.DOUBLE] = Form.DOUBLE
@@ -62,21 +53,46 @@ def proto_program(reader: MessageReader, path: Sequence[str], lead: bytes) -> Fi
         writer.write(reader, path)
     except SchemaProblem:
         return None
-    types = table_of(writer.types, ProtoType)
-    fields = table_of(writer.fields, ProtoField)
-    program = Program(NO_AVRO, ProtoProgram(types, fields))
-    return FieldProgram(lead, program, writer.places)
+    return FieldProgram(lead, writer.program(), writer.places)
+
+
+def proto_text_program(reader: MessageReader, lead: bytes) -> TextProgram | None:
+    """Return what writes the texts of messages; None if only the reader can."""
+    writer = _ProgramWriter(writes=True)
+    try:
+        writer.write(reader)
+    except SchemaProblem:
+        return None
+    is_other = writer.types[0].style == ProtoStyle.OTHER or not writer.types[0].slots
+    return None if is_other else TextProgram(lead, writer.program())
 
 
 class _ProgramWriter:
-    """Writes the types of messages."""
+    """
+    Writes the types of messages.
 
-    def __init__(self) -> None:
+    Attributes:
+        types: The first is that of values.
+        fields: Of all types.
+        slots: How they are written.
+        places: The fields that are found as bytes.
+    """
+
+    def __init__(self, *, writes: bool = False) -> None:
+        """Start; `writes` asks for the texts of whole values."""
         self.types: list[ProtoType] = []
         self.fields: list[ProtoField] = []
+        self.slots = SlotWriter()
         self.places: list[Place] = []
+        self._writes = writes
         self._written: dict[str, int] = {}
+        self._entries: set[str] = set()
         self._levels = 0
+
+    def program(self) -> Program:
+        """Return the program."""
+        types, fields = table_of(self.types, ProtoType), table_of(self.fields, ProtoField)
+        return Program(NO_AVRO, ProtoProgram._make((types, fields, *self.slots.tables())))
 
     def follows(self, reader: MessageReader, path: Sequence[str]) -> bool:
         """Return whether a path is followed into a message: to one value, if there is any."""
@@ -112,6 +128,8 @@ class _ProgramWriter:
         self.types.append(kind)
         fields = [_field_of(reader, key) for key in keys]
         self.fields += fields
+        if self._writes:
+            self.slots.write(reader, kind, fields, is_entry=reader.full_name in self._entries)
         for field in fields:
             declared = reader.fields[field.key]
             is_on_path = bool(path) and declared.name == path[0]
@@ -121,13 +139,21 @@ class _ProgramWriter:
                 field.message = self.write(inner, rest)
                 continue
             if inner is not None:
-                field.message = self.write(inner)
+                self._write_inner(reader, field, inner)
             if is_on_path and (inner is not None or len(path) == 1):
                 self._want(reader, field, declared, kind, path)
         if path:
             _mark_others(reader, fields, path[0])
         self._levels -= 1
         return number
+
+    def _write_inner(self, reader: MessageReader, field: ProtoField, inner: MessageReader) -> None:
+        is_entry = reader.fields[field.key].name in reader.maps
+        if is_entry:
+            self._entries.add(inner.full_name)
+        field.message = self.write(inner)
+        if self._writes and is_entry != (self.types[field.message].style == ProtoStyle.ENTRY):
+            raise SchemaProblem("an entry of a map is the value")
 
     def _want(
         self,
@@ -138,7 +164,7 @@ class _ProgramWriter:
         path: Sequence[str],
     ) -> None:
         field.is_wanted = 1
-        field.kind = _KINDS.get(declared.type_name, NumberKind.PLACED)
+        field.kind = KINDS.get(declared.type_name, NumberKind.PLACED)
         if reader.start[declared.name] is not UNSET:
             around.default = _DEFAULTS.get(field.kind, Form.INTEGER)
         self.places.append(Place(partial(_read_alone, reader), path))
@@ -158,11 +184,14 @@ def _field_of(reader: MessageReader, key: int) -> ProtoField:
         op = ProtoOp.TEXT if declared.type_name == "string" else ProtoOp.BYTES
         return ProtoField(key, op)
     size = 0 if scalar is None else scalar.size
+    output = 0
+    if name in reader.enums:
+        output = max(map(len, reader.enums[name].names.values()), default=0)
     if wire == SIZED:
         op = ProtoOp.PACKED_FIXED if size else ProtoOp.PACKED_VARINTS
     else:
         op = ProtoOp.VARINT if wire == VARINT else ProtoOp.FIXED
-    return ProtoField(key, op, size, output=reader.enums.get(name, 0))
+    return ProtoField(key, op, size, output=output)
 
 
 def _mark_others(reader: MessageReader, fields: Sequence[ProtoField], name: str) -> None:

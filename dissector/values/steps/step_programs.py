@@ -18,17 +18,25 @@ from dissector.values.steps.avro_kernel import AvroProgram, AvroStep
 from dissector.values.steps.field_arrays import (
     DEPTH,
     MAX_KEYS,
+    MAX_SEEN,
     Form,
     FoundFields,
     Frame,
     KeyText,
+    SeenField,
     TextOutput,
     TextUse,
     ValueRows,
     Work,
 )
 from dissector.values.steps.program_kernel import Program, run_program
-from dissector.values.steps.proto_kernel import ProtoField, ProtoProgram, ProtoType
+from dissector.values.steps.proto_kernel import (
+    ProtoField,
+    ProtoName,
+    ProtoProgram,
+    ProtoSlot,
+    ProtoType,
+)
 from dissector.values.value_limits import MAX_OUTPUT
 
 _Ints: TypeAlias = NDArray[np.int64]
@@ -37,7 +45,9 @@ _Bytes: TypeAlias = NDArray[np.uint8]
 _NOTHING: _Bytes = np.zeros(0, np.uint8)
 
 NO_AVRO = AvroProgram._make((table_of([], AvroStep), np.zeros(0, np.int64), _NOTHING))
-NO_PROTO = ProtoProgram._make((table_of([], ProtoType), table_of([], ProtoField)))
+NO_PROTO = ProtoProgram._make(
+    (*(table_of([], row) for row in (ProtoType, ProtoField, ProtoSlot, ProtoName)), _NOTHING)
+)
 
 _TEXT_BYTES = 4
 """Bytes of text for each byte of values, for a start."""
@@ -111,6 +121,7 @@ class _Run:
         self._rows = ValueRows._make((start, length))
         self._lead = np.frombuffer(prefix + steps.lead, np.uint8)
         self._frames = np.zeros(DEPTH, dtype_of(Frame))
+        self._seen = np.zeros(MAX_SEEN, dtype_of(SeenField))
         self._keys = np.zeros(MAX_KEYS, dtype_of(KeyText))
 
     def run(self, out: _Bytes) -> None:
@@ -118,7 +129,7 @@ class _Run:
         self.use["bytes"] = 0
         text = TextOutput._make((out, self.use, self._keys, UNSAFE, _powers()))
         found = FoundFields._make(self.columns)
-        work = Work._make((self._lead, self._frames, found, text))
+        work = Work._make((self._lead, self._frames, self._seen, found, text))
         run_program(self._rows, self._buffers, self._program, work)
 
 

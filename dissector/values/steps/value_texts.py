@@ -32,16 +32,21 @@ class Put:
     TEXT, HEX, BASE64, UUID, DECIMAL = 4, 5, 6, 7, 8
     # Integers: a day; a time of a day and times in UTC and of no zone, with so many places.
     DATE, CLOCK, TIMESTAMP, LOCAL_TIMESTAMP = 9, 10, 11, 12
+    # Others than `put` writes: the name that an integer has in an enum; null.
+    NAME, NULL = 13, 14
 
 
 _MAX_NUMBER_BYTES = 64
-_QUOTE, _MINUS, _POINT, _LETTER_T, _LETTER_Z = 34, 45, 46, 84, 90
+_SPACE, _QUOTE, _COMMA, _MINUS, _POINT = 32, 34, 44, 45, 46
+_LETTER_T, _LETTER_Z, _LIST, _LETTER_S, _MAP = 84, 90, 91, 115, 123
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 """Of the years 1 to 9999."""
 _DAY_SECONDS = 86_400
 _MAX_DECIMAL = 10**15
 """Decimals below are numbers, the others texts."""
 _MAX_INT64 = 2**63 - 1
+_NANOS = 10**9
+_MAX_DURATION = 315_576_000_000
 
 
 @device_function
@@ -59,11 +64,13 @@ def put(
         how: Of `Put`.
         scale: Places behind the point.
         text: The output.
-        to: Where it goes on.
+        to: Where it goes on; `REFUSED` or `FULL` stay what they are.
 
     Returns:
         The end of what is written, or `REFUSED` or `FULL`.
     """
+    if to < 0:
+        return to
     out = text.out
     size = end - begin
     is_bytes = how in (Put.TEXT, Put.HEX, Put.BASE64)
@@ -98,11 +105,28 @@ def put(
 
 @device_function
 def put_literal(literals: U8, start: int, size: int, text: TextOutput, to: int) -> int:
-    """Write bytes of the program; return their end, or `FULL`."""
+    """Write bytes of the program; return their end, `FULL`, or what it was before."""
+    if to < 0:
+        return to
     if size > len(text.out) - to:
         return FULL
     copy_bytes(text.out, to, literals, start, size)
     return to + size
+
+
+@device_function
+def put_comma(text: TextOutput, to: int) -> int:
+    """Write a comma, but for the first item of a list or a map; see `put_literal`."""
+    if to < 0:
+        return to
+    if to + 2 > len(text.out):
+        return FULL
+    before = text.out[to - 1]
+    if before in (_LIST, _MAP):
+        return to
+    text.out[to] = _COMMA
+    text.out[to + 1] = _SPACE
+    return to + 2
 
 
 @device_function
@@ -197,6 +221,49 @@ def _put_decimal(data: U8, begin: int, end: int, scale: int, out: U8, to: int) -
         to += 1
         number = -number
     return write_decimal(number, -scale, out, to)
+
+
+@device_function
+def put_seconds(seconds: int, nanos: int, is_time: int, text: TextOutput, to: int) -> int:
+    """Write a time, or a duration, in seconds and nanoseconds as Protobuf does; see `put`."""
+    if to < 0:
+        return to
+    if len(text.out) - to < _MAX_NUMBER_BYTES:
+        return FULL
+    out = text.out
+    out[to] = _QUOTE
+    to += 1
+    if is_time:
+        day = seconds // _DAY_SECONDS
+        if day < _FIRST_DAY or day > _LAST_DAY or nanos < 0 or nanos >= _NANOS:
+            return REFUSED
+        to = write_date(day, out, to)
+        out[to] = _LETTER_T
+        to = write_clock(seconds - day * _DAY_SECONDS, out, to + 1)
+    else:
+        is_mixed = (seconds < 0 and nanos > 0) or (seconds > 0 and nanos < 0)
+        if (
+            is_mixed
+            or max(nanos, -nanos) >= _NANOS
+            or not -_MAX_DURATION <= seconds <= _MAX_DURATION
+        ):
+            return REFUSED
+        if seconds < 0 or nanos < 0:
+            out[to] = _MINUS
+            to += 1
+            seconds = -seconds
+            nanos = -nanos
+        to = write_digits(seconds, out, to)
+    places = 9
+    while nanos > 0 and nanos % 1000 == 0:
+        nanos = nanos // 1000
+        places -= 3
+    if nanos > 0:
+        out[to] = _POINT
+        to = write_padded(nanos, places, out, to + 1)
+    out[to] = _LETTER_Z if is_time else _LETTER_S
+    out[to + 1] = _QUOTE
+    return to + 2
 
 
 @device_function

@@ -14,11 +14,9 @@ from dissector.values.steps import program_kernel
 from dissector.values.value_reader import ValueReader
 from dissector.view.text.escape import safe_json
 from tests.corpus import fast_and_long
-from tests.dissector.query.contents import value_cases
-from tests.dissector.query.contents.value_cases import columns_of, damages, is_small, spoiled
+from tests.dissector.query.contents.value_cases import CASES, columns_of, damages, is_small, spoiled
 from tests.kernel_modes import PYTHON, running
 
-CASES = {"avro": value_cases.CASES["avro"]}
 SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
 HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10, 110, 10)])
 

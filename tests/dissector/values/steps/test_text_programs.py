@@ -15,9 +15,13 @@ import pytest
 
 from dissector.kernel.arrays import Buffers
 from dissector.values.avro.avro_schema import AvroSchema
+from dissector.values.carriers.carried_schema import MessagePlace
+from dissector.values.json_values import compact_json
+from dissector.values.schemas.known_schema import KnownSchema
 from dissector.values.steps import program_kernel
 from dissector.values.steps.avro_programs import avro_text_program
 from dissector.values.steps.field_arrays import Form
+from dissector.values.steps.step_programs import TextProgram
 from tests.corpus import fast_and_long
 from tests.kernel_modes import both
 
@@ -31,7 +35,10 @@ SEEDS = fast_and_long([range(3_000)], [range(first, first + 100_000) for first i
 
 def texts_of(schema: Any, values: Sequence[bytes]) -> list[str | int]:
     """Return the texts of values without their prefix; the form of those that have none."""
-    program = avro_text_program(AvroSchema(json.dumps(schema)))
+    return texts_by(avro_text_program(AvroSchema(json.dumps(schema))), values)
+
+
+def texts_by(program: TextProgram | None, values: Sequence[bytes]) -> list[str | int]:
     assert program is not None
     whole = b"".join(PREFIX + each for each in values)
     length = np.array([len(PREFIX + each) for each in values], np.int64)
@@ -149,3 +156,107 @@ def test_texts_that_outgrow_their_output() -> None:
     text = b"\xa0\x8d\x06" + b"\x01" * 50_000
     expected = '"' + "\\u0001" * 50_000 + '"'
     assert texts_of("string", [text, b"\x02a", text]) == [expected, '"a"', expected]
+
+
+PROTO = """
+syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+message Item {
+  string text = 2;
+  uint64 large = 1;
+  optional sint32 small = 3;
+  repeated int32 numbers = 4;
+  map<string, Item> items = 5;
+  map<int32, Kind> kinds = 6;
+  oneof choice { bool flag = 7; Item inner = 8; }
+  google.protobuf.Timestamp time = 9;
+  google.protobuf.Duration span = 10;
+  google.protobuf.StringValue word = 11;
+  google.protobuf.Value any = 12;
+  bytes content = 13;
+  float share = 14;
+  repeated Item list = 15;
+  enum Kind { NONE = 0; SOME = 1; BELOW = -1; }
+}
+"""
+
+
+def item(**changed: str) -> str:
+    """Return the text of an item with other members."""
+    members = {
+        "text": '""',
+        "large": "0",
+        "small": "",
+        "numbers": "[]",
+        "items": "{}",
+        "kinds": "{}",
+        **dict.fromkeys(("flag", "inner", "time", "span", "word", "any"), ""),
+        "content": '""',
+        "share": "0.0",
+        "list": "[]",
+        **changed,
+    }
+    return "{" + ", ".join(f'"{name}": {each}' for name, each in members.items() if each) + "}"
+
+
+PROTO_TEXTS: dict[bytes, str | int] = {
+    b"": item(),
+    b"\x08" + b"\xff" * 9 + b"\x01\x12\x01a": item(text='"a"', large=str(2**64 - 1)),
+    b"\x18\x03\x20\x01\x22\x02\x02\x03": item(small="-2", numbers="[1, 2, 3]"),
+    b"\x20\x01\x18\x03\x20\x01": Form.REFUSED,
+    b"\x2a\x05\x0a\x01a\x12\x00\x2a\x00": item(items=f'{{"a": {item()}, "": {item()}}}'),
+    b"\x2a\x00\x2a\x00": Form.REFUSED,
+    b"\x32\x04\x08\x05\x10\x01\x32\x02\x10\x07": item(kinds='{"5": "SOME", "0": 7}'),
+    b"\x32\x0b\x10" + b"\xff" * 9 + b"\x01": item(kinds='{"0": "BELOW"}'),
+    b"\x38\x01\x42\x00": item(inner=item()),
+    b"\x42\x00\x38\x01": item(flag="true"),
+    b"\x42\x00\x42\x00": Form.REFUSED,
+    b"\x4a\x00": item(time='"1970-01-01T00:00:00Z"'),
+    b"\x4a\x06\x08\x01\x10\xc0\x84\x3d": item(time='"1970-01-01T00:00:01.001Z"'),
+    b"\x4a\x03\x10\xff\x01": item(time='"1970-01-01T00:00:00.000000255Z"'),
+    b"\x4a\x0b\x10" + b"\xff" * 9 + b"\x01": Form.REFUSED,
+    b"\x52\x0b\x08" + b"\xff" * 9 + b"\x01": item(span='"-1s"'),
+    b"\x52\x05\x10\x80\xe1\xeb\x17": item(span='"0.050s"'),
+    b"\x5a\x00": item(word='""'),
+    b"\x5a\x03\x0a\x01a": item(word='"a"'),
+    b"\x62\x00": item(any="null"),
+    b"\x62\x02\x08\x00": item(any="null"),
+    b"\x62\x02\x20\x01": item(any="true"),
+    b"\x62\x02\x2a\x00": item(any="{}"),
+    b"\x62\x06\x32\x04\x0a\x02\x20\x00": item(any="[false]"),
+    b"\x6a\x01\xff\x6a\x02\xff\x00": item(content='"/wA="'),
+    b"\x6a\x00": item(),
+    b"\x7a\x00\x7a\x02\x12\x00": item(list=f"[{item()}, {item()}]"),
+    b"\xf8\x01\x05": Form.REFUSED,
+    b"\x12\x01\xff": Form.REFUSED,
+    b"\x12\x02a": Form.REFUSED,
+    b"\x08": Form.REFUSED,
+}
+
+
+def test_texts_of_protobuf() -> None:
+    decoder = KnownSchema("protobuf", PROTO).decoder
+    like = PREFIX, len(PREFIX), MessagePlace.FIRST
+    assert texts_by(decoder.text_program(like), list(PROTO_TEXTS)) == list(PROTO_TEXTS.values())
+    for content, text in PROTO_TEXTS.items():
+        if isinstance(text, str):
+            assert compact_json(decoder.value(content, 0)) == text
+
+
+def test_an_entry_of_a_map_as_a_value() -> None:
+    entry = "message E { option map_entry = true; int32 key = 1; M value = 2; }"
+    text = f'syntax = "proto3"; message M {{ map<int32, M> x = 1; }} {entry}'
+    schema = KnownSchema("protobuf", text).decoder
+    assert schema.text_program((PREFIX, len(PREFIX), "XEntry")) is None
+
+
+def test_work_is_bounded_by_the_bytes() -> None:
+    decoder = KnownSchema("protobuf", PROTO).decoder
+    nested = b""
+    for _ in range(60):
+        nested = b"\x42" + bytes([len(nested)]) + nested if len(nested) < 128 else nested
+    many = b"\x7a\x00" * 100_000
+    keys = b"".join(b"\x2a\x04\x0a\x02" + bytes(divmod(at, 128)) for at in range(100))
+    like = PREFIX, len(PREFIX), MessagePlace.FIRST
+    found = texts_by(decoder.text_program(like), [nested, many, keys])
+    assert found == [Form.REFUSED] * 3
