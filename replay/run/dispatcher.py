@@ -141,7 +141,13 @@ class Dispatcher:
         outcome.changes += context.acquisitions.assign(message)
         sent.session_use = sent.session_use or context.fetch_sessions.begin(step, message)
         if sent.session_use is not None and message.body is not None:
-            context.fetch_sessions.limit(sent.session_use, step, message.body)
+            response = step.captured.response_message()
+            context.fetch_sessions.limit(
+                sent.session_use,
+                step.captured.api_version,
+                message.body,
+                response.body if response is not None else None,
+            )
             outcome.unasked = sent.session_use.left_out
         rewritten = rewrite(message, outcome.version, context.ids)
         if rewritten.unknown is not None and await self._obtain_producer_id(

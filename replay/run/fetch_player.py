@@ -15,7 +15,7 @@ from construct import Container
 
 from cluster.client.broker_connection import BrokerConnection
 from cluster.client.pending_request import PendingRequest, codecs_of, patience_s
-from dissector.errors import DecodeError, ReplayError
+from dissector.errors import ReplayError
 from dissector.protocol.field_roles import Role
 from dissector.protocol.headers import FETCH
 from replay.final.log_bounds import Exchange
@@ -25,7 +25,7 @@ from replay.run.concurrency_limit import InFlight
 from replay.run.dispatcher import Dispatcher, StepInFlight
 from replay.run.pass_context import PassContext
 from replay.sessions.retry_policy import FutileRetries
-from replay.templates.fetch_matcher import learn_fetch, match_fetch
+from replay.templates.fetch_matcher import learn_fetch
 
 _START = Struct(">ihhi")
 """Size, API key, version and correlation id of a request."""
@@ -80,6 +80,7 @@ class FetchPlayer:
         futile_retries: FutileRetries,
     ) -> None:
         self._context = context
+        self._bodies = context.fetch_bodies
         self._dispatcher = dispatcher
         self._in_flight = in_flight
         self._take_over = take_over
@@ -94,8 +95,10 @@ class FetchPlayer:
         step = context.plan.step(number)
         captured, version = step.captured, step.captured.api_version
         lowest, highest = context.cluster.versions.get(FETCH, (0, -1))
-        response = captured.response_message()
-        if not lowest <= version <= highest or response is None or response.body is None:
+        if not lowest <= version <= highest:
+            return False
+        response = self._bodies.captured(captured)
+        if response is None:
             return False
         message = captured.request_message()
         body = message.body
@@ -105,7 +108,7 @@ class FetchPlayer:
             return False
         use = context.fetch_sessions.begin(step, message)
         assert use is not None
-        context.fetch_sessions.limit(use, step, body)
+        context.fetch_sessions.limit(use, version, body, response)
         rewritten = rewrite(message, version, context.ids)
         if rewritten.refusal:
             return False
@@ -121,7 +124,7 @@ class FetchPlayer:
             unasked=use.left_out,
         )
         sent = StepInFlight(step, outcome, session_use=use)
-        request = FetchInFlight(self, connection, sent, response.body)
+        request = FetchInFlight(self, connection, sent, response)
         content = b"".join(
             (
                 connection.header(FETCH, version),
@@ -140,12 +143,12 @@ class FetchPlayer:
         context, sent = self._context, request.sent
         ids, outcome = context.ids, sent.outcome
         (part,) = outcome.parts
-        live = _body(frame, part.version)
+        live = self._bodies.live(frame, part.version)
         if live is None or not context.batched_reporter.knows("Fetch", outcome.changes):
             return False
         if context.missing_resources.are_any:
             return False
-        found = match_fetch(request.captured, live, outcome.unasked, ids)
+        found = context.fetch_matcher.match(request.captured, live, outcome.unasked)
         returned = None if found is None else learn_fetch(found, ids)
         if returned is None:
             return False
@@ -177,15 +180,3 @@ class FetchPlayer:
         self._in_flight.end(id(request))
         self._take_over(request.sent)
         return awaited
-
-
-def _body(frame: bytes, version: int) -> Container | None:
-    """Return the body of a usual response; None for others."""
-    codecs = codecs_of(FETCH, version)
-    start = 4 + codecs.response_header
-    if frame[4:start] != bytes(codecs.response_header):
-        return None
-    try:
-        return codecs.response.parse(frame[start:])
-    except DecodeError:
-        return None

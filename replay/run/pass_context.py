@@ -29,6 +29,8 @@ from replay.sessions.missing_on_target import MissingResources
 from replay.sessions.missing_producers import MissingProducers
 from replay.sessions.open_transactions import OpenTransactions
 from replay.templates.batched_report import BatchedReporter
+from replay.templates.fetch_bodies import FetchBodies
+from replay.templates.fetch_matcher import FetchMatcher
 from replay.templates.step_arrays import StepArrays
 from replay.templates.template import RequestTemplate
 
@@ -102,6 +104,8 @@ class PassContext:
         outcomes: Receives the outcomes of steps.
         pass_number: Number of the pass.
         fetch_sessions: Live fetch sessions.
+        fetch_bodies: Decoded Fetch responses, captured ones and live ones.
+        fetch_matcher: Matches these.
         share_sessions: Live share sessions.
         acquisitions: Records that members of share groups hold.
         groups: Group sessions.
@@ -134,6 +138,8 @@ class PassContext:
         self.progress = progress
         self.outcomes = outcomes
         self.fetch_sessions = FetchSessions(cluster, ids)
+        self.fetch_bodies = FetchBodies()
+        self.fetch_matcher = FetchMatcher(ids)
         self.share_sessions = ShareSessions()
         self.acquisitions = ShareAcquisitions(ids)
         self.groups = GroupSessions(plan, ids)

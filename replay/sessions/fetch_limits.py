@@ -16,8 +16,6 @@ from typing import Any
 
 from construct import Container
 
-from dissector.engine.exchanges.captured_exchange import CapturedExchange
-
 TopicKey = str | int | None
 """The name of a topic, or the number of its id, whose hash costs less; None without both."""
 
@@ -35,26 +33,24 @@ _FIRST_WITH_WHOLE_BATCHES = 3
 """From this version on a broker returns a first batch that is above the limits (KIP-74)."""
 
 
-def fetch_limits(captured: CapturedExchange, attempt: int = 0) -> Mapping[LimitKey, int] | None:
+def fetch_limits(
+    version: int, captured: Container | None, attempt: int = 0
+) -> Mapping[LimitKey, int] | None:
     """
     Return the limits of the partitions to ask for, all if there are none; None without limits.
 
     Args:
-        captured: A captured Fetch.
+        version: The version of a captured Fetch.
+        captured: The body of its response; None without one.
         attempt: The number of earlier attempts; each doubles the limits.
     """
-    response = captured.response_message()
-    if (
-        captured.api_version < _FIRST_WITH_WHOLE_BATCHES
-        or response is None
-        or response.body is None
-    ):
+    if version < _FIRST_WITH_WHOLE_BATCHES or captured is None:
         return None
     doublings = min(attempt, _MOST_DOUBLINGS)
     return {
         (topic_key(topic), each["partition_index"]): len(each["records"] or b"") << doublings
         or CLOSED
-        for topic in response.body["responses"]
+        for topic in captured["responses"]
         for each in topic["partitions"]
         if each["records"] or _is_notable(each)
     }

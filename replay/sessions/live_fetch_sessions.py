@@ -228,7 +228,9 @@ class FetchSessions:
         leader = self._cluster.leader(self._ids.names.topic(name), number) if name else None
         return None if leader is None else leader.node
 
-    def limit(self, use: SessionUse, step: Step, body: Container) -> None:
+    def limit(
+        self, use: SessionUse, version: int, body: Container, captured: Container | None
+    ) -> None:
         """
         Limit a fetch to what the captured response held.
 
@@ -237,10 +239,11 @@ class FetchSessions:
 
         Args:
             use: How it uses a session; gets the partitions that are left out.
-            step: The step.
-            body: Its request, with captured names and ids; it is modified.
+            version: Its captured version.
+            body: The request, with captured names and ids; it is modified.
+            captured: The body of the captured response; None without one.
         """
-        limits = fetch_limits(step.captured, use.attempts)
+        limits = fetch_limits(version, captured, use.attempts)
         use.attempts += 1
         if limits is None or use.is_final:
             return

@@ -21,6 +21,7 @@ from replay.mapping.id_map import IdMap
 from replay.mapping.offset_map import PartitionOffsets
 from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.offset_ranges import Ranges
+from replay.templates.fetch_bodies import SharedTopics
 
 _BATCH = Struct(">qi4xb4xhi16xqh4xi")
 """
@@ -44,6 +45,30 @@ class Run(NamedTuple):
     length: int
 
 
+_TopicRuns = list[list[tuple[int, list[Run]]]]
+"""Of each topic the partitions with records, and their runs."""
+
+_MAX_PAIRS = 128
+_NOWHERE = Scope()
+
+
+class _Pair(NamedTuple):
+    """
+    Topics of both sides that were matched before.
+
+    Attributes:
+        topics: The captured ones, kept so that their identity remains theirs.
+        others: Those of the target, kept as well.
+        revision: That of the producers' mapping.
+        runs: The records; None if the sides do not match.
+    """
+
+    topics: list[Container]
+    others: list[Container]
+    revision: int
+    runs: _TopicRuns | None
+
+
 class FetchedLog(NamedTuple):
     """The records of a partition, by its captured topic."""
 
@@ -52,41 +77,81 @@ class FetchedLog(NamedTuple):
     runs: list[Run]
 
 
-def match_fetch(
-    captured: Container, live: Container, unasked: Collection[tuple[Any, int]], ids: IdMap
-) -> list[FetchedLog] | None:
+class FetchMatcher:
     """
-    Match a Fetch response with the captured one.
+    Matches Fetch responses with the captured ones; pairs that others had before, only once.
 
     Args:
-        captured: The body of the captured response.
-        live: The body of the target's response, in the same version.
-        unasked: Topic (name or id, as captured) and partition of what was not asked for.
         ids: The id mapping.
-
-    Returns:
-        The partitions with records; None if the response needs the full comparison.
     """
-    if live.get("error_code") or captured.get("error_code") or live.get("throttle_time_ms"):
-        return None
-    if (live.get("session_id", 0) == 0) != (captured.get("session_id", 0) == 0):
-        return None
-    topics, others = captured["responses"], live["responses"]
-    if unasked:
-        topics = list(_asked(topics, unasked))
+
+    def __init__(self, ids: IdMap) -> None:
+        self._ids = ids
+        self._known: dict[tuple[int, int], _Pair] = {}
+
+    def match(
+        self, captured: Container, live: Container, unasked: Collection[tuple[Any, int]]
+    ) -> list[FetchedLog] | None:
+        """
+        Match a Fetch response with the captured one.
+
+        Args:
+            captured: The body of the captured response.
+            live: The body of the target's response, in the same version.
+            unasked: Topic (name or id, as captured) and partition of what was not asked for.
+
+        Returns:
+            The partitions with records; None if the response needs the full comparison.
+        """
+        if live.get("error_code") or captured.get("error_code") or live.get("throttle_time_ms"):
+            return None
+        if (live.get("session_id", 0) == 0) != (captured.get("session_id", 0) == 0):
+            return None
+        topics, others = captured["responses"], live["responses"]
+        if unasked:
+            topics = list(_asked(topics, unasked))
+        runs = self._runs(topics, others)
+        if runs is None:
+            return None
+        found: list[FetchedLog] = []
+        for topic, other, of_partitions in zip(topics, others, runs, strict=True):
+            title = _title(topic, other, self._ids)
+            if title is None:
+                return None
+            found += (FetchedLog(title, number, each) for number, each in of_partitions)
+        return found
+
+    def _runs(self, topics: list[Container], others: list[Container]) -> _TopicRuns | None:
+        """Return the records of topics, apart from their names; None if they do not match."""
+        if topics.__class__ is not SharedTopics or others.__class__ is not SharedTopics:
+            return _match_topics(topics, others, self._ids)
+        key, revision = (id(topics), id(others)), self._ids.producers.revision
+        known = self._known.get(key)
+        if known is None or known.revision != revision:
+            runs = _match_topics(topics, others, self._ids)
+            if len(self._known) >= _MAX_PAIRS:
+                del self._known[next(iter(self._known))]
+            known = self._known[key] = _Pair(topics, others, revision, runs)
+        return known.runs
+
+
+def _match_topics(
+    topics: list[Container], others: list[Container], ids: IdMap
+) -> _TopicRuns | None:
     if len(topics) != len(others):
         return None
-    found: list[FetchedLog] = []
+    found: _TopicRuns = []
     for topic, other in zip(topics, others, strict=True):
-        title = _title(topic, other, ids)
-        if title is None or len(topic["partitions"]) != len(other["partitions"]):
+        if len(topic["partitions"]) != len(other["partitions"]):
             return None
+        of_partitions = []
         for before, after in _paired(topic["partitions"], other["partitions"]):
             runs = None if after is None else _match_partition(before, after, ids)
             if runs is None:
                 return None
             if runs:
-                found.append(FetchedLog(title, before["partition_index"], runs))
+                of_partitions.append((before["partition_index"], runs))
+        found.append(of_partitions)
     return found
 
 
@@ -129,7 +194,7 @@ def _title(topic: Container, other: Container, ids: IdMap) -> str | None:
     if name:
         return name if other.get("topic") == ids.names.topic(name) else None
     topic_id = topic.get("topic_id")
-    if topic_id is None or ids.captured(Role.TOPIC_ID, other.get("topic_id"), Scope()) != topic_id:
+    if topic_id is None or ids.captured(Role.TOPIC_ID, other.get("topic_id"), _NOWHERE) != topic_id:
         return None
     return ids.captured_topics.topic_name(topic_id)
 

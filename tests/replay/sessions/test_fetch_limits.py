@@ -60,7 +60,9 @@ class _Reader:
             assert use is not None
             if use.session is not None:
                 use.session.node = 0  # as after a response
-            self._sessions.limit(use, step, message.body)
+            captured = step.captured.response_message()
+            body = captured.body if captured is not None else None
+            self._sessions.limit(use, version, message.body, body)
         assert use is not None
         gone = message.body.get("forgotten_topics_data", ())
         self.forgotten = [each for topic in gone for each in topic.partitions]

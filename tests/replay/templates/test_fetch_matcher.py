@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from cluster.conversion.resource_names import NameMap
+from dissector.protocol.apis import KEYS
 from dissector.protocol.records import Record, RecordBatch, new_batch
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.mapping.learner import learn
 from replay.model.outcome import Outcome, Verdict
-from replay.templates.fetch_matcher import learn_fetch, match_fetch
+from replay.templates.fetch_bodies import FetchBodies
+from replay.templates.fetch_matcher import FetchMatcher, learn_fetch
+from tests.default_frames import response
 from tests.replay.support.builders import topology, uuid
 from tests.replay.support.outcomes import outcome
 
@@ -56,12 +59,21 @@ def ids_of() -> IdMap:
 
 
 def fast(made: Outcome, ids: IdMap) -> bool:
-    """Match, and learn if that succeeds."""
+    """Match, and learn if that succeeds; bodies shared by several readers match as others do."""
     captured = made.step.captured.response_message()
     assert captured is not None
     assert captured.body is not None
     assert made.response is not None
-    found = match_fetch(captured.body, made.response, (), ids)
+    found = FetchMatcher(ids).match(captured.body, made.response, ())
+    bodies, matcher = FetchBodies(), FetchMatcher(ids)
+    for _ in range(3):
+        given = bodies.captured(made.step.captured)
+        live = bodies.live(
+            response(KEYS["Fetch"], made.version, 7, **made.response)[4:], made.version
+        )
+        assert given is not None
+        assert live is not None
+        assert matcher.match(given, live, ()) == found
     returned = None if found is None else learn_fetch(found, ids)
     for each in returned or ():
         ids.readers.record(made.step.captured.connection, made.step.number, each)
@@ -197,3 +209,23 @@ def test_records_at_other_offsets_than_appended_are_left_to_the_full_comparison(
     assert both(16, live_of(16), appended={("t", 0): (0, LIVE_BASE, 3, 1)})[0]
     assert not both(16, live_of(16), appended={("t", 0): (0, LIVE_BASE + 1, 3, 1)})[0]
     assert not both(16, live_of(16), appended={("t", 0): (1, LIVE_BASE, 3, 1)})[0]
+
+
+def test_a_pair_matched_before_is_judged_again_when_what_is_known_of_it_changes() -> None:
+    made, ids = outcome("Fetch", 16, fetched(16, 0), live_of(16)), ids_of()
+    bodies, matcher = FetchBodies(), FetchMatcher(ids)
+    frame = response(KEYS["Fetch"], 16, 7, **made.response or {})[4:]
+
+    def is_matched() -> bool:
+        given, live = bodies.captured(made.step.captured), bodies.live(frame, 16)
+        assert given is not None
+        assert live is not None
+        return matcher.match(given, live, ()) is not None
+
+    assert is_matched()
+    ids.producers.learn((7, 0), (71, 0))
+    assert not is_matched()
+    ids.producers.learn((7, 0), (70, 0))
+    assert is_matched()
+    ids.captured_topics.learn({uuid(5): "t"})
+    assert not is_matched()
