@@ -42,6 +42,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 CHECKED := tests/dissector/kernel tests/dissector/capture tests/dissector/engine tests/dissector/view \
 	tests/dissector/query/contents tests/dissector/values/steps \
 	tests/dissector/protocol/records tests/dissector/redaction/windows \
+	tests/dissector/redaction/compression tests/dissector/redaction/packets \
 	tests/dissector/test_repro.py tests/dissector/test_spoiled.py \
 	tests/conform/test_mutations.py tests/replay/templates tests/pipeline/split tests/timeline/output
 

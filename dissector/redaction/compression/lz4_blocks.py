@@ -1,19 +1,16 @@
 """
 Frames of lz4 with blocks of given sizes.
 
-Source: lz4_Frame_format.md, lz4_Block_format.md.
+Source: lz4_Frame_format.md.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from dissector.protocol.records.lz4_header import FRAME_MAGIC
-from dissector.redaction.compression.sequences import (
-    MIN_MATCH,
-    Sequence,
-    find_sequences,
-    grown,
-    sequences_of,
-)
+from dissector.redaction.compression.sequence_arrays import LZ4
+from dissector.redaction.compression.sequences import fitted, raw_size, space_for
 
 _HAS_BLOCK_CHECKSUM, _HAS_CONTENT_SIZE, _HAS_CHECKSUM, _HAS_DICTIONARY = 0x10, 0x08, 0x04, 0x01
 _UNCOMPRESSED = 1 << 31
@@ -29,8 +26,10 @@ def lz4_of_length(raw: bytes, old: bytes) -> bytes | None:
         size = word & (_UNCOMPRESSED - 1)
         block = old[at + 4 : at + 4 + size]
         count = size if word & _UNCOMPRESSED else _raw_size(block)
+        if len(block) != size or count < 0:
+            return None
         piece = raw[done : done + count]
-        new = piece if word & _UNCOMPRESSED else _block_of_size(piece, size)
+        new = piece if word & _UNCOMPRESSED else fitted(LZ4, [piece], size)
         if new is None or len(new) != size:
             return None
         out += (old[at : at + 4], new)
@@ -48,7 +47,7 @@ def lz4_of_length(raw: bytes, old: bytes) -> bytes | None:
 
 
 def _raw_size(block: bytes) -> int:
-    return sum(each.literals + each.match for each in sequences_of(block))
+    return int(raw_size(np.frombuffer(block, np.uint8), space_for(len(block))))
 
 
 def _checksum(data: bytes) -> bytes:
@@ -56,41 +55,3 @@ def _checksum(data: bytes) -> bytes:
     import lz4.frame
 
     return bytes(lz4.frame.compress(data, content_checksum=True)[-4:])
-
-
-def _block_of_size(raw: bytes, size: int) -> bytes | None:
-    sequences = find_sequences(raw)
-    missing = size - sum(map(_cost, sequences))
-    if missing < 0:
-        return None
-    sequences, missing = grown(sequences, _cost, missing)
-    return None if missing else _encode(raw, sequences)
-
-
-def _cost(sequence: Sequence) -> int:
-    cost = 1 + _extra(sequence.literals) + sequence.literals
-    return cost + 2 + _extra(sequence.match - MIN_MATCH) if sequence.match else cost
-
-
-def _extra(length: int) -> int:
-    """Return the number of bytes after the half byte of a length."""
-    return 0 if length < 15 else 1 + (length - 15) // 255
-
-
-def _encode(raw: bytes, sequences: list[Sequence]) -> bytes:
-    out, at = bytearray(), 0
-    for literals, match, offset in sequences:
-        matched = match - MIN_MATCH if match else 0
-        out.append(min(literals, 15) << 4 | min(matched, 15))
-        out += _length_bytes(literals) + raw[at : at + literals]
-        if match:
-            out += offset.to_bytes(2, "little") + _length_bytes(matched)
-        at += literals + match
-    return bytes(out)
-
-
-def _length_bytes(length: int) -> bytes:
-    if length < 15:
-        return b""
-    full, rest = divmod(length - 15, 255)
-    return b"\xff" * full + bytes((rest,))

@@ -8,6 +8,8 @@ skippable frames of zstd).
 from __future__ import annotations
 
 import zlib
+from functools import cache
+from typing import Any
 
 from dissector.protocol.records.unpack import GZIP_WBITS
 
@@ -45,14 +47,19 @@ def gzip_of_length(raw: bytes, old: bytes) -> bytes | None:
 
 def zstd_of_length(raw: bytes, old: bytes) -> bytes | None:
     """Return zstd with the length of another one; None if it is longer."""
-    import zstandard
-
     for level in _ZSTD_LEVELS:
-        compressor = zstandard.ZstdCompressor(level=level, write_content_size=False)
-        new = compressor.compress(raw)
+        new: bytes = _zstd_compressor(level).compress(raw)
         if len(new) <= len(old):
             return _padded_zstd(new, len(old) - len(new))
     return None
+
+
+@cache
+def _zstd_compressor(level: int) -> Any:
+    """Return a compressor; a new one costs more than the work of a small batch."""
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=level, write_content_size=False)
 
 
 def _padded_zstd(frame: bytes, missing: int) -> bytes:

@@ -22,7 +22,7 @@ from dissector.protocol.records.batch import with_crc
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.limits import DEFAULT, Budget
 from dissector.protocol.records.payload_kernel import NULL, read_rows
-from dissector.redaction.compression.same_length import same_length
+from dissector.redaction.compression.same_length import SameLength
 from dissector.redaction.messages.structured_values import StructuredValues
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.values.carriers.schema_headers import NAMING_HEADERS
@@ -84,11 +84,13 @@ class RecordRedactor:
     Attributes:
         lost_batches: Number of batches that became zeros, because no replacement had their length.
         structured: Replaces what a schema reads so that it still does; None: as all other contents.
+        same_length: Compresses replaced records.
     """
 
     def __init__(self, values: ValueRedactor, redact_embedded: Callable[[Embedded], bytes]) -> None:
         self.lost_batches = 0
         self.structured: StructuredValues | None = None
+        self.same_length = SameLength()
         self._values = values
         self._records_left = 0
         self._redact_embedded = redact_embedded
@@ -151,7 +153,7 @@ class RecordRedactor:
             for mark_bytes in MARKS:
                 self._records_left = left
                 raw = self._records(found.data, count, batch, mark_bytes)
-                new = same_length(codec, raw, payload)
+                new = self.same_length.find(codec, raw, payload)
                 if new is not None:
                     return new
             self.lost_batches += 1
@@ -231,7 +233,8 @@ class RecordRedactor:
         if found.problem is None and level.depth < _MAX_NESTING:
             for mark_bytes in MARKS:
                 inside = _Level(level.topic, level.depth + 1, mark_bytes)
-                new = same_length(codec, self._batches(found.data, inside), value, magic)
+                raw = self._batches(found.data, inside)
+                new = self.same_length.find(codec, raw, value, magic)
                 if new is not None:
                     return new
             self.lost_batches += 1

@@ -23,7 +23,7 @@ from dissector.kernel.keccak import LANES, RATE
 from dissector.protocol.field_roles import ValueKind
 from dissector.protocol.records import layout
 from dissector.protocol.records.compression import CODEC_MASK
-from dissector.redaction.compression.same_length import same_length
+from dissector.redaction.compression.same_length import SameLength
 from dissector.redaction.messages.record_redactor import (
     MARKS,
     MAX_LENGTH,
@@ -57,8 +57,9 @@ class RecordWindow:
         lost_batches: Number of batches that became zeros, because no replacement had their length.
     """
 
-    def __init__(self, values: ValueRedactor) -> None:
+    def __init__(self, values: ValueRedactor, same_length: SameLength) -> None:
         self.lost_batches = 0
+        self._same_length = same_length
         self._values = values
         head = np.frombuffer(values.pseudonyms.content_head, np.uint8)
         arrays = head, np.zeros(LANES, np.int64), np.zeros(RATE, np.uint8)
@@ -135,7 +136,7 @@ class RecordWindow:
                 if mark_bytes != MARKS[0]:
                     at, length = contents.of(number)
                     shorten_marks(payloads.arena, at - base, length, mark_bytes)
-                new = same_length(codec, payloads.arena[begin:end].tobytes(), old)
+                new = self._same_length.find(codec, payloads.arena[begin:end].tobytes(), old)
                 if new is not None:
                     break
             else:

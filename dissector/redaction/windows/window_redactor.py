@@ -90,7 +90,7 @@ class WindowRedactor:
         """
         self._plan = FieldPlan(values)
         self._records = records
-        self._contents = RecordWindow(values)
+        self._contents = RecordWindow(values, records.same_length)
         self._topic_name = topic_name
 
     def redact(self, table: Exchanges, chosen: Bools) -> RedactedWindow:

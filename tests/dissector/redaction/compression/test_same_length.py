@@ -8,11 +8,16 @@ from random import Random
 import pytest
 
 from dissector.protocol.records.compression import CODEC_IDS, compress, decompress
+from dissector.redaction.compression import same_length as same_length_module
+from dissector.redaction.compression import sequences
 from dissector.redaction.compression.padded import zstd_of_length
-from dissector.redaction.compression.same_length import same_length
+from dissector.redaction.compression.same_length import SameLength, same_length
 from tests.corpus import fast_and_long
+from tests.kernel_modes import both
 
 CODECS = ("gzip", "snappy", "lz4", "zstd")
+
+mode = both(sequences)
 
 
 def contents(chance: Random, words: int) -> tuple[bytes, bytes]:
@@ -83,3 +88,25 @@ def test_damaged_data_is_refused(codec: str, seed: int) -> None:
     damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
     found = same_length(number, new, bytes(damaged[: chance.randrange(1, len(damaged))]))
     assert found is None or decompress(number, found).data == new
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_comes_again_is_compressed_once(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = contents(Random(3), 9)
+    number, found, calls = CODEC_IDS[codec], SameLength(), []
+    compressed = compress(number, old)
+
+    def counting(*case: object) -> bytes | None:
+        calls.append(case)
+        return same_length(*case)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(same_length_module, "same_length", counting)
+    monkeypatch.setattr(same_length_module, "_KEPT_BYTES", 3 * (len(new) + 2 * len(compressed)))
+    assert {found.find(number, new, compressed) for _ in range(3)} == {
+        same_length(number, new, compressed)
+    }
+    assert len(calls) == 1
+    for at in range(3):
+        found.find(number, new, compressed + bytes(at + 1))
+    found.find(number, new, compressed)
+    assert len(calls) == 5
