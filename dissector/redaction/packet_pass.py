@@ -23,7 +23,8 @@ from dissector.errors import UsageError
 from dissector.redaction.packets.located_headers import HeaderFinder, Located, in_known_link
 from dissector.redaction.packets.packet_redactor import PacketRedactor
 from dissector.redaction.packets.plain_packets import PlainBlocks, PlainPackets, PlainPayloads
-from dissector.redaction.packets.stream_index import Position, StreamIndex
+from dissector.redaction.packets.position_kernels import NO_STREAM
+from dissector.redaction.packets.stream_index import Positions, StreamIndex
 from dissector.redaction.redacted_mark import REDACTED
 from dissector.redaction.redaction import Redaction, is_decrypted
 
@@ -117,15 +118,15 @@ class _PacketPass:
         self._write_window(window, chosen, row_of[chosen], positions)
 
     def _write_window(
-        self, window: _Window, numbers: Ints, rows: Ints, positions: list[Position | None]
+        self, window: _Window, numbers: Ints, rows: Ints, positions: Positions
     ) -> None:
         """Write chosen packets: runs of plain ones at once, others one by one."""
         is_single = ~window.plain.is_plain[numbers]
-        connections = {each.connection for each in positions if each is not None}
-        decrypted = {each for each in connections if is_decrypted(self._reading, each)}
-        is_single |= np.array(
-            [each is not None and each.connection in decrypted for each in positions], np.bool_
-        )
+        distinct, number = np.unique(positions.stream >> 1, return_inverse=True)
+        decrypted = [
+            each != NO_STREAM and is_decrypted(self._reading, each) for each in distinct.tolist()
+        ]
+        is_single |= np.array(decrypted, np.bool_)[number]
         blocks = self._blocks(window, numbers, positions, is_single)
         if blocks is None:
             is_single[:] = True
@@ -140,24 +141,18 @@ class _PacketPass:
             number, row = int(numbers[at]), int(rows[at])
             located = window.found.get(number) or self._find(window.packets, number)
             if located is not None:
-                self._write_packet(
-                    *located, window.segments, row, positions[at], int(times[number])
-                )
+                position = int(positions.stream[at]), int(positions.offset[at])
+                self._write_packet(*located, window.segments, row, position, int(times[number]))
 
     def _blocks(
         self,
         window: _Window,
         numbers: Ints,
-        positions: list[Position | None],
+        positions: Positions,
         is_single: NDArray[np.bool_],
     ) -> PlainBlocks | None:
         """Return the blocks of all but single packets; None if addresses could not be replaced."""
-        plain = [
-            (each.connection << 1 | each.side, each.offset) if each is not None else (-1, 0)
-            for each, alone in zip(positions, is_single.tolist(), strict=True)
-            if not alone
-        ]
-        stream, offset = np.array(plain, np.int64).reshape(-1, 2).T
+        stream, offset = (each[~is_single] for each in positions)
         redaction = self._redaction
         return window.plain.blocks(
             PlainPayloads(np.flatnonzero(~is_single), numbers[~is_single], stream, offset),
@@ -187,22 +182,23 @@ class _PacketPass:
         link: int,
         segments: Segments,
         row: int,
-        position: Position | None,
+        position: tuple[int, int],
         time_ns: int,
     ) -> None:
         length = found.end - found.payload_at
-        if position is None:
+        stream, offset = position
+        if stream == NO_STREAM:
             payload = bytes(length)
-        elif is_decrypted(self._reading, position.connection):
-            self._write_plain(segments, row, position, time_ns)
+        elif is_decrypted(self._reading, stream >> 1):
+            self._write_plain(segments, row, stream, time_ns)
             return
         else:
-            payload = self._redaction.stream.get(*position, length)
+            payload = self._redaction.stream.get(stream >> 1, stream & 1, offset, length)
         self.out.write(time_ns, link, self._packets.redact(found, link, payload), found.original)
 
-    def _write_plain(self, segments: Segments, row: int, position: Position, time_ns: int) -> None:
+    def _write_plain(self, segments: Segments, row: int, stream: int, time_ns: int) -> None:
         """Write the plaintext that a packet of an encrypted connection completed, if any."""
-        connection = self._plain.get(position.connection)
+        connection = self._plain.get(stream >> 1)
         for number, message in self._redaction.plain_messages(int(segments.packet[row])):
             if connection is None:
                 a, b = self._reading.streams.connections.endpoints(number)
@@ -210,11 +206,11 @@ class _PacketPass:
                 connection = PlainConnection(replace(a), replace(b))
                 self._plain[number] = connection
                 self._write_all(connection.open(), time_ns)
-            stream = number, message.side
-            data = self._redaction.stream.get(*stream, message.offset, message.length)
+            place = number, message.side, message.offset, message.length
+            data = self._redaction.stream.get(*place)
             self._write_all(connection.message(message, data), time_ns)
         if connection is not None:
-            self._write_all(connection.end(position.side, int(segments.flags[row])), time_ns)
+            self._write_all(connection.end(stream & 1, int(segments.flags[row])), time_ns)
 
     def _write_all(self, packets: Iterable[bytes], time_ns: int) -> None:
         for each in packets:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dissector.capture.writing.plain_connections import Endpoint, PlainMessage
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
+from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile, read_topic_names
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields.message_places import SIDES
 from dissector.engine.reading.capture import Capture
@@ -82,11 +82,11 @@ class Redaction:
             for exchange in capture.exchanges_of(window):
                 self._read_exchange(exchange, reading)
             return
-        known = capture.known_of(window)
+        capture.names.learn(read_topic_names(table))
         done = self._windows.redact(table, self._in_columns(table, reading))
         self._store(table, done)
         for row, kinds in done.unread():
-            exchange = reading.exchange(table, row, capture.names, known)
+            exchange = reading.exchange(table, row, capture.names)
             self._read_exchange(exchange, reading, kinds)
 
     def _in_columns(self, table: Exchanges, reading: Reading) -> Bools:

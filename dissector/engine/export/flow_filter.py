@@ -57,6 +57,12 @@ def connection_hashes(table: ConnectionTable) -> Hashes:
     )
 
 
+def segment_hashes(segments: Segments, rows: slice | Ints = slice(None)) -> Hashes:
+    """Return the hashes of the directions of some segments."""
+    ports = segments.source_port[rows].astype(np.int64) << 16 | segments.target_port[rows]
+    return flow_hashes(segments.source[rows], segments.target[rows], ports)
+
+
 @dataclass(slots=True)
 class FlowFilter:
     """
@@ -110,8 +116,7 @@ class FlowFilter:
         """
         if not len(self.hashes):
             return np.zeros(len(segments), np.bool_)
-        ports = segments.source_port.astype(np.int64) << 16 | segments.target_port
-        hashes = flow_hashes(segments.source, segments.target, ports)
+        hashes = segment_hashes(segments)
         flow = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
         rows = np.flatnonzero(self.hashes[flow] == hashes)
         flow = flow[rows]

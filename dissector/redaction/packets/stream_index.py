@@ -1,4 +1,4 @@
-"""The connection of each segment, and its position in the stream."""
+"""The stream of each segment, and its position in it."""
 
 from __future__ import annotations
 
@@ -8,35 +8,22 @@ import numpy as np
 
 from dissector.capture.columns import SYN, Segments
 from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.engine.export.flow_filter import connection_hashes, segment_hashes
 from dissector.engine.tables.exchange_table import Ints
-
-_SEQ_BITS = 32
-_SEQ_HALF, _SEQ_MASK = 1 << _SEQ_BITS - 1, (1 << _SEQ_BITS) - 1
-
-_Flow = tuple[int, int, int, int, int, int]
+from dissector.redaction.packets.position_kernels import NO_STREAM, find_offsets
 
 
-class Position(NamedTuple):
+class Positions(NamedTuple):
     """
-    A place in a stream.
+    Places in streams.
 
     Attributes:
-        connection: Number of the connection.
-        side: The sending side.
+        stream: `2 * connection + side` of each; `NO_STREAM` for a segment of no connection.
         offset: Begin of the segment in the stream; negative before the first captured byte.
     """
 
-    connection: int
-    side: int
-    offset: int
-
-
-class _Stream(NamedTuple):
-    first_packet: int
-    network: int
-    connection: int
-    side: int
-    first_sequence: int
+    stream: Ints
+    offset: Ints
 
 
 class StreamIndex:
@@ -49,48 +36,41 @@ class StreamIndex:
 
     def __init__(self, table: ConnectionTable) -> None:
         numbers = np.arange(len(table))
-        columns = table.columns(numbers)
-        self._streams: dict[_Flow, list[_Stream]] = {}
-        self._last: dict[tuple[int, int], int] = {}
-        rows = zip(
-            columns.address.tolist(),
-            columns.port.tolist(),
-            columns.network.tolist(),
-            table.first_packets(numbers).tolist(),
-            table.first_sequences(numbers).tolist(),
-            strict=True,
-        )
-        for number, (ends, ports, network, packet, firsts) in enumerate(rows):
-            for side in (0, 1):
-                flow = (*ends[side], ports[side], *ends[1 - side], ports[1 - side])
-                stream = _Stream(packet, network, number, side, firsts[side])
-                self._streams.setdefault(flow, []).append(stream)
+        hashes = connection_hashes(table).ravel()
+        self._order: Ints = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+        self._first_packet = np.repeat(table.first_packets(numbers), 2)
+        self._network = np.repeat(table.columns(numbers).network, 2)
+        self._first = np.ascontiguousarray(table.first_sequences(numbers), np.int64).ravel()
+        self._last: Ints = np.zeros(2 * len(table), np.int64)
 
-    def positions(self, segments: Segments, rows: Ints) -> list[Position | None]:
-        """Return the positions of some segments, in their order; None for one of no connection."""
-        columns = (
-            *(segments.source[rows].tolist(), segments.source_port[rows].tolist()),
-            *(segments.target[rows].tolist(), segments.target_port[rows].tolist()),
-            *(segments.packet[rows].tolist(), segments.network[rows].tolist()),
-            (segments.seq[rows] + (segments.flags[rows] & SYN != 0)).tolist(),
-        )
-        return [
-            self._position((*source, port, *target, other), packet, network, seq)
-            for source, port, target, other, packet, network, seq in zip(*columns, strict=True)
-        ]
+    def positions(self, segments: Segments, rows: Ints) -> Positions:
+        """Return the positions of some segments, in their order."""
+        stream = self._streams_of(segments, rows)
+        sequence = segments.seq[rows] + (segments.flags[rows] & SYN != 0)
+        offset = np.zeros(len(rows), np.int64)
+        find_offsets(stream, sequence, self._first, self._last, offset)
+        return Positions(stream, offset)
 
-    def _position(self, flow: _Flow, packet: int, network: int, seq: int) -> Position | None:
-        streams = self._streams.get(flow, ())
-        if len(streams) != 1 or streams[0].first_packet > packet:
-            streams = [each for each in streams if each.first_packet <= packet]
-            if not streams:
-                return None
-        stream = streams[0]
-        if len(streams) > 1:
-            stream = max(streams, key=lambda each: (each.network == network, each.first_packet))
-        key = stream.connection, stream.side
-        last = self._last.get(key, 0)
-        away = (seq - stream.first_sequence - last) & _SEQ_MASK
-        offset = last + away - (away >= _SEQ_HALF) * (_SEQ_MASK + 1)
-        self._last[key] = max(offset, 0)
-        return Position(*key, offset)
+    def _streams_of(self, segments: Segments, rows: Ints) -> Ints:
+        hashes, packet = segment_hashes(segments, rows), segments.packet[rows]
+        begin, end = (np.searchsorted(self._hashes, hashes, side) for side in ("left", "right"))
+        found = np.full(len(rows), NO_STREAM, np.int64)
+        is_known = end > begin
+        found[is_known] = self._order[begin[is_known]]
+        found[is_known] = np.where(
+            self._first_packet[found[is_known]] <= packet[is_known], found[is_known], NO_STREAM
+        )
+        for row in np.flatnonzero(end - begin > 1).tolist():
+            streams = self._order[begin[row] : end[row]]
+            network = int(segments.network[rows[row]])
+            found[row] = self._latest(streams, int(packet[row]), network)
+        return found
+
+    def _latest(self, streams: Ints, packet: int, network: int) -> int:
+        """Return the stream of a packet, of several with the same endpoints."""
+        streams = streams[self._first_packet[streams] <= packet]
+        if not len(streams):
+            return NO_STREAM
+        is_in_network = self._network[streams] == network
+        return int(streams[np.lexsort((-self._first_packet[streams], ~is_in_network))[0]])

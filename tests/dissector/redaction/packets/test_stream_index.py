@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from dissector.engine.reading.capture import Capture
-from dissector.redaction.packets.stream_index import Position, StreamIndex
+from dissector.redaction.packets import position_kernels
+from dissector.redaction.packets.position_kernels import NO_STREAM
+from dissector.redaction.packets.stream_index import StreamIndex
 from tests import tcp_captures
+from tests.kernel_modes import both
+
+mode = both(position_kernels)
+
+
+class Position(NamedTuple):
+    """A place in a stream."""
+
+    connection: int
+    side: int
+    offset: int
 
 
 def positions(path: Path) -> list[Position | None]:
@@ -20,10 +34,14 @@ def positions(path: Path) -> list[Position | None]:
         del window
     assert capture.reading is not None
     index, layers = StreamIndex(capture.reading.streams.connections), Layers()
-    return [
-        position
+    found = (
+        index.positions(segments, np.arange(len(segments)))
         for segments in map(layers.segments, read_packets([str(path)]))
-        for position in index.positions(segments, np.arange(len(segments)))
+    )
+    return [
+        None if stream == NO_STREAM else Position(stream >> 1, stream & 1, offset)
+        for each in found
+        for stream, offset in zip(*(column.tolist() for column in each), strict=True)
     ]
 
 
