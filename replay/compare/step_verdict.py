@@ -150,7 +150,7 @@ def compare_outcome(
             reasons.add(Reason.IGNORED)
         differences = remaining
     if differences and (
-        outcome.is_untimely
+        (outcome.is_untimely and any(each.is_error for each in differences))
         or follow_from_gap(captured, response, differences, ids)
         or follow_from_other_parts(captured, response, differences, ids)
     ):

@@ -115,7 +115,7 @@ class Outcome:
             its response, rather than a failure of the target.
         is_unsupported: Whether we did not send it because the target has no API or version for it.
         is_repeated: Whether it was sent again after a temporary error.
-        is_untimely: Whether it was sent before a timeout that the capture shows had elapsed.
+        is_untimely: Whether its error depends on when brokers look for timeouts of transactions.
         reasons: Why its response is equivalent, as `compare_outcome` found.
         unasked: Topic (name or id, as captured) and number of partitions without captured records
             that a Fetch did not ask for.

@@ -348,18 +348,16 @@ class Player:
                 )
                 self._context.written.record_response(api_name, exchange)
                 self._context.share_sessions.record_response(part.node, part.request, part.response)
-                self._context.transactions.record_response(api_name, part.request, part.response)
+                answered = api_name, part.request, part.response
+                sent.outcome.is_untimely |= self._context.transactions.record_response(*answered)
                 self._context.heartbeats.record_response(
                     sent.step, captured, part.request, part.response
                 )
         if sent.session_use is not None:
             self._context.fetch_sessions.record_response(sent.session_use, parts, response)
-            if (
-                sent.session_use.is_new
-                and sent.session_use.session is not None
-                and sent.session_use.session.node >= 0
-            ):
-                sent.session_use = SessionUse(sent.session_use.session)
+            session = sent.session_use.session
+            if sent.session_use.is_new and session is not None and session.node >= 0:
+                sent.session_use = SessionUse(session)
         throttle_ms = response.get("throttle_time_ms") or 0
         # librdkafka's mock cluster omits a field of ApiVersions, which makes this field garbage.
         is_reliable = sent.step.captured.api_key != API_VERSIONS

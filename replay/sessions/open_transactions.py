@@ -18,6 +18,7 @@ from replay.sessions.retry_policy import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from replay.sessions.transaction_compat import added_elements
 
 _BEGINNING_APIS = frozenset({"AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "Produce"})
+APIS_OF_TRANSACTIONS = _BEGINNING_APIS | {"EndTxn"}
 _ENDING_APIS = frozenset({"EndTxn", "InitProducerId"})
 
 _TIMEOUT_MS = 60_000
@@ -59,10 +60,23 @@ class OpenTransactions:
         timeout_s = self._timeouts_s.get(transactional_id, 0.0)
         return self.open[transactional_id] + timeout_s - time.monotonic()
 
-    def record_response(self, api: str, body: Container, response: Container) -> None:
-        """Record the response to a request."""
+    def record_response(self, api: str, body: Container, response: Container) -> bool:
+        """
+        Record the response to a request.
+
+        Returns:
+            Whether the target may have aborted its transaction before, as the timeout is over.
+        """
+        title = transactional_id_of(body) or ""
+        may_be_over = (
+            api in APIS_OF_TRANSACTIONS
+            and title in self.open
+            and title in self._timeouts_s
+            and self.timeout_left_s(title) <= 0
+        )
         if api in _ENDING_APIS and not response.error_code:
-            self.record_end(transactional_id_of(body) or "")
+            self.record_end(title)
+        return may_be_over
 
     def record_end(self, transactional_id: str) -> None:
         """Record that a transactional id has no open transaction any more."""

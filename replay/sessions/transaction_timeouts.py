@@ -3,7 +3,10 @@ Timeouts of transactions: a captured transaction that the broker aborted by its 
 
 A replay that is faster than the capture has to wait until the target does the same. If that takes
 longer than the timeout of the replay, the transaction is aborted by InitProducerId, which a
-timeout is like: both abort and fence. Source: KIP-98, KIP-890; Kafka, TransactionCoordinator.scala.
+timeout is like: both abort and fence. Brokers look for such transactions from time to time (each 10
+seconds), so the target may also abort one before a request that the captured broker answered.
+Source: KIP-98, KIP-890; Kafka, TransactionCoordinator.scala,
+transaction.abort.timed.out.transaction.cleanup.interval.ms.
 """
 
 from __future__ import annotations
@@ -18,7 +21,12 @@ from dissector.protocol.field_roles import Role
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import Step
-from replay.sessions.open_transactions import OpenTransactions, is_completed, transactional_id_of
+from replay.sessions.open_transactions import (
+    APIS_OF_TRANSACTIONS,
+    OpenTransactions,
+    is_completed,
+    transactional_id_of,
+)
 
 _ERRORS = frozenset({Role.ERROR})
 
@@ -26,8 +34,6 @@ _OF_FENCED_PRODUCERS = frozenset(
     error_code(name) for name in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED", "INVALID_TXN_STATE")
 )
 """Errors of a request in a transaction that is over."""
-
-_APIS = frozenset({"AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "Produce", "EndTxn"})
 
 
 async def until_timed_out(
@@ -47,7 +53,7 @@ async def until_timed_out(
         False if the transaction had to be aborted instead.
     """
     body = message.body
-    if message.api not in _APIS or body is None or not _was_over(step):
+    if message.api not in APIS_OF_TRANSACTIONS or body is None or not _was_over(step):
         return True
     title = ids.names.prefixed(transactional_id_of(body) or "")
     if title not in transactions.open:

@@ -19,9 +19,11 @@ from cluster.client.endpoint import Endpoint
 from cluster.conversion.resource_names import NameMap
 from cluster.mock.librdkafka_mock import MockCluster
 from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
+from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
-from replay.model.outcome import Outcome
+from replay.model.outcome import Outcome, Verdict
 from replay.options.pacing import SECOND_NS, Pace
 from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
@@ -29,7 +31,13 @@ from replay.run.pass_context import CONNECT_AHEAD_NS
 from replay.run.player import STOPPED
 from replay.run.runner import ReplayRun
 from tests.default_frames import request, response
-from tests.replay.support.replay_captures import SHIPPED, exchange, left_open, saved
+from tests.replay.support.replay_captures import (
+    SHIPPED,
+    added_partition,
+    exchange,
+    left_open,
+    saved,
+)
 from tests.replay.support.scripted_broker import (
     HANG_UP,
     Answer,
@@ -487,6 +495,21 @@ def test_an_open_transaction_is_aborted_at_the_end(tmp_path: Path) -> None:
     body = played.requests[1].body
     assert body is not None
     assert body.v3_and_below_producer_id == 9
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "verdict"), [(0, Verdict.INCOMPLETE), (60_000, Verdict.ERROR_CHANGED)]
+)
+def test_a_target_may_end_a_transaction_that_is_beyond_its_timeout(
+    timeout_ms: int, verdict: Verdict, tmp_path: Path
+) -> None:
+    answers: Answers = {
+        "InitProducerId": lambda _: {"producer_id": 9, "producer_epoch": 0},
+        "AddPartitionsToTxn": lambda _: added_partition(error_code("INVALID_PRODUCER_EPOCH")),
+    }
+    played = at_script(left_open(tmp_path, timeout_ms), answers)
+    assert played.run is not None
+    assert compare_outcome(played.outcomes[1], played.run.ids)[0] is verdict
 
 
 def test_records_keep_their_order_after_a_write_with_acks_0(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 import pytest
+from construct import Container
 
 from cluster.client.cluster import Cluster
 from cluster.conversion.resource_names import NameMap
@@ -84,8 +85,24 @@ def test_nothing_is_awaited_without_an_open_transaction_or_an_error() -> None:
     assert not target.requests
 
 
+def test_a_transaction_may_be_aborted_sooner_once_its_timeout_is_over() -> None:
+    given = whole("EndTxn", 3, END | {"transactional_id": "p-t"}), Container(error_code=47)
+    assert transactions(timeout_ms=0).record_response("EndTxn", *given)
+    assert not transactions().record_response("EndTxn", *given)
+    assert not OpenTransactions().record_response("EndTxn", *given), "it has ended"
+    assert not transactions(timeout_ms=0).record_response("InitProducerId", *given)
+
+
 def test_another_answer_than_that_after_a_timeout_is_incomplete() -> None:
     made = outcome("EndTxn", 3, {"error_code": 48}, {"error_code": 47}, request=END)
     assert compare_outcome(made, IdMap())[0] is Verdict.ERROR_CHANGED
     made.is_untimely = True
     assert compare_outcome(made, IdMap())[0] is Verdict.INCOMPLETE
+
+
+def test_other_differences_than_errors_do_not_depend_on_timeouts() -> None:
+    log = {"name": "orders", "partition_responses": [{"index": 0, "base_offset": 3}]}
+    lost = {"name": "orders", "partition_responses": [{"index": 0, "base_offset": -1}]}
+    made = outcome("Produce", 7, {"responses": [log]}, {"responses": [lost]})
+    made.is_untimely = True
+    assert compare_outcome(made, IdMap())[0] is Verdict.DIFFERS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from dissector.protocol.apis import KEYS
 from tests.default_frames import request, response
@@ -20,7 +21,14 @@ def exchange(connection: WireConnection, request: bytes, response: bytes = b"") 
     return connection.broker(response) if response else connection
 
 
-def left_open(folder: Path) -> str:
+def added_partition(error: int = 0) -> dict[str, Any]:
+    """Return the fields of the response to AddPartitionsToTxn of `left_open`."""
+    results = [{"partition_index": 0, "partition_error_code": error}]
+    topics = [{"name": "orders", "results_by_partition": results}]
+    return {"throttle_time_ms": 0, "error_code": 0, "results_by_topic_v3_and_below": topics}
+
+
+def left_open(folder: Path, timeout_ms: int = 1000) -> str:
     """Begin a transaction without an end."""
     wire = Wire()
     key = KEYS["AddPartitionsToTxn"]
@@ -35,7 +43,9 @@ def left_open(folder: Path) -> str:
     connection = wire.connect().syn()
     began = response(init, 3, 1, producer_id=4, producer_epoch=0)
     exchange(
-        connection, request(init, 3, 1, transactional_id="t", transaction_timeout_ms=1000), began
+        connection,
+        request(init, 3, 1, transactional_id="t", transaction_timeout_ms=timeout_ms),
+        began,
     )
-    exchange(connection, request(key, 3, 2, **names), response(key, 3, 2))
+    exchange(connection, request(key, 3, 2, **names), response(key, 3, 2, **added_partition()))
     return saved(folder, wire)
