@@ -110,7 +110,7 @@ def _advise(given: AdviseOptions) -> int:
     read.capture.notices += notices
     passing = PassingPackets(read.selection)
     read.observers.append(passing.add)
-    windows = read.each_window(gleaning=True)
+    windows = read.each_window(gleaning=True, checking=False)
     report = advise_windows(advices, limits, read.capture, windows, show_secrets=given.show_secrets)
     report.findings = [each for each in report.findings if passing.any(each.packets)]
     report.fail_on = None if given.fail_on == "nothing" else Rank(given.fail_on)

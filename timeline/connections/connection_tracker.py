@@ -98,7 +98,9 @@ class Connections(Tracker):
         if self._known.get(number):
             return
         self._known.put(number, True)
-        offered = {each.api_key: (each.min_version, each.max_version) for each in _apis(response)}
+        offered = {
+            each["api_key"]: (each["min_version"], each["max_version"]) for each in _apis(response)
+        }
         if offered:
             self._offers.put(observed.broker, offered)
         apis = counted(len(_apis(response)), "API")

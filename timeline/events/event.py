@@ -167,8 +167,14 @@ COLUMNS = names(EVENTS)
 
 def in_packet_order(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Return distinct evidence in packet order, limited to the first and the last exchanges."""
-    found = sorted(set(evidence), key=lambda each: (each.first_packet, each.connection))
+    found = sorted(set(evidence), key=_packet_order)
     if len(found) > MAX_EVIDENCE:
         half = MAX_EVIDENCE // 2
         found = found[:half] + found[-half:]
     return tuple(found)
+
+
+def _packet_order(evidence: Evidence) -> tuple[int, int, int, int]:
+    """Return what sorts evidence; a packet may have several requests of a connection."""
+    response, number = evidence.response_packet or 0, evidence.correlation_id or 0
+    return evidence.first_packet, evidence.connection, response, number

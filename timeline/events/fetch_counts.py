@@ -73,13 +73,11 @@ def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
         return []
     chosen = table.rows(rows)
     hours = chosen.response.time_ns // HOUR_NS
-    keys = np.stack((hours, chosen.connection), axis=1)
-    groups, inverse = np.unique(keys, axis=0, return_inverse=True)
-    group = inverse.ravel()
+    groups, group = hourly_groups(hours, chosen.connection)
     is_full, positions = _read_positions(chosen, rows, group)
     took_ns = chosen.response.time_ns - chosen.request.time_ns
     found = []
-    for number, hour in enumerate(groups[:, 0].tolist()):
+    for number, hour in enumerate(groups):
         at = np.flatnonzero(group == number)
         empty = at[~is_full[at]]
         found.append(
@@ -94,6 +92,14 @@ def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
             )
         )
     return found
+
+
+def hourly_groups(hours: Ints, connections: Ints) -> tuple[list[int], Ints]:
+    """Return the hour of each group of exchanges of a connection, in order, and of each row its."""
+    size = int(connections.max()) + 1
+    first = int(hours.min())
+    keys, group = np.unique((hours - first) * size + connections, return_inverse=True)
+    return (keys // size + first).tolist(), group.ravel()
 
 
 def records_behind(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[Ints, Ints]:

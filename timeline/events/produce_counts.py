@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, Exchanges, Ints
-from timeline.events.fetch_counts import HOUR_NS
+from timeline.events.fetch_counts import HOUR_NS, hourly_groups
 
 PRODUCE = 0
 
@@ -44,12 +44,11 @@ def produce_counts(table: Exchanges) -> list[ProduceCounts]:
     if not len(rows):
         return []
     end_ns = np.where(is_answered, table.response.time_ns, table.request.time_ns)
-    keys = np.stack((end_ns[rows] // HOUR_NS, table.connection[rows]), axis=1)
-    groups, inverse = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(inverse.ravel(), kind="stable")
-    cuts = np.flatnonzero(np.diff(inverse.ravel()[order])) + 1
+    groups, group = hourly_groups(end_ns[rows] // HOUR_NS, table.connection[rows])
+    order = np.argsort(group, kind="stable")
+    cuts = np.flatnonzero(np.diff(group[order])) + 1
     found = []
-    for hour, of_group in zip(groups[:, 0].tolist(), np.split(rows[order], cuts), strict=True):
+    for hour, of_group in zip(groups, np.split(rows[order], cuts), strict=True):
         answered = of_group[is_answered[of_group]]
         found.append(
             ProduceCounts(

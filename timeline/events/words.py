@@ -11,8 +11,12 @@ from dissector.protocol.embedded.secrecy.credentials import mask_texts
 
 if TYPE_CHECKING:
     from dissector.engine.reading.capture import Capture
+    from dissector.protocol.login_secrets import Known
 
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+_MAX_MASKED = 4096
+"""Texts that are remembered with what is shown of them: names of clients recur."""
 
 MAX_LISTED = 8
 """Maximum number of items in lists; the others are counted."""
@@ -43,9 +47,17 @@ Mask = Callable[[str], str]
 
 def mask_of(capture: Capture, show_secrets: bool) -> Mask:
     """Return what masks texts with credentials, such as one in a URL or of a login."""
+    masked: dict[str, str] = {}
+    known: Known | None = None
 
     def mask(text: str) -> str:
-        shown: str = mask_texts(text, capture.logins.all)
+        nonlocal known
+        if capture.logins.all is not known or len(masked) >= _MAX_MASKED:
+            known = capture.logins.all
+            masked.clear()
+        shown = masked.get(text)
+        if shown is None:
+            shown = masked[text] = mask_texts(text, known)
         return shown
 
     return str if show_secrets else mask

@@ -113,14 +113,17 @@ class ClusterChanges(Tracker):
             text = f"{each.topic}: {each}"
             yield self._change(subject, CREATED_ANEW, text, each.since_ns, proof, observed)
         for topic in response.topics or ():
-            if topic.error_code or not topic.name or self._ids.is_stale(response, topic):
+            name = topic["name"]
+            if topic["error_code"] or not name or self._ids.is_stale(response, topic):
                 continue
-            for partition in topic.partitions or ():
-                yield from self._leader(subject, topic.name, partition, observed)
+            for partition in topic["partitions"] or ():
+                yield from self._leader(subject, name, partition, observed)
         if observed.end_ns < cluster.time_ns:
             return
         proof = [observed.evidence, *([cluster.evidence] if cluster.evidence else [])]
-        brokers = {each.node_id: f"{each.host}:{each.port}" for each in response.brokers or ()}
+        brokers = {
+            each["node_id"]: f"{each['host']}:{each['port']}" for each in response.brokers or ()
+        }
         if cluster.brokers and brokers:
             yield from self._brokers(subject, cluster, brokers, proof, observed)
         cluster.brokers = brokers or cluster.brokers
@@ -148,17 +151,16 @@ class ClusterChanges(Tracker):
     ) -> Iterator[Event]:
         """Compare the leader of a partition with the previous one."""
         epoch = partition.get("leader_epoch", -1)
-        isr = tuple(sorted(partition.isr_nodes or ()))
-        found = Leader(partition.leader_id, epoch, isr, observed.end_ns, observed.evidence)
-        known = self._leaders.use((subject, topic, partition.partition_index))
+        isr, number = tuple(sorted(partition["isr_nodes"] or ())), partition["partition_index"]
+        found = Leader(partition["leader_id"], epoch, isr, observed.end_ns, observed.evidence)
+        known = self._leaders.use((subject, topic, number))
         former = known[0] if known else None
         if former is not None and (epoch < former.epoch or observed.end_ns < former.time_ns):
             return  # a stale response
         known[:] = [found]
         if former is None:
-            self._partitions.use((subject, topic)).add(partition.partition_index)
+            self._partitions.use((subject, topic)).add(number)
             return
-        number = partition.partition_index
         place, proof = f"{topic} {number}", [former.evidence, observed.evidence]
         if former.leader_id != found.leader_id:
             if epoch == former.epoch >= 0 and min(former.leader_id, found.leader_id) >= 0:

@@ -214,7 +214,7 @@ class Consumers(Tracker):
 def _offsets(observed: ObservedExchange) -> dict[tuple[str, int], int]:
     """Return the offsets in a Fetch request; in a session only changed ones."""
     return {
-        (observed.topic(topic, "topic"), each.partition): each.fetch_offset
+        (observed.topic(topic, "topic"), each["partition"]): each["fetch_offset"]
         for topic in observed.request.topics or ()
-        for each in topic.partitions or ()
+        for each in topic["partitions"] or ()
     }

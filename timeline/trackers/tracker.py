@@ -197,16 +197,20 @@ class Tracker:
         repeats: str | None = None,
     ) -> Event:
         """Return an event proved by a single exchange."""
-        return self.event(
+        evidence, end_ns = observed.evidence, observed.end_ns
+        begin_ns = min(observed.time_ns, end_ns)
+        needs = Needs(frozenset((evidence.connection,)), frozenset(), begin_ns, end_ns)
+        return Event(
+            begin_ns,
+            end_ns,
+            self.kind,
             subject,
             event,
+            cause,
             text,
-            time_ns=observed.time_ns,
-            end_ns=observed.end_ns,
-            proof=[observed.evidence],
-            brokers=(),
-            cause=cause,
-            certain=certain,
+            (evidence,),
+            certain,
+            (needs,),
             repeats=repeats,
         )
 

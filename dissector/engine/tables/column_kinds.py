@@ -27,6 +27,8 @@ from dissector.engine.tables.exchange_table import NONE
 _NO_BYTES = np.zeros(0, np.uint8)
 _MAX_MS = 2.0**63 / 1e6
 
+_SCALARS = frozenset((str, bytes, int, float, bool, type(None)))
+
 
 def column_of(values: Sequence[Any], kind: type[Any] = Coded) -> Column:
     """Return values as a column of a kind if they fit it, else `Coded`."""
@@ -52,10 +54,16 @@ def coded(values: Iterable[Any]) -> Coded:
 
 def identity(value: Any) -> Hashable:
     """Return the identity of a value with its type: True is not 1."""
+    if type(value) in _SCALARS:
+        return type(value), value
     if isinstance(value, list | tuple):
         return list, tuple(map(identity, value))
     if isinstance(value, dict):
-        return dict, tuple((name, identity(each)) for name, each in value.items())
+        values = tuple(value.values())
+        kinds = tuple(map(type, values))
+        if not _SCALARS.issuperset(kinds):
+            values = tuple(map(identity, values))
+        return dict, tuple(value), kinds, values
     return type(value), value
 
 
