@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 
+import numpy as np
+
 from dissector.cli.capture_source import Source
 from dissector.engine.reading.capture import Window
 from dissector.engine.tables.column_types import Columns
@@ -20,11 +22,14 @@ from exporter.metric_series import FamilySamples, Label, LabelRows, Sample, Snap
 MAX_CONNECTIONS = 100_000
 """Maximum number of connections whose client's software is known; the oldest is forgotten."""
 
+_FIRST_CONNECTIONS = 4096
+"""Those that the capture has forgotten are dropped beyond this many, and twice the others."""
+
 HEALTH_INTERVAL_S = 0.5
 """Least time between two readings of the state of the capture, in seconds."""
 
 HEALTH_SHARE = 0.02
-"""Most of the time that these readings take: each goes through all connections that there were."""
+"""Most of the time that these readings take: each goes through all connections that are known."""
 
 _PASSED_OVER = "packets passed over: "
 
@@ -48,6 +53,7 @@ class CaptureMetrics:
         self._health: Mapping[str, int] = {}
         self._mask: Callable[[Label], Label] = mask_texts
         self._due_s = 0.0
+        self._next_drop = _FIRST_CONNECTIONS
         source.observers.append(self._observe)
 
     def add(self, columns: Columns) -> None:
@@ -81,9 +87,20 @@ class CaptureMetrics:
             self._offers.observe(window)
             self._groups.add(window)
             self._offers.requesters.clear()  # those of a report on clients
-            software = self._offers.software
-            for _ in range(len(software) - MAX_CONNECTIONS):
-                del software[next(iter(software))]
+            self._offers.offers.clear()
+            if len(self._offers.software) > self._next_drop:
+                self._drop_software()
+
+    def _drop_software(self) -> None:
+        """Forget the software of connections that the capture has forgotten, and of the oldest."""
+        reading, software = self._source.capture.reading, self._offers.software
+        assert reading is not None
+        is_known = reading.streams.connections.is_kept(np.array([*software]))
+        for number in np.array([*software])[~is_known].tolist():
+            del software[number]
+        for _ in range(len(software) - MAX_CONNECTIONS):
+            del software[next(iter(software))]
+        self._next_drop = max(_FIRST_CONNECTIONS, min(2 * len(software), MAX_CONNECTIONS))
 
     def _state_samples(self) -> Iterator[FamilySamples]:
         for key, family in HEALTH.items():

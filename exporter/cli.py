@@ -90,7 +90,7 @@ def _exporter(given: ExporterOptions) -> None:
     from serve.server.serve_options import parse_listener
 
     source = capture_source.source(given, given.selected)
-    source.capture.read_in_step()
+    source.capture.forget_connections()
     metrics = CaptureMetrics(source, given.max_series)
     address = given.listen
     if address is None and given.output is None and given.otlp is None:

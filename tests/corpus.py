@@ -41,6 +41,7 @@ COMPARISONS = (
     "verdicts",
     "words",
     "findings",
+    "forgotten",
 )
 """All comparisons that share the corpus."""
 

@@ -8,6 +8,7 @@ passes on a Python object per row.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -207,6 +208,17 @@ class Chunks:
 
     def __len__(self) -> int:
         return len(self.connection)
+
+    def pieces(self) -> Iterator[tuple[int, int, bytes | None, int]]:
+        """Yield connection, side, bytes and their number of each row; None for those of a gap."""
+        arrays = self.data.data, self.carry_over.data
+        names = "connection", "side", "kind", "origin", "start", "length"
+        columns = (getattr(self, name).tolist() for name in names)
+        for connection, side, kind, origin, start, length in zip(*columns, strict=True):
+            if kind == DATA:
+                yield connection, side, arrays[origin][start : start + length].tobytes(), length
+            elif kind == GAP:
+                yield connection, side, None, length
 
 
 def unique(numbers: NDArray[AnyNumber]) -> NDArray[AnyNumber]:

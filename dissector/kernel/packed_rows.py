@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.kernel.named_rows import NamedRow, RowArray, dtype_of, field_of
+from dissector.kernel.numbered_values import NumberedValues
 
 BLOCK_ROWS = 1024
 """Most rows of a block."""
@@ -83,7 +84,7 @@ class PackedRows:
             ]
         )
         self._bases[[names.index(name) for name in bases if bases[name] == BEFORE]] = _PREVIOUS
-        self.places: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.places = NumberedValues(np.int32, NOWHERE)
         self._blocks: list[_Block] = []
         self._memory: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._dead = 0
@@ -98,18 +99,15 @@ class PackedRows:
         return self.places.nbytes + sum(len(block.packed) for block in self._blocks)
 
     def number_up_to(self, count: int) -> None:
-        """Make places for this many numbers; their table grows by an eighth."""
-        if count > len(self.places):
-            wider = np.full(max(count, len(self.places) * 9 // 8), NOWHERE, np.int32)
-            wider[: len(self.places)] = self.places
-            self.places = wider
+        """Make places for this many numbers."""
+        self.places.number_up_to(count)
 
     def add(self, numbers: Numbers, rows: RowArray) -> None:
         """Pack the rows of owners, whose numbers have places."""
         for at in range(0, len(numbers), BLOCK_ROWS):
             part = numbers[at : at + BLOCK_ROWS]
             first = len(self._blocks) * BLOCK_ROWS
-            self.places[part] = _FIRST_PLACE - np.arange(first, first + len(part))
+            self.places[part] = _FIRST_PLACE - np.arange(first, first + len(part), dtype=np.int32)
             self._blocks.append(self._packed(rows[at : at + BLOCK_ROWS]))
 
     def has(self, numbers: Numbers) -> NDArray[np.bool_]:
@@ -138,6 +136,8 @@ class PackedRows:
     def _chosen(self, numbers: Numbers) -> Iterator[tuple[NDArray[np.bool_], RowArray, Numbers]]:
         """Yield each block with rows of owners: which these are, the block, and its rows."""
         places = _FIRST_PLACE - self.places[numbers]
+        if places.min(initial=0) < 0:
+            raise IndexError("a number has no row here")
         blocks = places // BLOCK_ROWS
         for block in sorted(set(blocks.tolist())):
             chosen = blocks == block
@@ -147,14 +147,24 @@ class PackedRows:
         """Return the rows of owners, which are not here afterwards."""
         found = self.read(numbers)
         self.places[numbers] = NOWHERE
-        self._dead += len(numbers)
+        self._drop(len(numbers))
+        return found
+
+    def forget(self, numbers: Numbers) -> None:
+        """Drop the rows of owners, which may be here; nobody will ask for one of them again."""
+        count = int(np.count_nonzero(self.has(numbers)))
+        self.places.forget(numbers)
+        self._drop(count)
+
+    def _drop(self, count: int) -> None:
+        """Count rows without an owner; drop their memory when they are most."""
+        self._dead += count
         if self._dead > sum(each.rows for each in self._blocks) // 2:
             self._compact()
-        return found
 
     def numbers_in_parts(self) -> Iterator[Numbers]:
         """Yield all numbers, in parts whose rows lie together."""
-        numbers = self._in_order()
+        numbers = self.in_order()
         for at in range(0, len(numbers), BLOCK_ROWS):
             yield numbers[at : at + BLOCK_ROWS]
 
@@ -163,24 +173,25 @@ class PackedRows:
         for part in self.numbers_in_parts():
             yield part, self.read(part)
 
-    def _in_order(self) -> Numbers:
-        """Return the numbers with rows here, in the order of these."""
-        numbers = np.flatnonzero(self.places < NOWHERE)
-        ordered: Numbers = numbers[np.argsort(-self.places[numbers], kind="stable")]
+    def in_order(self) -> Numbers:
+        """Return the numbers with rows here, in the order in which these were added."""
+        numbers, places = self.places.items()
+        is_here = places < NOWHERE
+        ordered: Numbers = numbers[is_here][np.argsort(-places[is_here], kind="stable")]
         return ordered
 
     def clear(self) -> None:
         """Drop all rows and places."""
-        self.places = np.zeros(0, np.int32)
+        self.places.clear()
         self._blocks, self._dead = [], 0
         self._cache.clear()
 
     def _compact(self) -> None:
         """Drop the memory of rows that were taken."""
-        numbers, blocks = self._in_order(), list[_Block]()
+        numbers, blocks = self.in_order(), list[_Block]()
         for at in range(0, len(numbers), BLOCK_ROWS):
             blocks.append(self._packed(self.read(numbers[at : at + BLOCK_ROWS])))
-        self.places[numbers] = _FIRST_PLACE - np.arange(len(numbers))
+        self.places[numbers] = _FIRST_PLACE - np.arange(len(numbers), dtype=np.int32)
         self._blocks, self._dead = blocks, 0
         self._cache.clear()
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissector.engine.reading.one_sided import count_one_sided
 from dissector.engine.tables.column_types import Columns, row_count
 from dissector.summary.group_keys import (
     Label,
@@ -157,7 +156,7 @@ def health(reading: Any, problems: int) -> dict[str, int]:
         "packets": reading.packets,
         "connections": len(connections),
         "kafka_connections": reading.correlator.spoken()["kafka"],
-        "one_sided_connections": count_one_sided(connections),
+        "one_sided_connections": connections.one_sided(),
         "tls_connections": len(reading.decryption),
         "decrypted_connections": reading.decryption.decrypted_count,
         **dict(zip(lost, connections.sums(*lost), strict=True)),

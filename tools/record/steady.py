@@ -5,11 +5,12 @@ Large captures of long-lived connections, for benchmarks, made from small ones.
     python -m tools.record.steady --damage lost /tmp/lost.pcap
     python -m tools.record.steady --keylog /tmp/tls.keylog /tmp/tls.pcap
     python -m tools.record.steady --of "kafka39-kafka-python-as-0.*" /tmp/message-sets.pcap
+    python -m tools.record.steady --exchanges 5 /tmp/short.pcap
 
 While `large` repeats short conversations, here some hundred clients stay connected and send one
 exchange after the other, taken from `captures/`: mostly Produce and Fetch, up to five in flight, in
 segments of 1448 bytes. Only addresses, sequence numbers and correlation ids are generated. The
-result depends only on captures and options.
+result depends only on captures and options. With `--exchanges` the clients connect again and again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ from tools.record.large import CAPTURES, ETHERNET, SEED, SNAPLEN, Packet
 from tools.record.tls_writer import TlsWriter
 
 MSS = 1448
-PSH_ACK, ACK, SYN = 0x18, 0x10, 0x02
+PSH_ACK, ACK, SYN, FIN_ACK = 0x18, 0x10, 0x02, 0x11
+FIRST_PORT, PORTS = 32768, 28232
+"""The ports of clients. Source: Linux, net.ipv4.ip_local_port_range."""
 BROKERS = 6
 IN_FLIGHT = 5
 MAX_EXCHANGE_BYTES = 64 << 10
@@ -94,7 +97,11 @@ def originals(names: str) -> list[Traffic]:
 
 @dataclass(slots=True)
 class Client:
-    """A connection with a clock, in segments of `mss` bytes; `tls` encrypts it."""
+    """
+    A connection with a clock, in segments of `mss` bytes; `tls` encrypts it.
+
+    With `exchanges` it ends after that many, and another one begins from the next port.
+    """
 
     number: int
     traffic: Traffic
@@ -105,6 +112,8 @@ class Client:
     tls: TlsWriter | None = None
     port: int = 9092
     mss: int = MSS
+    exchanges: int = 0
+    _ended: int = 0
     _clock: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,12 +125,17 @@ class Client:
         if self.number % 10:
             yield from self._handshake()
         waiting: deque[bytes | None] = deque()
+        sent = 0
         while True:
+            if self.exchanges and sent >= self.exchanges:
+                yield from self._connect_again()
+                sent = 0
             for _ in range(self.order.randrange(1, IN_FLIGHT + 1)):
                 request, response = self.traffic.pick(self.order)
                 number = struct.pack(">i", self.correlation_id)
                 self.correlation_id = self.correlation_id + 1 & 0x7FFFFFFF
                 yield from self._send(0, request[:4] + number + request[8:])
+                sent += 1
                 waiting.append(None if response is None else number + response[4:])
             while waiting:
                 answer = waiting.popleft()
@@ -129,6 +143,15 @@ class Client:
                     yield from self._send(1, answer)
                     yield self._packet(0, ACK, b"")
             self.now_ns += self.order.randrange(200_000, 2_000_000)
+
+    def _connect_again(self) -> Iterator[Packet]:
+        for side in (0, 1):
+            yield self._packet(side, FIN_ACK, b"")
+            self.sequence[side] += 1
+        yield self._packet(0, ACK, b"")
+        self._ended += 1
+        self.sequence = [self._clock.randrange(1 << 32) for _ in (0, 1)]
+        yield from self._handshake()
 
     def _handshake(self) -> Iterator[Packet]:
         yield self._packet(0, SYN, b"")
@@ -151,7 +174,10 @@ class Client:
 
     def _packet(self, side: int, flags: int, content: bytes) -> Packet:
         self.now_ns += self._clock.randrange(5_000, 60_000)
-        client = (bytes((10, 1, self.number >> 8, self.number & 0xFF)), 40000 + self.number)
+        port = 40000 + self.number
+        if self._ended:
+            port = FIRST_PORT + (port + self._ended) % PORTS
+        client = (bytes((10, 1, self.number >> 8, self.number & 0xFF)), port)
         broker = (bytes((10, 0, 0, 1 + self.number % BROKERS)), self.port)
         (source, sport), (target, dport) = (client, broker) if side == 0 else (broker, client)
         mine, other = self.sequence[side], self.sequence[1 - side]
@@ -173,8 +199,18 @@ class Client:
         return self.now_ns, b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00" + ip + tcp + content
 
 
-def traffic(connections: int, names: str = "*", *, encrypted: bool = False) -> Iterator[Packet]:
-    """Yield the packets of all clients in time order; `encrypted` keeps their contents."""
+def traffic(
+    connections: int, names: str = "*", *, encrypted: bool = False, exchanges: int = 0
+) -> Iterator[Packet]:
+    """
+    Yield the packets of all clients in time order.
+
+    Args:
+        connections: Number of clients.
+        names: Whose exchanges they repeat: a pattern of names of captures.
+        encrypted: Whether nobody can read the contents but with the key log.
+        exchanges: After how many a client connects anew; 0: never.
+    """
     order = random.Random(SEED)
     sources = originals(names)
     weights = [sum(map(_bytes, source.busy)) / len(source.busy) for source in sources]
@@ -185,6 +221,7 @@ def traffic(connections: int, names: str = "*", *, encrypted: bool = False) -> I
         own = random.Random(order.randrange(1 << 32))
         client = Client(number, chosen[number], own, order.randrange(1_000_000_000), start)
         client.tls = TlsWriter(number) if encrypted else None
+        client.exchanges = exchanges
         packets = client.packets()
         time_ns, data = next(packets)
         streams.append((time_ns, number, data, packets))
@@ -227,13 +264,15 @@ def write(
     names: str = "*",
     damage: str = "",
     keylog: Path | None = None,
+    exchanges: int = 0,
 ) -> None:
     """
     Write a number of packets from matching captures, optionally damaged.
 
     With `keylog` they are encrypted, and secrets are written to it.
     """
-    made = islice(traffic(connections, names, encrypted=keylog is not None), packets)
+    endless = traffic(connections, names, encrypted=keylog is not None, exchanges=exchanges)
+    made = islice(endless, packets)
     if keylog is not None:
         lines = (line for number in range(connections) for line in TlsWriter(number).lines)
         keylog.write_text("".join(f"{line}\n" for line in lines))
@@ -264,8 +303,19 @@ def main() -> None:
     parser.add_argument("--of", default="*", help="names of captures: a pattern")
     parser.add_argument("--damage", choices=DAMAGES, default="", help="as bad captures have it")
     parser.add_argument("--keylog", type=Path, help="encrypt, and write the key log")
+    parser.add_argument("--exchanges", type=int, default=0, help="of a connection, until its end")
     each = parser.parse_args()
-    write(each.out, each.packets, each.connections, each.of, each.damage, each.keylog)
+    if each.exchanges and each.keylog:
+        parser.error("a key log has the keys of one connection of each client")
+    write(
+        each.out,
+        each.packets,
+        each.connections,
+        each.of,
+        each.damage,
+        each.keylog,
+        each.exchanges,
+    )
 
 
 if __name__ == "__main__":

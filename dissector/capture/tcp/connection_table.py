@@ -38,6 +38,9 @@ _ADDRESS = (1 << 64) - 1
 _LOSSES = [field.name for field in fields(Side)[2:8]]
 """The loss counters, in the order of the fields of `Side`."""
 
+_SUMMED = [field.name for field in fields(Side)[:8]]
+"""The counters that are kept of connections that are dropped."""
+
 _ACKNOWLEDGED = "streams.packets", "streams.acked", "streams.first_acked"
 
 
@@ -45,8 +48,14 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
     """
     The connections so far, by number.
 
-    A `Connection` taken from the table is a snapshot.
+    A `Connection` taken from the table is a snapshot. Of connections that are dropped, the length,
+    the sums and the number of one-sided ones tell; all else is about the others.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._dropped_sums = dict.fromkeys(_SUMMED, 0)
+        self._dropped_one_sided = 0
 
     def __len__(self) -> int:
         return self.size
@@ -64,7 +73,7 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
         return next(self.of(np.array([range(self.size)[number]])))
 
     def __iter__(self) -> Iterator[Connection]:
-        return self.of(np.arange(self.size))
+        return self.of(self.kept())
 
     def of(self, numbers: Int64s) -> Iterator[Connection]:
         """Yield a snapshot of each of these connections."""
@@ -78,7 +87,7 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
     def columns(self, numbers: Int64s | None = None) -> ConnectionColumns:
         """Return a snapshot of all connections, or of these."""
         if numbers is None:
-            numbers = np.arange(self.size, dtype=np.int64)
+            numbers = self.kept()
         names = "network", "ends", "first_ns", "last_ns", "syn_seen", "ended"
         network, ends, first_ns, last_ns, syn_seen, ended, has_isn, sent, *acked = self.fields(
             numbers, *names, "streams.has_isn", "streams.bytes", *_ACKNOWLEDGED
@@ -121,12 +130,29 @@ class ConnectionTable(LiveRows, Sequence[Connection]):
 
     def sums(self, *names: str) -> list[int]:
         """Return the sums of counters of `Side`, over both sides of all connections."""
-        paths = [f"losses.{name}" if name in _LOSSES else f"streams.{name}" for name in names]
-        found = np.zeros(len(names), np.int64)
+        found = np.array([self._dropped_sums[name] for name in names], np.int64)
         for numbers in self.parts():
-            found += [int(each.sum()) for each in self.fields(numbers, *paths)]
+            found += self._sums_of(numbers, names)
         sums: list[int] = found.tolist()
         return sums
+
+    def _sums_of(self, numbers: Int64s, names: Sequence[str]) -> list[int]:
+        paths = [f"losses.{name}" if name in _LOSSES else f"streams.{name}" for name in names]
+        return [int(each.sum()) for each in self.fields(numbers, *paths)]
+
+    def one_sided(self) -> int:
+        """Return the number of connections with packets of one side only."""
+        return self._dropped_one_sided + sum(map(self._one_sided_of, self.parts()))
+
+    def _one_sided_of(self, numbers: Int64s) -> int:
+        return int((self.missing_sides(numbers) >= 0).sum())
+
+    def drop(self, numbers: Int64s) -> None:
+        """Drop connections at rest, whose numbers are not used again; their counters stay."""
+        for name, total in zip(_SUMMED, self._sums_of(numbers, _SUMMED), strict=True):
+            self._dropped_sums[name] += total
+        self._dropped_one_sided += self._one_sided_of(numbers)
+        super().drop(numbers)
 
     def deliveries(self, numbers: Int64s) -> Deliveries:
         """Return how far the streams of connections were delivered."""

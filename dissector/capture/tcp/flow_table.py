@@ -37,7 +37,7 @@ from dissector.kernel.named_rows import RowArray, Rows, dtype_of
 
 _FIRST_SLOTS = 1 << 10
 _FREE, _REMOVED = -1, -2
-_NUMBER_BITS, _HASH_BITS = 32, 31
+_NUMBER_BITS, _HASH_BITS = 36, 27
 _NUMBER = (1 << _NUMBER_BITS) - 1
 
 Bools: TypeAlias = "NDArray[np.bool_]"
@@ -274,7 +274,7 @@ def own_flows(flows: FlowArrays, state: StateArrays, first: int, owned: Rows[Own
 
 @device_function
 def hash_pair(secret: I64, network: int, a: EndRow, b: EndRow) -> int:
-    """Return a hash of 31 bits of two endpoints in a network, in any order."""
+    """Return a hash of two endpoints in a network, in any order."""
     is_first = a.port < b.port
     if a.port == b.port:
         is_first = a.low < b.low if a.low != b.low else a.high < b.high
@@ -282,4 +282,4 @@ def hash_pair(secret: I64, network: int, a: EndRow, b: EndRow) -> int:
         hashed = hash_endpoints(secret, network, a.high, a.low, a.port, b.high, b.low, b.port)
     else:
         hashed = hash_endpoints(secret, network, b.high, b.low, b.port, a.high, a.low, a.port)
-    return hashed >> 1
+    return hashed >> 32 - _HASH_BITS

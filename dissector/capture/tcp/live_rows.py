@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.capture.columns import Int32s, Int64s, unique
+from dissector.capture.columns import NEVER, Int32s, Int64s, unique
 from dissector.capture.hashing import SECRET
 from dissector.capture.tcp.tcp_rows import (
     GAPS_REMEMBERED,
@@ -114,6 +114,8 @@ class LiveRows:
         gaps: A `GapRow` for each gap that one of them remembers.
         waiting: What waits in connections.
         resting: A `RestingRow` for each connection at rest; the places of all.
+        longest_silence_ns: Connections that are silent for this time are packed too if the begin of
+            a side may still be found.
         lock: Held while rows move, and while they are read by number, as threads may.
     """
 
@@ -126,6 +128,7 @@ class LiveRows:
         self.waiting = WaitingTable(self.counts)
         self.numbers: Int64s = np.zeros(0, np.int64)
         self.resting = PackedRows(RestingRow, _BASES)
+        self.longest_silence_ns: int = NEVER
         self.lock = RLock()
         self._resting_gaps: dict[int, Int64s] = {}
         self._size = 0
@@ -138,8 +141,17 @@ class LiveRows:
 
     @property
     def size(self) -> int:
-        """Number of connections."""
+        """Number of connections, with those that are dropped."""
         return self._size
+
+    @property
+    def clock_ns(self) -> int:
+        """The highest time of all packets so far."""
+        return row_of(self._segment, SegmentRow).clock_ns
+
+    def kept(self) -> Int64s:
+        """Return the numbers of all that are not dropped, in order."""
+        return self.resting.places.items()[0]
 
     @property
     def arrays(self) -> StateArrays:
@@ -242,10 +254,11 @@ class LiveRows:
     def may_rest(self) -> NDArray[np.bool_]:
         """Return the rows of ended and idle connections in which nothing waits."""
         rings, rows = row_of(self.counts, Counts).rings, self.rows[: self.live]
-        idle_ns = row_of(self._segment, SegmentRow).clock_ns - rows["last_ns"]
+        idle_ns = self.clock_ns - rows["last_ns"]
         # Of a side without bytes the begin may still be found, in another network too.
         is_idle = (rows["streams"]["bytes"] != 0).all(axis=1)
         is_idle &= idle_ns >> np.minimum(rows["woken"], _MAX_WOKEN) >= IDLE_NS
+        is_idle |= idle_ns >= self.longest_silence_ns
         may_rest: NDArray[np.bool_] = (is_idle | (rows["ended"] != 0)) & ~self.incomplete()
         for deadlines, ring in zip(
             (self.waiting.deadlines, self.waiting.checks), (rings[0], rings[1]), strict=True
@@ -305,8 +318,21 @@ class LiveRows:
             self._resting_gaps.clear()
             self._size = len(numbers)
             self.numbers = np.arange(len(numbers))
-            self.resting.places = np.arange(len(numbers), dtype=np.int32)
+            self.resting.number_up_to(len(numbers))
+            self.resting.places[self.numbers] = self.numbers
             return new_rows
+
+    def is_kept(self, numbers: Int64s) -> NDArray[np.bool_]:
+        """Return which connections are not dropped."""
+        kept: NDArray[np.bool_] = self.resting.places[numbers] != NOWHERE
+        return kept
+
+    def drop(self, numbers: Int64s) -> None:
+        """Drop connections at rest, whose numbers are not used again."""
+        with self.lock:
+            self.resting.forget(numbers)
+            for key in (2 * numbers[:, np.newaxis] + (0, 1)).ravel().tolist():
+                self._resting_gaps.pop(key, None)
 
     def _keep(self, kept: Int64s) -> Int64s:
         """Drop all rows but these, in order; return the new row of each, -1: dropped."""

@@ -147,6 +147,12 @@ class Streams:
         self._resting_flows.remove(numbers, woken["connection"], woken["flows"])
         self._flows.add(first, woken)
 
+    def drop(self, numbers: Int64s) -> None:
+        """Drop connections at rest for ever: another segment of theirs begins a new one."""
+        rows = self.connections.resting.read(numbers)
+        self._resting_flows.remove(numbers, rows["connection"], rows["flows"])
+        self.connections.drop(numbers)
+
     def retain(self, numbers: Int64s) -> None:
         """
         Drop all connections but these, in order; renumber each by its position.

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.columns import NEVER, Int32s
+from dissector.capture.columns import NEVER
 from dissector.capture.tcp.live_rows import IDLE_NS
 from dissector.engine.correlation.correlator_rows import ConnectionRow, Mode
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.kernel.named_rows import RowArray, Rows, dtype_of, rows_of
+from dissector.kernel.numbered_values import NumberedValues
 from dissector.kernel.packed_rows import BEFORE, NOWHERE, PackedRows
 
 _MAX_WOKEN = 16
@@ -60,7 +61,7 @@ class ConnectionStates:
         self._rows = self.connections, rows_of(self.connections, ConnectionRow)
 
     @property
-    def places(self) -> Int32s:
+    def places(self) -> NumberedValues:
         """The row of each number; negative: it has not started, or rests."""
         return self.resting.places
 
@@ -88,7 +89,7 @@ class ConnectionStates:
     def read(self, number: int) -> RowArray | None:
         """Return a copy of the row of a connection; None if it has not started."""
         with self.lock:
-            place = int(self.places[number]) if number < len(self.places) else NOWHERE
+            place = self.places[number] if number < len(self.places) else NOWHERE
             if place >= 0:
                 return self.connections[place : place + 1].copy().reshape(())
             chosen = np.array([number])

@@ -16,19 +16,20 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.columns import DATA, END, NEVER, Chunks
 from dissector.capture.prefaces import Preface, read_preface
 from dissector.capture.tcp.connections import END_REASONS, Endpoint
 from dissector.engine.correlation.correlator_arrays import ChunkColumns
-from dissector.engine.correlation.correlator_kernel import correlate, forget, list_rowless
+from dissector.engine.correlation.correlator_kernel import correlate, forget
 from dissector.engine.correlation.correlator_rows import ConnectionRow, Mode, Outcome
 from dissector.engine.correlation.doubtful import Brokers, Connections
 from dissector.engine.correlation.state_tables import StateTables, new_connection
 from dissector.engine.tables.exchange_table import ENDING_AT, NONE, Exchanges, Ints
 from dissector.engine.tables.login_learning import learn
 from dissector.engine.tables.logins import Logins
-from dissector.kernel.named_rows import row_of
+from dissector.kernel.named_rows import RowArray, row_of
 from dissector.kernel.packed_rows import BLOCK_ROWS
 from dissector.protocol.frame_limits import MAX_FRAME_BYTES
 from dissector.protocol.headers import PRODUCE
@@ -63,6 +64,7 @@ class Correlator:
     Correlates requests and responses on all connections.
 
     Attributes:
+        most_doubtful: Number of doubtful connections after which these are decided before the end.
         is_shard: Whether the capture is split into several shards. It does not know the brokers of
             the others, so all that may be brokers are taken for brokers.
         brokers: At the end: the brokers with exchanges, by network and endpoint.
@@ -94,8 +96,11 @@ class Correlator:
         self._prefaces: dict[tuple[int, int], Preface] = {}
         self._started_count = self._newest_ns = 0
         self._next_rest = REST_ROWS
+        self._dropped_spoken = Counter[str]()
+        self._dropped_skipped_bytes = 0
         self.logins = Logins()
         self.is_shard = False
+        self.most_doubtful: int | None = None
         self.brokers: frozenset[tuple[int, Endpoint]] = frozenset()
         self.doubtful_sides: dict[int, int] = {}
 
@@ -111,6 +116,8 @@ class Correlator:
         tables.start_window(chunks.data, len(chunks) + 16)
         self._start_connections(chunks)
         self._run(chunks, tables.carry(chunks.carry_over))
+        if self.most_doubtful is not None and tables.counts.doubtful_count > self.most_doubtful:
+            self._decide_early()
         if ended is not None:
             self._brokers.take_doubtful()
             self.brokers = self._brokers.known()
@@ -223,10 +230,7 @@ class Correlator:
 
     def skipped_bytes(self) -> int:
         """Return the number of bytes outside of Kafka frames in Kafka connections."""
-        parts = self.tables.parts()
-        return sum(
-            int(rows["sides"]["skipped"][rows["mode"] == Mode.KAFKA].sum()) for _, rows in parts
-        )
+        return self._dropped_skipped_bytes + sum(_skipped(rows) for _, rows in self.tables.parts())
 
     def skipping(self) -> list[int]:
         """Return the Kafka connections with bytes outside of Kafka frames."""
@@ -239,20 +243,37 @@ class Correlator:
 
     def spoken(self) -> Counter[str]:
         """Return how many connections speak what, as in `ConnectionState`."""
-        counts = Counter[str]()
+        counts = self._dropped_spoken.copy()
         for _, rows in self.tables.parts():
-            for mode, count in enumerate(np.bincount(rows["mode"]).tolist()):
-                counts[_SPEAKS.get(mode, "")] += count
+            counts.update(_spoken(rows))
         return +counts
+
+    def may_drop(self, numbers: Ints) -> NDArray[np.bool_]:
+        """Return of which connections nothing waits here."""
+        self.tables.resting.number_up_to(len(self._connections))
+        return self.tables.places[numbers] < 0
+
+    def drop(self, numbers: Ints) -> None:
+        """Drop connections of which nothing waits, for ever; what they spoke still counts."""
+        tables = self.tables
+        started = numbers[tables.resting.has(numbers)]
+        rows = tables.resting.read(started)
+        self._dropped_spoken.update(_spoken(rows))
+        self._dropped_skipped_bytes += _skipped(rows)
+        with tables.lock:
+            tables.resting.forget(numbers)
+        for number in numbers.tolist() if self._prefaces else ():
+            for side in (0, 1):
+                self._prefaces.pop((number, side), None)
 
     def _start_connections(self, chunks: Chunks) -> None:
         """Start the connections with first chunks in this window."""
         tables = self.tables
         tables.resting.number_up_to(len(self._connections))
-        listed: Ints = np.empty(len(chunks), np.int64)
         with tables.lock:
-            count = list_rowless(chunks.connection, tables.places, listed)
-            started = tables.give_rows(listed[:count])
+            rowless = chunks.connection[tables.places[chunks.connection] < 0]
+            numbers, first = np.unique(rowless, return_index=True)
+            started = tables.give_rows(numbers[np.argsort(first)])
         self._start_rows(started, self._started_count + np.arange(len(started)))
         self._started_count += len(started)
 
@@ -296,14 +317,18 @@ class Correlator:
             elif outcome == Outcome.NEEDS_PROGRAM:
                 tables.load_programs()
             elif outcome == Outcome.DOUBTS_FULL:
-                self._brokers.take_doubtful()
-                self._brokers.early_decisions += 1
-                judged = [number for number, _ in self._brokers.judge(self._brokers.known())]
-                self._run(_ends(judged))
+                self._decide_early()
                 counts.next_chunk = at
             else:
                 length = int(chunks.length[at]) if chunks.kind[at] == DATA else 0
                 tables.make_room(int(rows[at]), length)
+
+    def _decide_early(self) -> None:
+        """Decide about doubtful connections by the brokers that are known."""
+        self._brokers.take_doubtful()
+        self._brokers.early_decisions += 1
+        judged = [number for number, _ in self._brokers.judge(self._brokers.known())]
+        self._run(_ends(judged))
 
     def _read_prefaces(self) -> None:
         """Read the headers of proxies that were skipped before the frames of a stream."""
@@ -342,6 +367,19 @@ def _ends(numbers: list[int]) -> Chunks:
         resent_ns=zeros + NONE,
         barrier=np.full((len(numbers), 2), NEVER, np.int64),
     )
+
+
+def _spoken(rows: RowArray) -> dict[str, int]:
+    """Return how many connections speak what."""
+    counts = Counter[str]()
+    for mode, count in enumerate(np.bincount(rows["mode"]).tolist()):
+        counts[_SPEAKS.get(mode, "")] += count
+    return counts
+
+
+def _skipped(rows: RowArray) -> int:
+    """Return the bytes that connections skipped between Kafka frames."""
+    return int(rows["sides"]["skipped"][rows["mode"] == Mode.KAFKA].sum())
 
 
 def _offset_or_none(offset: int) -> int | None:

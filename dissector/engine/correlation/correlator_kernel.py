@@ -48,10 +48,7 @@ from dissector.engine.correlation.unframed_bytes import (
 )
 from dissector.engine.tables.exchange_table import UNANSWERED
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I32, I64
-
-_NUMBER_BITS = 32
-_NUMBERS = 1 << _NUMBER_BITS
+from dissector.kernel.arrays import I64
 
 
 class Step:
@@ -66,34 +63,6 @@ class Step:
 
     BEGIN, BREAK, ADD, ADVANCE, DELAYED = range(5)
     FIRST_ENDS, SECOND_ENDS, JUDGE, CONCLUDE, LAST, FINISH, PAIR, EMIT = range(5, 13)
-
-
-@Kernel
-def list_rowless(chunk_connection: I64, places: I32, listed: I64) -> int:
-    """
-    List the connections of chunks that have no row, each once.
-
-    Args:
-        chunk_connection: The number of the connection of each chunk.
-        places: The row of each number; negative without one.
-        listed: Receives the numbers.
-
-    Returns:
-        How many there are.
-    """
-    count = 0
-    for i in range(len(chunk_connection)):
-        number = chunk_connection[i]
-        if places[number] < 0:
-            # A row, of whatever number, marks it as listed; its place is kept aside meanwhile.
-            listed[count] = places[number] * _NUMBERS + number
-            places[number] = 0
-            count += 1
-    for i in range(count):
-        number = listed[i] & (_NUMBERS - 1)
-        places[number] = listed[i] >> _NUMBER_BITS
-        listed[i] = number
-    return count
 
 
 @Kernel

@@ -88,7 +88,7 @@ class Brokers:
             if numbers is not None and number not in numbers:
                 self._doubtful.append(number)
                 continue
-            row = self._tables.connection_rows[int(self._tables.places[number])]
+            row = self._tables.connection_rows[self._tables.places[number]]
             connection = self._connections[number]
             ends = (connection.network, connection.a), (connection.network, connection.b)
             other, server = ends[1 - row.doubtful_side], ends[row.doubtful_side]

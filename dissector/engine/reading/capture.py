@@ -89,6 +89,16 @@ class Capture:
         """
         self.options.jobs = 1
 
+    def forget_connections(self) -> None:
+        """
+        Forget connections minutes after their end; they count on.
+
+        Memory then does not depend on how many there were. For passes that begin later, which read
+        in step. What passes say of single connections at their end is about the last ones.
+        """
+        self.read_in_step()
+        self.options.forgets = True
+
     def windows(self, *, gleaning: bool = False, checking: bool = True) -> Iterator[Window]:
         """
         Read the capture, window by window.

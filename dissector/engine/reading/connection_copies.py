@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import DATA, Chunks, Int64s, UInt64s
 from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.kernel.numbered_values import NumberedValues
 
 _SAME_TIME_NS = 60_000_000_000
 """Copies begin within this time; a tap may have another clock."""
@@ -60,7 +61,10 @@ class _Keys:
 
     def since(self, time_ns: int) -> _Keys:
         """Return the connections that began since a time."""
-        rows = self.first_ns >= time_ns
+        return self.among(self.first_ns >= time_ns)
+
+    def among(self, rows: NDArray[np.bool_]) -> _Keys:
+        """Return these rows."""
         return _Keys(self.number[rows], self.first_ns[rows], self.key[rows])
 
     def and_then(self, later: _Keys) -> _Keys:
@@ -76,6 +80,7 @@ class ConnectionCopies:
 
     Attributes:
         found: The number of the original of each copy, by the number of the copy.
+        count: The number of copies, with those that are dropped.
     """
 
     def __init__(self, connections: ConnectionTable) -> None:
@@ -84,23 +89,24 @@ class ConnectionCopies:
         self._pending, self._pending_since = no_numbers, no_numbers
         self._known = _Keys(no_numbers, no_numbers, np.zeros(0, np.uint64))
         self.found: dict[int, int] = {}
-        self._is_copy: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.count = self._begun = 0
+        self._is_copy = NumberedValues(np.int8, 0)
 
     def without(self, chunks: Chunks) -> Chunks:
         """Take the next chunks of all connections; return them without those of copies."""
         self._decide(chunks)
         if not self.found or not len(chunks):
             return chunks
-        is_kept = ~self._is_copy[chunks.connection]
+        is_kept = self._is_copy[chunks.connection] == 0
         return chunks if is_kept.all() else _rows(chunks, is_kept)
 
     def _decide(self, chunks: Chunks) -> None:
         """Decide about the connections that began lately."""
         size = len(self._connections)
-        begun = len(self._is_copy)
+        begun, self._begun = self._begun, size
         rests = self._connections.resting.has(self._pending)  # so it sent nothing of late
         pending = np.concatenate((self._pending[~rests], np.arange(begun, size)))
-        self._is_copy = np.concatenate((self._is_copy, np.zeros(size - begun, np.bool_)))
+        self._is_copy.number_up_to(size)
         if not len(pending):
             return
         columns = self._connections.columns(pending)
@@ -126,7 +132,17 @@ class ConnectionCopies:
         """Record a connection as a copy if the evidence holds."""
         if self._are_one(number, original):
             self.found[number] = self.found.get(original, original)
-            self._is_copy[number] = True
+            self._is_copy[np.array([number])] = 1
+            self.count += 1
+
+    def drop(self, numbers: Int64s) -> None:
+        """Forget connections for ever; copies among them still count."""
+        is_kept = ~np.isin(self._pending, numbers)
+        self._pending, self._pending_since = self._pending[is_kept], self._pending_since[is_kept]
+        self._known = self._known.among(~np.isin(self._known.number, numbers))
+        self._is_copy.forget(numbers)
+        for number in numbers.tolist() if self.found else ():
+            self.found.pop(number, None)
 
     def _are_one(self, number: int, original: int) -> bool:
         pair = np.array([original, number])

@@ -2,6 +2,7 @@
 Connections that end in a window, and gaps in their streams.
 
 Of an end: time, kind, and side that closed first; of a gap: the side, and the times around it.
+Readings without an end forget connections a while after theirs.
 """
 
 from __future__ import annotations
@@ -10,12 +11,36 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.columns import END, GAP, Chunks, Int8s, Int64s
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.connections import END_REASONS
+from dissector.capture.tcp.reassembly import Streams
+from dissector.engine.correlation.correlator import Correlator
+from dissector.engine.reading.connection_copies import ConnectionCopies
+from dissector.engine.reading.tls_decryption import TlsDecryption
+from dissector.kernel.packed_rows import BLOCK_ROWS
 
 FIN, RST = END_REASONS.index("fin"), END_REASONS.index("rst")
+
+
+FORGET_NS = 240_000_000_000
+"""
+How long a connection is known after its last packet.
+
+Source: RFC 9293, 3.4.2 and 3.6.1: segments live for two minutes (MSL), and the side that closed
+answers a repeated FIN for twice that time.
+"""
+
+MAX_SILENT = 100_000
+"""Most connections at rest without a known end; those that are silent for longest are forgotten."""
+
+_LONGEST_SILENCE_NS = 600_000_000_000
+"""Until then a connection of one side, such as a SYN without an answer, waits for the other."""
+
+_MOST_DOUBTFUL = 4096
+"""Connections that ended after a few responses wait for a proof that they led to a broker."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -115,3 +140,67 @@ def _concatenated(earlier: Rows, later: Rows) -> Rows:
     names = (each.name for each in fields(earlier))
     columns = (np.concatenate((getattr(earlier, name), getattr(later, name))) for name in names)
     return type(earlier)(*columns)
+
+
+class EndedConnections:
+    """
+    Connections that have ended: all stages forget them a while later, together.
+
+    What they counted stays in the sums of the stages. By the clock of the capture, which only goes
+    forward: a packet from the far future makes connections forgotten at once, and a later segment
+    of one of them begins another.
+    """
+
+    def __init__(
+        self,
+        streams: Streams,
+        correlator: Correlator,
+        decryption: TlsDecryption,
+        copies: ConnectionCopies | None,
+    ) -> None:
+        self._streams, self._correlator = streams, correlator
+        self._stages = [each for each in (correlator, decryption, copies) if each is not None]
+        self._number: Int64s = np.zeros(0, np.int64)
+        self._forget_at_ns: Int64s = np.zeros(0, np.int64)
+        self._next_size = MAX_SILENT
+        streams.connections.longest_silence_ns = _LONGEST_SILENCE_NS
+        correlator.most_doubtful = _MOST_DOUBTFUL
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def add(self, chunks: Chunks) -> None:
+        """Take the ends in a window of reassembled bytes."""
+        rows = np.flatnonzero(chunks.kind == END)
+        if len(rows):
+            self._number = np.concatenate((self._number, chunks.connection[rows]))
+            later = chunks.time_ns[rows] + FORGET_NS
+            self._forget_at_ns = np.concatenate((self._forget_at_ns, later))
+
+    def forget(self) -> None:
+        """Forget connections, between two windows, if there are many; all of these are at rest."""
+        connections = self._streams.connections
+        due = np.flatnonzero(self._forget_at_ns <= connections.clock_ns)
+        if len(due) >= BLOCK_ROWS:
+            due = due[self._may_be_forgotten(self._number[due])]
+            last_ns = connections.fields(self._number[due], "last_ns")[0]
+            self._forget_at_ns[due] = last_ns + FORGET_NS
+            self._drop(self._number[due[self._forget_at_ns[due] <= connections.clock_ns]])
+        if connections.size >= self._next_size:
+            self._next_size = connections.size + MAX_SILENT // 8
+            resting = connections.resting.in_order()
+            silent = resting[~np.isin(resting, self._number)][:-MAX_SILENT]
+            self._drop(silent[self._may_be_forgotten(silent)])
+
+    def _may_be_forgotten(self, numbers: Int64s) -> NDArray[np.bool_]:
+        is_at_rest = self._streams.connections.resting.has(numbers)
+        return is_at_rest & self._correlator.may_drop(numbers)
+
+    def _drop(self, numbers: Int64s) -> None:
+        if not len(numbers):
+            return
+        is_kept = ~np.isin(self._number, numbers)
+        self._number, self._forget_at_ns = self._number[is_kept], self._forget_at_ns[is_kept]
+        for stage in self._stages:
+            stage.drop(numbers)
+        self._streams.drop(numbers)  # the others may ask for what it knows

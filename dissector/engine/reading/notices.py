@@ -85,7 +85,7 @@ def _one_sided_notices(reading: Reading, found: list[tuple[int, int]]) -> Iterat
 
 def _copy_notices(reading: Reading) -> Iterator[str]:
     """Yield a line if the capture holds connections twice."""
-    count = len(reading.copies.found) if reading.copies is not None else 0
+    count = reading.copies.count if reading.copies is not None else 0
     if count:
         what = "connection is a copy" if count == 1 else "connections are copies"
         yield (

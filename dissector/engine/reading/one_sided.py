@@ -22,9 +22,3 @@ def mark_one_sided(exchanges: Exchanges, connections: ConnectionTable) -> Exchan
         counterpart = np.where(exchanges.status[rows] == ORPHAN, client, 1 - client)
         exchanges.status[rows[missing == counterpart]] = ONE_SIDED
     return exchanges
-
-
-def count_one_sided(connections: ConnectionTable) -> int:
-    """Return the number of connections with packets of one side only."""
-    parts = connections.parts()
-    return sum(int((connections.missing_sides(numbers) >= 0).sum()) for numbers in parts)

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import UUID
 
-from dissector.capture.columns import DATA, GAP, Chunks, Segments
+from dissector.capture.columns import Chunks, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, is_file, read_tls_secrets
 from dissector.capture.formats.inputs import Inputs
@@ -28,7 +28,11 @@ from dissector.engine.exchanges.packet_facts import PacketFacts
 from dissector.engine.facts.given_names import given_names
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.connection_copies import ConnectionCopies, are_copies_kept
-from dissector.engine.reading.connection_ends import ConnectionEnds, ConnectionGaps
+from dissector.engine.reading.connection_ends import (
+    ConnectionEnds,
+    ConnectionGaps,
+    EndedConnections,
+)
 from dissector.engine.reading.endpoint_texts import EndpointTexts
 from dissector.engine.reading.one_sided import mark_one_sided
 from dissector.engine.reading.packet_files import TlsSecrets
@@ -86,6 +90,8 @@ class Options:
         secrets: TLS key logs that are written into an export.
         decode_as: Tunnels on other UDP ports than their usual ones: `udp.port==10800,vxlan`.
         keep_copies: Whether connections that the capture holds twice count twice.
+        forgets: Whether connections are forgotten minutes after their end; their counters stay.
+            Only with one job, as a stage behind may still ask for them.
         values: How keys and values of records are decoded; None: by schemas of the capture.
         timezone: Zone of times without one in request logs.
         topic_names: Names of topic ids, besides those in the capture.
@@ -109,6 +115,7 @@ class Options:
     first_window_bytes: int | None = None
     decode_as: tuple[str, ...] = ()
     keep_copies: bool = field(default_factory=are_copies_kept)
+    forgets: bool = False
     values: ValueSettings | None = None
     timezone: str = field(default_factory=used_timezone)
     topic_names: Mapping[UUID, str] = field(default_factory=given_names)
@@ -195,6 +202,8 @@ class Reading:
             self.correlator = Correlator(
                 self.streams.connections, options.ports, options.max_frame_bytes
             )
+        stages = self.streams, self.correlator, self.decryption, self.copies
+        self._ended = EndedConnections(*stages) if options.forgets else None
 
     @property
     def packets(self) -> int:
@@ -244,6 +253,8 @@ class Reading:
 
     def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         for segments, problems in windows:
+            if self._ended is not None:
+                self._ended.forget()
             if self._take_secrets() and len(self.decryption):
                 exchanges = self._correlate_plain(self.decryption.try_again())
                 if len(exchanges):
@@ -363,6 +374,8 @@ class Reading:
 
     def _correlate(self, chunks: Chunks) -> Exchanges:
         """Decrypt and correlate chunks, without those of copies."""
+        if self._ended is not None:
+            self._ended.add(chunks)
         if self.copies is not None:
             chunks = self.copies.without(chunks)
         self._ends = self._ends.and_then(ConnectionEnds.of(chunks, self.streams.connections))
@@ -377,23 +390,6 @@ class Reading:
         if self._tap is not None:
             for number in begun:
                 self._tap(number, 0, None, PLAINTEXT_BEGINS)
-            self._tap_chunks(chunks, self._tap)
+            for piece in chunks.pieces():
+                self._tap(*piece)
         return mark_one_sided(self.correlator.feed(chunks), self.streams.connections)
-
-    def _tap_chunks(self, chunks: Chunks, tap: Tap) -> None:
-        data, carry_over = chunks.data.data, chunks.carry_over.data
-        rows = zip(
-            chunks.connection.tolist(),
-            chunks.side.tolist(),
-            chunks.kind.tolist(),
-            chunks.origin.tolist(),
-            chunks.start.tolist(),
-            chunks.length.tolist(),
-            strict=True,
-        )
-        for connection, side, kind, origin, start, length in rows:
-            if kind == DATA:
-                content = (carry_over if origin else data)[start : start + length].tobytes()
-                tap(connection, side, content, length)
-            elif kind == GAP:
-                tap(connection, side, None, length)

@@ -7,6 +7,7 @@ window without TLS costs one look-up in each row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +22,7 @@ from dissector.tls.key_log import KeyLog
 if TYPE_CHECKING:
     from dissector.engine.reading.tls_runs import TlsRuns
     from dissector.tls.tls_connection import TlsConnection
-    from dissector.tls.tls_summary import Plaintext, TlsSummary
+    from dissector.tls.tls_summary import Plaintext, Reason, TlsSummary
 
 T = TypeVar("T")
 
@@ -65,6 +66,8 @@ class TlsDecryption:
         self._decrypted: set[int] = set()
         self._barriers: dict[int, tuple[int, int]] = {}
         self._emitted: dict[int, tuple[int, int]] = {}
+        self._dropped = self._dropped_decrypted = 0
+        self._dropped_reasons = Counter["Reason"]()
         self.attach(keys, read_secrets)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -81,12 +84,12 @@ class TlsDecryption:
 
     def __len__(self) -> int:
         """Return the number of TLS connections."""
-        return len(self._connections) + len(self._summaries)
+        return len(self._connections) + len(self._summaries) + self._dropped
 
     @property
     def decrypted_count(self) -> int:
         """Number of connections with plaintext."""
-        return len(self._decrypted)
+        return len(self._decrypted) + self._dropped_decrypted
 
     def summary_of(self, number: int) -> TlsSummary | None:
         """Return the known facts about a connection; None if it is not TLS."""
@@ -97,6 +100,12 @@ class TlsDecryption:
         """Yield the known facts about each TLS connection."""
         yield from self._summaries.values()
         yield from (connection.summary() for connection in self._connections.values())
+
+    def reasons(self) -> Counter[Reason]:
+        """Return why connections were not decrypted, and how many."""
+        reasons = self._dropped_reasons.copy()
+        reasons.update(each.reason for each in self.summaries() if each.reason is not None)
+        return reasons
 
     def low_watermark(self) -> int:
         """Return the first packet with bytes that wait for keys or for the other side."""
@@ -127,6 +136,22 @@ class TlsDecryption:
         waiting = [number for number in chosen if number in self._connections]
         rows = _empty_rows(waiting, END)
         return self._decrypt(rows, np.arange(len(rows)), is_artificial=True)
+
+    def drop(self, numbers: Ints) -> None:
+        """Forget connections for ever, with what waited for keys; they still count."""
+        self._recognition.drop(numbers)
+        for number in numbers.tolist() if self._connections or self._summaries else ():
+            summary = self.summary_of(number)
+            if summary is None:
+                continue
+            self._dropped += 1
+            self._dropped_decrypted += number in self._decrypted
+            if summary.reason is not None:
+                self._dropped_reasons[summary.reason] += 1
+            self._decrypted.discard(number)
+            self._settled.discard(number)
+            for table in (self._connections, self._summaries, self._barriers, self._emitted):
+                table.pop(number, None)
 
     def retain(self, numbers: Ints) -> None:
         """Forget all connections but these, in order; each gets its index as its new number."""

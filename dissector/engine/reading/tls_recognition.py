@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import DATA, IN_CARRY_OVER, IN_WINDOW, Chunks
 from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.engine.tables.column_types import with_capacity
-from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.engine.tables.exchange_table import Ints
+from dissector.kernel.numbered_values import NumberedValues
 
 UNDECIDED, PASSES, TLS = range(3)
 """States of a connection; PASSES: not TLS, or TLS without keys."""
@@ -44,8 +44,8 @@ class TlsRecognition:
         """Start a capture; connections on other ports than these pass; empty: all are read."""
         self._table = table
         self._ports = sorted(ports)
-        self._states: NDArray[np.int8] = np.zeros(0, np.int8)
-        self._seen: NDArray[np.bool_] = np.zeros((0, 2), np.bool_)
+        self._states = NumberedValues(np.int8, UNDECIDED)
+        self._seen = NumberedValues(np.int8, 0), NumberedValues(np.int8, 0)
         self.heads: dict[int, list[Piece]] = {}
         self._found: dict[int, int] = {}
 
@@ -61,8 +61,8 @@ class TlsRecognition:
             The new TLS connections, each with the row that decided.
         """
         count = len(self._table)
-        self._states = with_capacity(self._states, count)
-        self._seen = with_capacity(self._seen, count)
+        for values in self._values:
+            values.number_up_to(count)
         self._found = {}
         undecided = np.flatnonzero(self._states[chunks.connection] == UNDECIDED)
         if len(undecided):
@@ -75,31 +75,45 @@ class TlsRecognition:
         rows = np.flatnonzero(self._states[chunks.connection] == TLS)
         if not self._found:
             return rows
-        first = np.zeros(len(self._states), np.int64)
-        first[list(self._found)] = list(self._found.values())
-        later: Ints = rows[rows >= first[chunks.connection[rows]]]
+        found = np.array(sorted(self._found.items()), np.int64)
+        number = chunks.connection[rows]
+        place = np.minimum(np.searchsorted(found[:, 0], number), len(found) - 1)
+        later: Ints = rows[(found[place, 0] != number) | (rows >= found[place, 1])]
         return later
 
     def let_pass(self, number: int) -> None:
         """Pass the rows of a connection unchanged from the next window on."""
-        self._states[number] = PASSES
+        self._states[np.array([number])] = PASSES
+
+    @property
+    def _values(self) -> tuple[NumberedValues, ...]:
+        """What is known of connections: their states, and whether each side was seen."""
+        return self._states, *self._seen
+
+    def drop(self, numbers: Ints) -> None:
+        """Forget connections for ever."""
+        for values in self._values:
+            values.forget(numbers)
+        for number in numbers.tolist() if self.heads else ():
+            self.heads.pop(number, None)
 
     def retain(self, numbers: Ints) -> None:
         """Forget all connections but these, in order; each gets its index as its new number."""
-        self._states = with_capacity(self._states, int(numbers.max(initial=NONE)) + 1)[numbers]
-        self._seen = with_capacity(self._seen, int(numbers.max(initial=NONE)) + 1)[numbers]
+        for values in self._values:
+            values.renumber(numbers)
         heads = ((at, self.heads.get(number)) for at, number in enumerate(numbers.tolist()))
         self.heads = {at: head for at, head in heads if head is not None}
 
     def _decide(self, chunks: Chunks, rows: Ints, has_keys: bool) -> None:
         """Decide by rows of data of connections that are undecided."""
         number, side = chunks.connection[rows], chunks.side[rows]
-        fresh = rows[~self._seen[number, side]]
+        fresh = rows[np.where(side == 0, self._seen[0][number], self._seen[1][number]) == 0]
         # Without `return_index` numpy imports a module, which takes 10 ms.
         _, first = np.unique(2 * chunks.connection[fresh] + chunks.side[fresh], return_index=True)
         fresh = np.sort(fresh[first])
         number = chunks.connection[fresh]
-        self._seen[number, chunks.side[fresh]] = True
+        for each, seen in enumerate(self._seen):
+            seen[number[chunks.side[fresh] == each]] = 1
         columns = self._table.columns(number)
         is_read = np.isin(columns.port, self._ports).any(axis=1) if self._ports else number >= 0
         begins = begins_record(chunks, fresh, columns.syn_seen) & is_read
@@ -109,11 +123,11 @@ class TlsRecognition:
         self.heads.update(
             (each, []) for each in number[is_searched].tolist() if each not in self.heads
         )
-        has_both = self._seen[number].all(axis=1)
+        has_both = (self._seen[0][number] & self._seen[1][number]) != 0
         self._states[number[~is_read | (has_both & ~is_searched)]] = PASSES
         if self.heads:
             self._search(chunks, rows)
-        self._states[list(self._found)] = TLS
+        self._states[np.array([*self._found], np.int64)] = TLS
 
     def _search(self, chunks: Chunks, rows: Ints) -> None:
         """Look for chains of records in connections without a captured beginning."""
@@ -129,7 +143,7 @@ class TlsRecognition:
                 self._found[number] = row
             elif sum(len(each[1]) for each in head) + len(content) > MAX_HEAD_BYTES:
                 del self.heads[number]
-                self._states[number] = PASSES
+                self.let_pass(number)
             else:
                 head.append((side, content, int(chunks.time_ns[row]), int(chunks.packet[row])))
 

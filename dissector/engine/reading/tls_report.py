@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from dissector.column_catalogue import TLS, names
@@ -51,7 +50,7 @@ def unreadable_tls(reading: Reading) -> str:
     count = len(decryption) - unlike
     if not count:
         return ""
-    reasons = Counter(each.reason for each in decryption.summaries() if each.reason is not None)
+    reasons = decryption.reasons()
     reason = reasons.most_common(1)[0][0] if reasons else Reason.NO_DATA
     why = WAYS_TO_KEYS if reason is Reason.NO_KEY_LOG else reason.value
     if (skipped := reading.keys.skipped) and reason in LINES_MAY_COME:
