@@ -11,25 +11,32 @@ Finite Domains" (2002).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import shake_256
 
 _ROUNDS = 10
+_CACHED = 1 << 10
 _MAX_WALK = 100_000
 """Steps of a walk; the share of legal values is never so small that a cycle takes as many."""
 
 
 class Permutation:
-    """Keyed permutations, a different one for each label."""
+    """
+    Keyed permutations, a different one for each label.
+
+    Attributes:
+        head: Returns the bytes before the data in `digest` for a label: keyed.
+    """
 
     def __init__(self, key: bytes) -> None:
         self._key = shake_256(b"kafkashark redaction\0" + key).digest(32)
+        self.head: Callable[[str], bytes] = lru_cache(_CACHED)(self._head)
 
     def digest(self, label: str, data: bytes, size: int) -> bytes:
         """Return `size` keyed bytes that depend on the data: the same for the same data."""
         return shake_256(self.head(label) + data).digest(size)
 
-    def head(self, label: str) -> bytes:
-        """Return the bytes before the data in `digest`: keyed."""
+    def _head(self, label: str) -> bytes:
         name = label.encode()
         return b"".join((self._key, len(name).to_bytes(2, "big"), name))
 

@@ -32,6 +32,8 @@ _MARK = "redacted-"
 _MARK_BYTES = 8
 _FILLER = b"x"
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
+_LETTERS = _BASE32 * 8
+"""A letter for each byte, by its low five bits."""
 _CACHED = 1 << 16
 _CONTENT = "content"
 
@@ -50,6 +52,7 @@ class Pseudonyms:
         cached = lru_cache(_CACHED)
         self.name: Callable[[str], str] = cached(self._name)
         self.raw_address: Callable[[bytes], bytes] = cached(self._raw_address)
+        self.producer_id: Callable[[int], int] = cached(self._producer_id)
 
     def replaced(self) -> Iterator[tuple[str, str]]:
         """Yield the names, hosts and ids that were replaced, each with its pseudonym."""
@@ -121,7 +124,7 @@ class Pseudonyms:
         data = base64.urlsafe_b64decode(text + "==")
         return base64.urlsafe_b64encode(self.uuid(data)).decode().rstrip("=")
 
-    def producer_id(self, number: int) -> int:
+    def _producer_id(self, number: int) -> int:
         """Return the pseudonym of a producer id; a negative one means none."""
         if number < 0:
             return number
@@ -130,7 +133,7 @@ class Pseudonyms:
     def content(self, data: bytes, mark_bytes: int = _MARK_BYTES) -> bytes:
         """Return a keyed mark of the whole content, and filler: the same for the same content."""
         mark = self._permutation.digest(_CONTENT, data, min(mark_bytes, len(data)))
-        letters = bytes(_BASE32[byte & 31] for byte in mark)
+        letters = mark.translate(_LETTERS)
         return letters + _FILLER * (len(data) - len(letters))
 
     @property
