@@ -16,7 +16,12 @@ from dissector.values.carriers.carried_schema import (
     SchemaRef,
     ref_text,
 )
-from dissector.values.carriers.envelopes import connect_payload, is_change_event, is_cloud_event
+from dissector.values.carriers.envelopes import (
+    connect_payload,
+    is_change_event,
+    is_cloud_event,
+    may_be_envelope,
+)
 from dissector.values.carriers.schema_headers import schemas_in_headers, sole_schema_header
 from dissector.values.carriers.schema_prefixes import PREFIX_END, schemas_in_prefix
 from dissector.values.hooked_values import HookedValues
@@ -192,7 +197,13 @@ class ValueReader:
     def text_program(self, topic: str | None, data: bytes, *, is_key: bool) -> TextProgram | None:
         """Return what writes the texts of values; see `field_program`."""
         plan = self._plan_of(topic, data, is_key)
-        return plan and plan.decoder.text_program((data, plan.at, plan.message))
+        program = plan and plan.decoder.text_program((data, plan.at, plan.message))
+        if plan is None or program is None:
+            return None
+        program.schema = plan.schema
+        if program.members is not None and not may_be_envelope(program.members):
+            program.format = plan.format
+        return program
 
     def _plan_of(self, topic: str | None, data: bytes, is_key: bool) -> _Plan | None:
         """Return how values are decoded that begin like one, if no header says how."""

@@ -37,7 +37,7 @@ from dissector.protocol.embedded.secrecy.hidden_records import (
 from dissector.query.contents.captured_schemas import learn_schemas, read_schemas
 from dissector.query.contents.hooked_records import contents_of, headers_of, record_of, records_of
 from dissector.query.contents.record_fields import RecordFields
-from dissector.query.contents.record_texts import RecordTexts
+from dissector.query.contents.record_texts import RecordTexts, WrittenTexts
 from dissector.values.value_masks import HIDDEN, ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
 from dissector.values.value_settings import ValueSettings
@@ -62,7 +62,7 @@ class RecordValues:
         self._masks = ValueMasks(self.settings.masks) if self.settings.masks else None
         self._capture = capture
         self._fields: dict[tuple[str, ...], RecordFields] = {}
-        self._texts: dict[str, RecordTexts] = {}
+        self._texts: dict[tuple[str, bool], RecordTexts] = {}
 
     @cached_property
     def reader(self) -> ValueReader:
@@ -132,12 +132,11 @@ class RecordValues:
         coded: dict[str, Column] = {}
         texts: dict[str, Texts] = {}
         sides = set(_SIDES) if fields is not None else {_parts_of(name)[0] for name in chosen}
-        for side in sorted(sides):
-            name = f"{side}_decoded"
-            is_only = fields is None and all(each == name for each in chosen if side in each)
-            if is_only and (written := self._written(columns, side)) is not None:
-                texts[name] = written
-                sides.remove(side)
+        if fields is None:
+            for side in sorted(sides):
+                parts = [part for each, part in map(_parts_of, chosen) if each == side]
+                if self._write_parts(columns, side, parts, coded, texts):
+                    sides.remove(side)
         found = {side: self.decoded_column(columns, side, rows) for side in sides}
         if (masks := self._masks) is not None:
             for side in sides:
@@ -145,7 +144,7 @@ class RecordValues:
             columns = _hidden(columns, rows)
         for name in chosen:
             side, part = _parts_of(name)
-            if name in texts:
+            if side not in found:
                 continue
             if part == "decoded":
                 texts[name] = texts_of([_json_bytes(each) for each in found[side]])
@@ -161,20 +160,34 @@ class RecordValues:
         wider = with_json_texts({**columns, **coded}, texts) if texts else {**columns, **coded}
         return {name: wider[name] for name in dict.fromkeys((*columns, *chosen, *wider))}
 
-    def _written(self, columns: Columns, side: str) -> Texts | None:
-        """Return the texts of all keys or values; None if all have to be decoded."""
-        is_key = _SIDES[side]
+    def _write_parts(
+        self,
+        columns: Columns,
+        side: str,
+        parts: Sequence[str],
+        coded: dict[str, Column],
+        texts: dict[str, Texts],
+    ) -> bool:
+        """Add columns of keys or values by their texts; without any, all have to be decoded."""
+        is_key, with_format = _SIDES[side], "format" in parts
         topics, data = columns["topic"], columns[side]
         is_off = self.settings.is_off or self._masks is not None or self._has_hooks(is_key)
-        if is_off or not isinstance(data, Slices) or not isinstance(topics, Coded):
-            return None
-        texts = self._texts.setdefault(side, RecordTexts(self.reader, is_key=is_key))
-        start, length, parts, left = texts.write(topics, data, columns["headers"])
-        others = texts_of([_json_bytes(each) for each in self.decoded_column(columns, side, left)])
-        before = sum(map(len, parts))
-        start[left] = np.where(others.start == NONE, NONE, before + others.start)
-        length[left] = others.length
-        return Texts(start, length, [*parts, *others.parts])
+        if is_off or "decoded" not in parts:
+            return False
+        if not isinstance(data, Slices) or not isinstance(topics, Coded):
+            return False
+        place = side, with_format
+        if place not in self._texts:
+            self._texts[place] = RecordTexts(self.reader, is_key=is_key, with_format=with_format)
+        written = self._texts[place].write(topics, data, columns["headers"])
+        others = self.decoded_column(columns, side, written.left)
+        for part in parts:
+            name = f"{side}_{part}"
+            if part == "decoded":
+                texts[name] = _all_texts(written, others)
+            else:
+                coded[name] = _all_labels(written, others, part)
+        return True
 
     def fields_column(
         self, columns: Columns, side: str, path: Sequence[str], rows: Ints
@@ -308,6 +321,25 @@ def _json_text(found: DecodedValue) -> str | None:
 def _json_bytes(found: DecodedValue) -> bytes | None:
     text = _json_text(found)
     return None if text is None else text.encode()
+
+
+def _all_texts(written: WrittenTexts, others: list[DecodedValue]) -> Texts:
+    """Return the texts of all rows; `others` are those of the rows that are left."""
+    start, size, parts, left, *_ = written
+    more = texts_of([_json_bytes(each) for each in others])
+    start[left] = np.where(more.start == NONE, NONE, sum(map(len, parts)) + more.start)
+    size[left] = more.length
+    return Texts(start, size, [*parts, *more.parts])
+
+
+def _all_labels(written: WrittenTexts, others: list[DecodedValue], part: str) -> Coded:
+    """Return the format, the schema or the problem of all rows; see `_all_texts`."""
+    labels = [None if part == "problem" else getattr(each, part) for each in written.programs]
+    column = _coded([*labels, *(getattr(each, part) for each in others)])
+    programs = np.where(written.program == NONE, len(labels), written.program)
+    codes = np.append(column.codes[: len(labels)], NONE)[programs]
+    codes[written.left] = column.codes[len(labels) :]
+    return Coded(codes, column.values)
 
 
 def _coded(values: list[str | None]) -> Coded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -32,8 +32,24 @@ Use: TypeAlias = Callable[[_Program, bytes, Ints], Ints]
 class RecordPrograms(Generic[_Program]):
     """The programs of keys, or of values, so far."""
 
-    def __init__(self, reader: ValueReader, make: Make[_Program], *, is_key: bool) -> None:
-        """Start; the reader decodes what has no program, and values to make programs by."""
+    def __init__(
+        self,
+        reader: ValueReader,
+        make: Make[_Program],
+        *,
+        is_key: bool,
+        without: Collection[str] = (),
+    ) -> None:
+        """
+        Start.
+
+        Args:
+            reader: Decodes what has no program, and values to make programs by.
+            make: Makes programs.
+            is_key: Whether they are for keys.
+            without: Headers whose records are left to the reader, besides those that name schemas.
+        """
+        self._headers = {name.encode() for name in (*SCHEMA_HEADERS[is_key], *without)}
         self._reader = reader
         self._make = make
         self._is_key = is_key
@@ -44,7 +60,7 @@ class RecordPrograms(Generic[_Program]):
         self, topics: Coded, data: Slices, headers: Column, rows: Ints, use: Use[_Program]
     ) -> Ints:
         """Run programs over some rows; return which of these are left to the reader."""
-        is_plain = ~names_schemas(headers, rows, is_key=self._is_key)
+        is_plain = ~_has_header(headers, rows, self._headers)
         codes = topics.codes[rows]
         left = [np.flatnonzero(~is_plain)]
         for topic, group in _groups(topics, codes, np.flatnonzero(is_plain)):
@@ -96,12 +112,11 @@ def buffers_of(data: Slices) -> Buffers:
     return Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
 
 
-def names_schemas(headers: Column, rows: Ints, *, is_key: bool) -> NDArray[np.bool_]:
-    """Return which rows have a header that names the schema of the key, or of the value."""
+def _has_header(headers: Column, rows: Ints, names: Collection[bytes]) -> NDArray[np.bool_]:
+    """Return which rows have a header of some names."""
     found = np.zeros(len(rows), np.bool_)
     if not isinstance(headers, Headers):
         return ~found
-    names = {name.encode() for name in SCHEMA_HEADERS[is_key]}
     count = headers.count[rows]
     items = Headers(headers.first[rows], count, headers.keys, headers.values).items
     of_size = np.isin(headers.keys.length[items], [len(name) for name in names])

@@ -7,7 +7,7 @@ CloudEvents 1.0, "JSON Event Format" and "Kafka Protocol Binding".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 _CONNECT = {"schema", "payload"}
@@ -42,3 +42,8 @@ def is_cloud_event(value: Any, headers: Mapping[str, bytes]) -> bool:
     if CLOUD_EVENT_HEADER in headers:
         return True
     return isinstance(value, dict) and value.keys() >= _CLOUD_EVENT
+
+
+def may_be_envelope(names: Collection[str]) -> bool:
+    """Return whether a value with these members, at most, may be an event of either kind."""
+    return {"source", "op"} <= set(names) or set(names) >= _CLOUD_EVENT

@@ -82,7 +82,9 @@ def avro_program(schema: AvroSchema, path: Sequence[str]) -> FieldProgram | None
 def avro_text_program(schema: AvroSchema) -> TextProgram | None:
     """Return what writes the texts of values; None for a schema of too many steps."""
     program = _ProgramWriter(schema.shapes, writes=True).program(schema.read, None)
-    return None if program is None else TextProgram(b"", program)
+    shape = schema.shapes.get(schema.read)
+    members = [name for name, _ in shape.fields] if isinstance(shape, Record) else None
+    return None if program is None else TextProgram(b"", program, members)
 
 
 class _NoProgramError(Exception):

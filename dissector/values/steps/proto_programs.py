@@ -64,7 +64,8 @@ def proto_text_program(reader: MessageReader, lead: bytes) -> TextProgram | None
     except SchemaProblem:
         return None
     is_other = writer.types[0].style == ProtoStyle.OTHER or not writer.types[0].slots
-    return None if is_other else TextProgram(lead, writer.program())
+    members = list(reader.start) if reader.finish is None else None
+    return None if is_other else TextProgram(lead, writer.program(), members)
 
 
 class _ProgramWriter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
@@ -159,8 +159,20 @@ class FieldProgram(StepProgram):
         return run.columns
 
 
+@dataclass(eq=False, slots=True)
 class TextProgram(StepProgram):
-    """Writes the texts of values."""
+    """
+    Writes the texts of values.
+
+    Attributes:
+        members: The names that values may have; None if they are not known.
+        format: The format of all values; None if it depends on the value.
+        schema: The name of the schema.
+    """
+
+    members: Collection[str] | None = None
+    format: str | None = None
+    schema: str | None = None
 
     def write(self, prefix: bytes, start: _Ints, length: _Ints, buffers: Buffers) -> TextColumns:
         """Write the texts of some values; see `FieldProgram.find`."""

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dissector.engine.tables.column_types import iter_rows
 from dissector.engine.tables.exchange_table import NONE
+from dissector.public import open_capture
+from dissector.query.contents.decoded_values import COLUMNS, RecordValues
 from dissector.query.contents.record_texts import RecordTexts
 from dissector.values.steps import program_kernel
 from dissector.values.value_reader import ValueReader
 from dissector.view.text.escape import safe_json
 from tests.corpus import fast_and_long
-from tests.dissector.query.contents.value_cases import CASES, columns_of, damages, is_small, spoiled
+from tests.dissector.query.contents.value_cases import (
+    CASES,
+    PREFIX,
+    columns_of,
+    damages,
+    is_small,
+    reader_of,
+    spoiled,
+)
 from tests.kernel_modes import PYTHON, running
 
 SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
@@ -23,8 +35,8 @@ HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10
 
 def texts_of(reader: ValueReader, contents: Sequence[bytes]) -> list[str | None]:
     """Return the text of each value; None of those that are left to the reader."""
-    texts = RecordTexts(reader, is_key=False)
-    start, size, parts, left = texts.write(*columns_of(contents))
+    texts = RecordTexts(reader, is_key=False, with_format=False)
+    start, size, parts, left, *_ = texts.write(*columns_of(contents))
     whole = np.concatenate(parts).tobytes() if parts else b""
     found = [
         None if at == NONE else whole[at : at + length].decode()
@@ -79,3 +91,43 @@ def test_kernels_as_python(case: str) -> None:
             reader, values = CASES[case](random)
             if small := [each for each in values if len(each) < 300]:
                 check(reader, [each for data in small for each in damages(data, random)])
+
+
+EVENT = {
+    "type": "record",
+    "name": "Event",
+    "fields": [
+        {"name": "op", "type": "string"},
+        {"name": "after", "type": ["null", "long"]},
+        {"name": "source", "type": "string"},
+    ],
+}
+PLAIN = {**EVENT, "fields": EVENT["fields"][:2]}
+
+
+@pytest.mark.parametrize("schema", [EVENT, PLAIN])
+@pytest.mark.parametrize("chosen", [COLUMNS, ("value_decoded",), ("key_decoded", "key_schema")])
+def test_columns_are_those_of_decoded_values(
+    schema: Any, chosen: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of values that decode and not, events and none, and with headers that count and do not."""
+    reader = reader_of(schema)
+    tail = b"\x02s" if schema is EVENT else b""
+    events = [PREFIX + b"\x02c\x02\x0a" + tail, PREFIX + b"\x02?\x00" + tail]
+    contents = [*events, events[0][:-1], b"{}", b"\xff", *events, b"\x02c\x00" + tail]
+    topics, data, headers = columns_of(contents, HEADERS)
+    columns = {"topic": topics, "key": data, "value": data, "headers": headers}
+    with open_capture(b"") as capture:
+        values = RecordValues(capture, None)
+        vars(values)["reader"] = reader
+        (found,) = values.parts([columns], chosen)
+        with monkeypatch.context() as patch:
+            patch.setattr(RecordValues, "_write_parts", lambda *_: False)
+            (expected,) = values.parts([columns], chosen)
+    assert list(found) == list(expected)
+    assert list(iter_rows(found)) == list(iter_rows(expected))
+    assert any(row[chosen[0]] for row in iter_rows(found))
+
+
+HEADERS = {0: b"trace", 5: b"ce_specversion", 7: b"__value_schema_id", 1: b"__other_schema_id"}
+"""Keys of headers by row; their values name a schema."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -24,6 +24,7 @@ pytest.importorskip("google.protobuf")
 from tests.dissector.values.protobuf import proto_samples  # noqa: E402
 
 PREFIX = b"\x00\x00\x00\x00\x07"
+NO_HEADERS: Mapping[int, bytes] = {}
 
 
 def reader_of(schema: Any, kind: str = "AVRO") -> ValueReader:
@@ -107,13 +108,27 @@ def is_small(data: bytes) -> bool:
     return len(data) < 100_000
 
 
-def columns_of(contents: Sequence[bytes]) -> tuple[Coded, Slices, Headers]:
-    """Return the topic, the contents and no headers of records; they lie in all three buffers."""
+def columns_of(
+    contents: Sequence[bytes], headers: Mapping[int, bytes] = NO_HEADERS
+) -> tuple[Coded, Slices, Headers]:
+    """
+    Return the topic, the contents and the headers of records; they lie in all three buffers.
+
+    Args:
+        contents: Keys or values.
+        headers: The key of a header by the row; each has `PREFIX` for a value.
+    """
     sizes = np.array([len(each) for each in contents], np.int64)
     whole = np.frombuffer(b"".join(contents), np.uint8)
     starts = np.cumsum(sizes) - sizes
     first, second = (int(starts[len(starts) * part // 3]) for part in (1, 2))
-    buffers = SliceBuffers(whole[:first], whole[first:second], whole[second:])
-    none = np.zeros(len(contents), np.int64)
-    empty = Slices(none[:0], none[:0], buffers)
-    return Coded(none, ["t"]), Slices(starts, sizes, buffers), Headers(none, none, empty, empty)
+    added = np.frombuffer(b"".join((PREFIX, *(headers[row] for row in sorted(headers)))), np.uint8)
+    buffers = SliceBuffers(
+        whole[:first], whole[first:second], np.concatenate((whole[second:], added))
+    )
+    count = np.array([row in headers for row in range(len(contents))], np.int64)
+    lengths = np.array([len(headers[row]) for row in sorted(headers)], np.int64)
+    at = len(whole) + len(PREFIX) + np.cumsum(lengths) - lengths
+    values = Slices(np.full(len(headers), len(whole)), np.full(len(headers), 5), buffers)
+    found = Headers(np.cumsum(count) - count, count, Slices(at, lengths, buffers), values)
+    return Coded(np.zeros(len(contents), np.int64), ["t"]), Slices(starts, sizes, buffers), found
