@@ -6,8 +6,10 @@ Under `spark-submit` Java is running already: then only settings that the pipeli
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -64,6 +66,9 @@ JAVA_ERROR_PREFIX = re.compile(
 
 CHAINING_LINES = ("The above exception was", "During handling of")
 """Beginnings of the lines between an error and the one it led to."""
+
+INTERRUPTED = "KeyboardInterrupt while sending command."
+"""What Py4J logs with a traceback at a Ctrl-C, which is no error."""
 
 TRACEBACK = "Traceback"
 """Part of the line before a Python traceback."""
@@ -274,10 +279,32 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _session(conf: SparkConf, java: Any = None) -> Iterator[SparkSession]:
-    if java is not None:
-        SparkContext(conf=conf, gateway=java)  # the builder uses the existing context
-    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    with _own_handler():
+        if java is not None:
+            SparkContext(conf=conf, gateway=java)  # the builder uses the existing context
+        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    log = logging.getLogger()
+    log.addFilter(_is_error)
     try:
         yield spark
     finally:
         spark.stop()
+        log.removeFilter(_is_error)
+
+
+@contextmanager
+def _own_handler() -> Iterator[None]:
+    """
+    Keep the handler of Ctrl-C, which a Spark context replaces.
+
+    Its own one asks Java to cancel all jobs, on the connection that waits for Java's answer. Our
+    sessions end with the command, and their jobs with them.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if signal.getsignal(signal.SIGINT) is not before:  # so this is the main thread
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    return record.getMessage() != INTERRUPTED
