@@ -32,6 +32,7 @@ from conform.rule_budgets import RuleBudget, RuleBudgets
 from conform.rule_plans import PLAIN, RuleGroup, RulePlans, tests_of
 from conform.screens.connection_columns import screened_rows
 from conform.screens.plain_batches import PlainBatches
+from conform.screens.window_results import WindowResults
 from conform.screens.window_screens import NOTHING, WindowScreens
 from dissector.capture.columns import unique
 from dissector.engine.exchanges.exchange import Exchange
@@ -113,6 +114,8 @@ class Judge:
         rows = screened_rows(table, self._connections, batches, is_logged)
         screened = self._screens.apply(rows, batches.fields)
         self._plans.begin_window(screened, batches)
+        is_canonical = np.array(screened.passed) != NOTHING
+        results = WindowResults(screened.partitions, is_canonical, summaries)
         decodes_values = self._capture_state.values is not None
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
@@ -124,6 +127,7 @@ class Judge:
                 self._capture_state,
                 summaries.reader(row),
                 is_canonical=screened.passed[row] != NOTHING,
+                results=results.of(row),
             )
             is_plain = passed & batches.needed[row] == batches.needed[row] and not decodes_values
             self._judge(observation, row, passed, is_plain)

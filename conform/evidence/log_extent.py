@@ -15,9 +15,9 @@ from uuid import UUID
 from weakref import ref
 
 from conform.evidence.bounded_memory import BoundedDict
-from conform.evidence.fetch_history import partitions_of
 from conform.evidence.observation import Observation
-from conform.evidence.producer_appends import PartitionKey
+from conform.evidence.producer_appends import PartitionKey, produce_results
+from conform.registry.partition_results import PartitionResult, PlainBatch
 from dissector.protocol.records import RecordBatch
 
 _MAX_LOGS = 10_000
@@ -26,6 +26,7 @@ _MAX_RANGES = 50
 
 _LATEST, _EARLIEST = -1, -2
 _ALL = -1
+_NO_ACKS = 0
 
 
 class AppendedRange(NamedTuple):
@@ -130,13 +131,16 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
 
 def _claims(observation: Observation) -> list[LogClaim]:
     """Return the claims of an exchange about logs."""
-    request, response = observation.request_body, observation.response_body
-    if request is None or response is None or observation.exchange.response_time_ns is None:
+    api = observation.exchange.api
+    if observation.exchange.response_time_ns is None or observation.unreadable_reason():
         return []
-    if observation.exchange.api == "Produce":
-        return _produce_claims(observation, request, response)
-    if observation.exchange.api == "Fetch":
-        return _fetch_claims(observation, response)
+    if api == "Produce":
+        return _produce_claims(observation)
+    if api == "Fetch":
+        return _fetch_claims(observation)
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        return []
     if observation.exchange.api == "ListOffsets" and observation.version:
         return _list_offsets_claims(observation, request, response)
     if observation.exchange.api == "DeleteRecords":
@@ -155,58 +159,76 @@ def _claims(observation: Observation) -> list[LogClaim]:
     return []
 
 
-def _produce_claims(observation: Observation, request: Any, response: Any) -> list[LogClaim]:
-    results = {
-        (topic.get("name", topic.get("topic_id")), each.index): (
-            each,
-            f"responses[{at}].partition_responses[{number}].base_offset",
-        )
-        for at, topic in enumerate(response.responses or ())
-        for number, each in enumerate(topic.partition_responses or ())
-    }
+def _produce_claims(observation: Observation) -> list[LogClaim]:
     found = []
-    for _, records_field in observation.record_fields:
-        topic = records_field.topic_id if records_field.topic is None else records_field.topic
-        result, path = results.get((topic, records_field.partition), (None, ""))
-        batch = records_field.batches[0] if len(records_field.batches) == 1 else None
-        if result is None or result.error_code or result.base_offset < 0 or topic is None:
+    for each in produce_results(observation):
+        batch = each.batches[0] if each.batches is not None and len(each.batches) == 1 else None
+        if each.error_code or each.offset < 0:
             continue
-        if isinstance(batch, RecordBatch) and batch.last_offset_delta >= 0:
-            end = result.base_offset + batch.last_offset_delta + 1
+        if isinstance(batch, (PlainBatch, RecordBatch)) and batch.last_offset_delta >= 0:
+            end = each.offset + batch.last_offset_delta + 1
             producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
             response_ns = observation.exchange.response_time_ns or 0
             appended = AppendedRange(
-                result.base_offset, end, observation.connection.number, response_ns, producer
+                each.offset, end, observation.connection.number, response_ns, producer
             )
-            name = observation.topic_name(records_field.topic, records_field.topic_id)
-            partition_key = observation.connection.broker.address, name, records_field.partition
-            start = result.get("log_start_offset", -1)
             found.append(
                 LogClaim(
-                    partition_key,
-                    records_field.topic_id,
-                    path,
-                    end if request.acks == _ALL else None,
-                    start if start >= 0 else None,
+                    _partition_key(observation, each),
+                    each.topic_id,
+                    f"{each.path}.base_offset",
+                    end if each.acks == _ALL else None,
+                    each.start if each.start >= 0 else None,
                     appended,
                 )
             )
     return found
 
 
-def _fetch_claims(observation: Observation, response: Any) -> list[LogClaim]:
+def _partition_key(observation: Observation, result: PartitionResult) -> PartitionKey:
+    name = observation.topic_name(result.name, result.topic_id)
+    return observation.connection.broker.address, name, result.partition
+
+
+def _fetch_claims(observation: Observation) -> list[LogClaim]:
+    return [
+        LogClaim(
+            _partition_key(observation, each),
+            each.topic_id,
+            each.path,
+            each.offset,
+            each.start if each.start >= 0 else None,
+        )
+        for each in fetch_results(observation)
+        if not each.error_code and each.offset >= 0
+    ]
+
+
+def fetch_results(observation: Observation) -> list[PartitionResult]:
+    """Return the partitions of a Fetch response whose request is known."""
+    if observation.results is not None:
+        return observation.results
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        return []
+    batches = {field.path: field.batches for _, field in observation.record_fields}
     found = []
     for at, topic in enumerate(response.responses or ()):
-        topic_id = topic.get("topic_id")
-        name = observation.topic_name(topic.get("topic"), topic_id)
-        for number, ((_, partition), each) in enumerate(partitions_of([topic])):
-            if each.error_code or each.high_watermark < 0:
-                continue
-            start = each.get("log_start_offset", -1)
-            partition_key = observation.connection.broker.address, name, partition
+        for number, each in enumerate(topic.partitions or ()):
             path = f"responses[{at}].partitions[{number}]"
-            first = start if start >= 0 else None
-            found.append(LogClaim(partition_key, topic_id, path, each.high_watermark, first))
+            found.append(
+                PartitionResult(
+                    topic.get("topic", topic.get("topic_id")) or "",
+                    each.partition_index,
+                    path,
+                    f"{path}.records",
+                    _NO_ACKS,
+                    each.error_code,
+                    each.high_watermark,
+                    each.get("log_start_offset", -1),
+                    batches.get(f"{path}.records"),
+                )
+            )
     return found
 
 

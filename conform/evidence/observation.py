@@ -15,6 +15,7 @@ from construct import Container
 from conform.evidence.bounded_memory import NO_RESTS, RuleStates
 from conform.evidence.decode_mismatch import DecodeMismatch, decode_mismatch_of
 from conform.evidence.unreadable import unreadable_reason
+from conform.registry.partition_results import PartitionResult
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
@@ -211,6 +212,8 @@ class Observation(ConnectionObservation):
         read_records: Decodes the `records` fields of its messages, which must be read in order.
         is_canonical: Whether it is known that each of its messages is whole and canonical; False
             says nothing.
+        results: The partitions of a Produce or Fetch exchange, as columns show them; None: only its
+            decoded messages do.
     """
 
     def __init__(
@@ -220,11 +223,13 @@ class Observation(ConnectionObservation):
         capture_state: CaptureState,
         read_records: ReadRecords = read_field,
         is_canonical: bool = False,
+        results: list[PartitionResult] | None = None,
     ) -> None:
         super().__init__(connection, capture_state)
         self.exchange = exchange
         self.read_records = read_records
         self.is_canonical = is_canonical
+        self.results = results
 
     @_cached
     def request(self) -> Message | None:
@@ -239,18 +244,14 @@ class Observation(ConnectionObservation):
     @_cached
     def request_body(self) -> Container | None:
         """The body of the request; None if it is missing or unreliable."""
-        return (
-            None if self.request is None or self._request_unreadable_reason else self.request.body
-        )
+        message = self.request
+        return None if message is None or self._request_unreadable_reason else message.body
 
     @_cached
     def response_body(self) -> Container | None:
         """The body of the response; None if it is missing or unreliable."""
-        return (
-            None
-            if self.response is None or self._response_unreadable_reason
-            else self.response.body
-        )
+        message = self.response
+        return None if message is None or self._response_unreadable_reason else message.body
 
     @_cached
     def record_fields(self) -> list[tuple[Message, RecordsField]]:
@@ -290,7 +291,7 @@ class Observation(ConnectionObservation):
     @property
     def truncated_message(self) -> Message | None:
         """The first message without a captured end; None if both are complete."""
-        messages = self.exchange.messages
+        messages = () if self.is_canonical else self.exchange.messages
         return next((each for each in messages if each.size > len(each.frame)), None)
 
     def detach(self) -> Observation:
@@ -300,7 +301,8 @@ class Observation(ConnectionObservation):
     @_cached
     def request_offset(self) -> int:
         """Offset of the request in its stream; -1 if it was not captured."""
-        return -1 if self.request is None else self.exchange.place_of(self.request)[0]
+        has_request = self.exchange.request_packet is not None
+        return self.exchange.place_of("request")[0] if has_request else -1
 
     def unreadable_reason(self, *, request: bool = True, response: bool = True) -> str:
         """Return why the bodies of request and response are not available; empty: they are."""
@@ -317,10 +319,14 @@ class Observation(ConnectionObservation):
 
     @_cached
     def _request_unreadable_reason(self) -> str:
+        if self.is_canonical and self.exchange.request_packet is not None:
+            return ""  # it needs not be decoded
         return unreadable_reason("request", self.request, self.is_canonical)
 
     @_cached
     def _response_unreadable_reason(self) -> str:
+        if self.is_canonical and self.exchange.response_packet is not None:
+            return ""
         return unreadable_reason("response", self.response, self.is_canonical)
 
     def topic_name(self, name: str | None, topic_id: UUID | None) -> str:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from conform.evidence.bounded_memory import MAX_ITEMS, BoundedDict
 from conform.evidence.observation import Observation
-from dissector.protocol.messages import Message
+from conform.registry.partition_results import PartitionResult, PlainBatch
 from dissector.protocol.records import RecordBatch
 
 SEQUENCE_COUNT = 1 << 31
@@ -38,18 +38,16 @@ class Append(NamedTuple):
     One batch of an idempotent producer, and its result.
 
     Attributes:
-        message: The request.
-        path: Path of its `records` field.
+        path: Path of its `records` field in the request.
         partition_key: Broker, topic and partition.
         batch: The batch.
         error: The error code of the response.
         offset: The base offset in the response; -1 for none.
     """
 
-    message: Message
     path: str
     partition_key: PartitionKey
-    batch: RecordBatch
+    batch: RecordBatch | PlainBatch
     error: int
     offset: int
 
@@ -124,31 +122,56 @@ class AppendHistory(BoundedDict[PartitionKey, PartitionAppends]):
         return (append.batch.base_sequence, append.offset) in producer.recent
 
 
-def appends(observation: Observation) -> list[Append]:
-    """Return the batches of idempotent producers in a Produce exchange, with their results."""
+def produce_results(observation: Observation) -> list[PartitionResult]:
+    """Return the partitions with records of a Produce exchange that has a response."""
+    if observation.results is not None:
+        return [each for each in observation.results if each.batches is not None]
     response = observation.response_body
     if response is None:
         return []
+    acks = 0 if observation.request_body is None else observation.request_body.acks
     results = {
-        (topic.get("name", topic.get("topic_id")), each.index): each
-        for topic in response.responses or ()
-        for each in topic.partition_responses or ()
+        (topic.get("name", topic.get("topic_id")), each.index): (
+            each,
+            f"responses[{at}].partition_responses[{number}]",
+        )
+        for at, topic in enumerate(response.responses or ())
+        for number, each in enumerate(topic.partition_responses or ())
     }
     found = []
-    for message, records_field in observation.record_fields:
-        topic = records_field.topic_id if records_field.topic is None else records_field.topic
-        if topic is None:  # a null name violates E09
+    for _, records in observation.record_fields:
+        topic = records.topic_id if records.topic is None else records.topic
+        result, path = results.get((topic, records.partition), (None, ""))
+        if result is None or topic is None:  # a null name violates E09
             continue
-        result = results.get((topic, records_field.partition))
-        for batch in records_field.batches:
-            if result is not None and isinstance(batch, RecordBatch) and batch.producer_id >= 0:
-                partition_key = (
-                    observation.connection.broker.address,
-                    topic,
-                    records_field.partition,
-                )
-                error, offset = result.error_code, result.base_offset
-                found.append(
-                    Append(message, records_field.path, partition_key, batch, error, offset)
-                )
+        found.append(
+            PartitionResult(
+                topic,
+                records.partition,
+                path,
+                records.path,
+                acks,
+                result.error_code,
+                result.base_offset,
+                result.get("log_start_offset", -1),
+                records.batches,
+            )
+        )
     return found
+
+
+def appends(observation: Observation) -> list[Append]:
+    """Return the batches of idempotent producers in a Produce exchange, with their results."""
+    broker = observation.connection.broker.address
+    return [
+        Append(
+            each.records_path,
+            (broker, each.topic, each.partition),
+            batch,
+            each.error_code,
+            each.offset,
+        )
+        for each in produce_results(observation)
+        for batch in each.batches or ()
+        if isinstance(batch, (PlainBatch, RecordBatch)) and batch.producer_id >= 0
+    ]

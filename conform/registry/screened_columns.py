@@ -89,7 +89,15 @@ class Partitions:
 
     Attributes:
         row: The exchange, ascending.
+        topic: Digest of the topic.
+        topic_at: Address of the name or the id of the topic.
+        topic_size: Its bytes.
+        is_id: Whether it is an id.
+        number: The number of the partition.
         digest: Digest of topic and number.
+        topic_index: Index of the topic in the message.
+        index: Index of the partition in the topic.
+        error: The error code; -1 without one.
         offset: The requested offset, the base offset or the high watermark; -1 without one.
         stable: The last stable offset; -1 without one.
         start: The log start offset; -1 without one.
@@ -98,7 +106,15 @@ class Partitions:
     """
 
     row: Ints
+    topic: NDArray[np.uint64]
+    topic_at: Ints
+    topic_size: Ints
+    is_id: Bools
+    number: Ints
     digest: NDArray[np.uint64]
+    topic_index: Ints
+    index: Ints
+    error: Ints
     offset: Ints
     stable: Ints
     start: Ints
@@ -125,7 +141,9 @@ class ScreenedPartitions(NamedTuple):
         rows: The exchanges.
         request: Those of requests.
         response: Those of responses.
-        is_same: Of each exchange, whether both messages have the same partitions.
+        is_same: Of each exchange, whether both messages have the same partitions, each once.
+        answer: Of each partition of a request, its row among those of responses; NONE unless the
+            exchange has the same partitions in both.
         requested: Of each partition of a response, the offset in its request; NONE unless the
             exchange has the same partitions in both.
         topics: The number of topics with a name in each request.
@@ -136,6 +154,7 @@ class ScreenedPartitions(NamedTuple):
     request: Partitions
     response: Partitions
     is_same: Bools
+    answer: Ints
     requested: Ints
     topics: Ints
     batches: FieldBatches

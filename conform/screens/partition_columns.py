@@ -29,41 +29,46 @@ from dissector.protocol.program import FieldRef, programs
 
 Ints: TypeAlias = NDArray[np.int64]
 
-_OTHER, _TOPIC, _PARTITION, _OFFSET, _STABLE, _START, _RECORDS = range(7)
+_OTHER, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _OFFSET, _STABLE, _START, _RECORDS = range(9)
 
 _PATHS = {
     (PRODUCE, "topic_data.name"): _TOPIC,
-    (PRODUCE, "topic_data.topic_id"): _TOPIC,
+    (PRODUCE, "topic_data.topic_id"): _TOPIC_ID,
     (PRODUCE, "topic_data.partition_data.index"): _PARTITION,
     (PRODUCE, "topic_data.partition_data.records"): _RECORDS,
     (PRODUCE, "responses.name"): _TOPIC,
-    (PRODUCE, "responses.topic_id"): _TOPIC,
+    (PRODUCE, "responses.topic_id"): _TOPIC_ID,
     (PRODUCE, "responses.partition_responses.index"): _PARTITION,
+    (PRODUCE, "responses.partition_responses.error_code"): _ERROR,
     (PRODUCE, "responses.partition_responses.base_offset"): _OFFSET,
     (PRODUCE, "responses.partition_responses.log_start_offset"): _START,
     (FETCH, "topics.topic"): _TOPIC,
-    (FETCH, "topics.topic_id"): _TOPIC,
+    (FETCH, "topics.topic_id"): _TOPIC_ID,
     (FETCH, "topics.partitions.partition"): _PARTITION,
     (FETCH, "topics.partitions.fetch_offset"): _OFFSET,
     (FETCH, "responses.topic"): _TOPIC,
-    (FETCH, "responses.topic_id"): _TOPIC,
+    (FETCH, "responses.topic_id"): _TOPIC_ID,
     (FETCH, "responses.partitions.partition_index"): _PARTITION,
+    (FETCH, "responses.partitions.error_code"): _ERROR,
     (FETCH, "responses.partitions.high_watermark"): _OFFSET,
     (FETCH, "responses.partitions.last_stable_offset"): _STABLE,
     (FETCH, "responses.partitions.log_start_offset"): _START,
     (FETCH, "responses.partitions.records"): _RECORDS,
 }
-_VALUES = (_OFFSET, _STABLE, _START, _RECORDS)
+_VALUES = (_ERROR, _OFFSET, _STABLE, _START, _RECORDS)
 
 
 def partitions_of(table: Exchanges, tape: Tape, rows: Ints) -> Partitions:
     """Return the partitions on a tape, whose messages are of some exchanges."""
     category = _categories_of(len(programs().field_refs))[tape.field]
     partitions = np.flatnonzero(category == _PARTITION)
-    topics = np.flatnonzero(category == _TOPIC)
+    is_topic = (category == _TOPIC) | (category == _TOPIC_ID)
+    topics = np.flatnonzero(is_topic)
     digests = np.zeros(len(category), np.uint64)
     digests[topics] = mixed(content_digests(table, tape, topics) + mixed(tape.value[topics]))
-    topic = digests[last_marked(category == _TOPIC)[partitions]]
+    topic_rows = last_marked(is_topic)[partitions]
+    topic = digests[topic_rows]
+    first_topics = np.searchsorted(tape.message[topics], tape.message[partitions])
     owner = np.searchsorted(partitions, np.arange(len(category)), "right") - 1
     columns: list[Any] = []
     for role in _VALUES:
@@ -76,7 +81,14 @@ def partitions_of(table: Exchanges, tape: Tape, rows: Ints) -> Partitions:
     places[owner[at]] = tape.start[at]
     columns = [
         rows[tape.message[partitions]],
+        topic,
+        tape.start[topic_rows],
+        tape.value[topic_rows],
+        category[topic_rows] == _TOPIC_ID,
+        tape.value[partitions],
         mixed(topic + mixed(tape.value[partitions])),
+        np.searchsorted(topics, topic_rows) - first_topics,
+        np.arange(len(partitions)) - np.searchsorted(topic_rows, topic_rows),
         *columns,
         places,
     ]
@@ -86,7 +98,7 @@ def partitions_of(table: Exchanges, tape: Tape, rows: Ints) -> Partitions:
 def joined(parts: list[Partitions]) -> Partitions:
     """Return the partitions of several tapes, which follow each other."""
     names = [each.name for each in fields(Partitions)]
-    types = {"digest": np.uint64}
+    types = {"digest": np.uint64, "topic": np.uint64, "is_id": np.bool_}
     columns: list[Any] = [
         np.concatenate(
             [np.zeros(0, types.get(name, np.int64)), *(getattr(each, name) for each in parts)]
@@ -111,10 +123,22 @@ def paired(
     for number, side in enumerate((request, response)):
         np.add.at(sums[number], side.row, side.digest)
     is_same &= sums[0] == sums[1]
+    for side in (request, response):
+        is_same[_repeating(side)] = False
     asked, answered = (_ordered(side, is_same) for side in (request, response))
+    answer = np.full(len(request.row), NONE, np.int64)
+    answer[asked] = answered
     requested = np.full(len(response.row), NONE, np.int64)
     requested[answered] = request.offset[asked]
-    return ScreenedPartitions(rows, request, response, is_same, requested, topics, batches)
+    return ScreenedPartitions(rows, request, response, is_same, answer, requested, topics, batches)
+
+
+def _repeating(side: Partitions) -> Ints:
+    """Return the exchanges whose message has a partition twice."""
+    order = np.lexsort((side.digest, side.row))
+    row, digest = side.row[order], side.digest[order]
+    repeated: Ints = row[1:][(row[1:] == row[:-1]) & (digest[1:] == digest[:-1])]
+    return repeated
 
 
 def _ordered(side: Partitions, is_same: NDArray[np.bool_]) -> Ints:

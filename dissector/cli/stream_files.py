@@ -81,7 +81,7 @@ class StreamFiles:
         for side in range(2):
             self._frame_ranges.setdefault((exchange.connection, side), [])
         for message in exchange.messages:
-            offset, side = exchange.place_of(message)
+            offset, side = exchange.place_of(message.kind)
             key = exchange.connection, side
             begin = offset + SIZE_BYTES
             _append_range(self._frame_ranges[key], offset, begin + len(message.frame))

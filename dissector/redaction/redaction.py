@@ -123,7 +123,7 @@ class Redaction:
             if message.kind not in kinds:
                 continue
             data = self._replaced(exchange, message)
-            offset, side = exchange.place_of(message)
+            offset, side = exchange.place_of(message.kind)
             frame = (message.size & 0xFFFFFFFF).to_bytes(SIZE_BYTES, "big") + data
             self.stream.put(number, side, offset, frame)
             if is_encrypted:

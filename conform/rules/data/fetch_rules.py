@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 from construct import Container
 
-from conform.evidence.duplicate_items import distinct_key_fields
 from conform.evidence.fetch_history import FIRST_WITH_TOPIC_IDS, fetch_request_of, partitions_of
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
@@ -97,7 +96,6 @@ def _are_offsets_in_order(partitions: ScreenedPartitions) -> Bools:
         none_judged,
         limits=without_session,
         rows=has_plain_batches,
-        keys=distinct_key_fields,
         partitions=_covers_offsets,
         count=field_counts(1),
     ),
@@ -170,7 +168,6 @@ def check_one_complete_batch(observation: Observation, reporter: Reporter) -> No
     screen=Screen(
         none_judged,
         limits=without_session,
-        keys=distinct_key_fields,
         partitions=_are_offsets_in_order,
         count=partition_counts(),
     ),

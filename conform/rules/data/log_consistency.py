@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from conform.evidence.fetch_history import replica_id_of
-from conform.evidence.log_extent import AppendedRange, LogClaim, LogExtents, OffsetBound
+from conform.evidence.log_extent import (
+    AppendedRange,
+    LogClaim,
+    LogExtents,
+    OffsetBound,
+    fetch_results,
+)
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
+from conform.registry.partition_results import PlainBatch
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import Screen, none_judged
@@ -189,21 +197,27 @@ def check_as_appended(observation: Observation, reporter: Reporter) -> None:
         return
     logs = observation.capture_state.state(LogExtents)
     logs.claims_of(observation)
-    for message, field in observation.record_fields:
-        batches = [b for b in field.batches if isinstance(b, RecordBatch) and not b.problems]
-        name = observation.topic_name(field.topic, field.topic_id)
-        log = logs.extent_of(
-            (observation.connection.broker.address, name, field.partition), field.topic_id
-        )
+    for each in fetch_results(observation):
+        if each.batches is None:
+            continue
+        batches = [batch for batch in each.batches if _is_sound(batch)]
+        name = observation.topic_name(each.name, each.topic_id)
+        partition_key = observation.connection.broker.address, name, each.partition
+        log = logs.extent_of(partition_key, each.topic_id)
         reporter.count_judged()
         found = _epoch_decrease(batches) or (
             _appended_otherwise(batches, list(log.ranges)) if log else ""
         )
         if found:
-            reporter.report_violation(Side.BROKER, found, message=message, path=field.path)
+            reporter.report_violation(Side.BROKER, found, path=each.records_path)
 
 
-def _epoch_decrease(batches: list[RecordBatch]) -> str:
+def _is_sound(batch: object) -> bool:
+    is_plain = isinstance(batch, PlainBatch)
+    return is_plain or (isinstance(batch, RecordBatch) and not batch.problems)
+
+
+def _epoch_decrease(batches: Sequence[RecordBatch | PlainBatch]) -> str:
     """Return the first decrease of the leader epoch between batches; empty: none."""
     for epoch, next_epoch in pairwise(batch.partition_leader_epoch for batch in batches):
         if 0 <= next_epoch < epoch:
@@ -211,7 +225,9 @@ def _epoch_decrease(batches: list[RecordBatch]) -> str:
     return ""
 
 
-def _appended_otherwise(batches: list[RecordBatch], ranges: list[AppendedRange]) -> str:
+def _appended_otherwise(
+    batches: Sequence[RecordBatch | PlainBatch], ranges: list[AppendedRange]
+) -> str:
     """Return the first batch that differs from the append at its offsets; empty: none."""
     for batch in batches:
         first, end = batch.base_offset, batch.base_offset + batch.last_offset_delta + 1

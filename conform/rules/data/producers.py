@@ -96,11 +96,13 @@ def check_sequences(observation: Observation, reporter: Reporter) -> None:
         elif previous is None:
             reporter.count_unjudged("the producer's previous batch is not in the capture")
         else:
-            _judge_accepted(reporter, append, previous)
+            _judge_accepted(observation, reporter, append, previous)
     _record_accepted(observation)
 
 
-def _judge_accepted(reporter: Reporter, append: Append, previous: ProducerState) -> None:
+def _judge_accepted(
+    observation: Observation, reporter: Reporter, append: Append, previous: ProducerState
+) -> None:
     batch = append.batch
     if batch.producer_epoch < previous.epoch:
         return
@@ -112,7 +114,7 @@ def _judge_accepted(reporter: Reporter, append: Append, previous: ProducerState)
     )
     if batch.base_sequence != expected and not _is_repeated(append, previous):
         found = f"base sequence {batch.base_sequence} is accepted, expected {expected}"
-        reporter.report_violation(Side.BROKER, found, message=append.message, path=append.path)
+        reporter.report_violation(Side.BROKER, found, message=observation.request, path=append.path)
 
 
 def _judge_rejected(observation: Observation, reporter: Reporter, append: Append) -> None:
@@ -127,7 +129,7 @@ def _judge_rejected(observation: Observation, reporter: Reporter, append: Append
     expected = (previous[2] + 1) % SEQUENCE_COUNT
     if batch.base_sequence != expected:
         found = f"base sequence {batch.base_sequence} is sent, expected {expected}"
-        reporter.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
+        reporter.report_violation(Side.CLIENT, found, message=observation.request, path=append.path)
 
 
 def _record_accepted(observation: Observation) -> None:
@@ -175,7 +177,9 @@ def check_retries_not_appended(observation: Observation, reporter: Reporter) -> 
         is_duplicate = any(s == batch.base_sequence and o != append.offset for s, o in recent)
         if is_duplicate or (previous is not None and _is_repeated(append, previous)):
             found = f"base sequence {batch.base_sequence} is appended again"
-            reporter.report_violation(Side.BROKER, found, message=append.message, path=append.path)
+            reporter.report_violation(
+                Side.BROKER, found, message=observation.request, path=append.path
+            )
         if (batch.base_sequence, append.offset) not in recent:
             recent.append((batch.base_sequence, append.offset))
 
@@ -222,7 +226,9 @@ def check_five_in_flight(observation: Observation, reporter: Reporter) -> None:
             == RETAINED_BATCHES
         ):
             found = f"{RETAINED_BATCHES} earlier batches are still without a response"
-            reporter.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
+            reporter.report_violation(
+                Side.CLIENT, found, message=observation.request, path=append.path
+            )
         recent.append((response_packet, producer))
 
 

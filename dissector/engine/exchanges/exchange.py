@@ -310,10 +310,10 @@ class Exchange(ExchangeTimes):
         """Return the problems of one of the messages."""
         return [*message.problems, *record_problems(message)]
 
-    def place_of(self, message: Message) -> tuple[int, int]:
-        """Return offset in the stream and side (0 or 1) of a message's frame."""
+    def place_of(self, kind: str) -> tuple[int, int]:
+        """Return offset in the stream and side (0 or 1) of the frame of one of its messages."""
         client = int(self._table.client[self._row])
-        if message.kind == "request":
+        if kind == "request":
             return int(self._table.request.offset[self._row]), client
         return int(self._table.response.offset[self._row]), 1 - client
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from conform.evidence.producer_appends import RETAINED_BATCHES, Append, AppendHistory
-from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch
 
 PLACE = ("10.0.0.2:9092", "orders", 0)
-REQUEST = Message("request", b"", 0)
 
 
 def append(offset: int, sequence: int, producer: int = 7, epoch: int = 0, error: int = 0) -> Append:
@@ -18,7 +16,7 @@ def append(offset: int, sequence: int, producer: int = 7, epoch: int = 0, error:
         last_offset_delta=1,
         records_count=2,
     )
-    return Append(REQUEST, "", PLACE, batch, error, offset)
+    return Append("", PLACE, batch, error, offset)
 
 
 def previous(*appends: Append) -> AppendHistory:

@@ -74,8 +74,8 @@ def test_answered_exchange() -> None:
     }
     assert tuple(it.row()) == COLUMNS
     assert (it.request_packet, it.response_packet) == (4, 6)
-    assert it.place_of(it.request) == (300, 1)
-    assert it.place_of(it.response) == (500, 0)
+    assert it.place_of("request") == (300, 1)
+    assert it.place_of("response") == (500, 0)
     assert it.body("request") is it.request.body
     assert it.body("response").error_code == 25
 

@@ -1,0 +1,161 @@
+"""The partitions of the Produce and Fetch exchanges of a window as objects, read from the tape."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conform.evidence.batch_summaries import BatchSummaries
+from conform.registry.partition_results import PartitionResult, PlainBatch
+from conform.registry.screened_columns import Bools, Partitions, ScreenedPartitions
+from conform.registry.usual_values import is_answered_fetch
+from dissector.engine.records.batch_table import VALID
+from dissector.engine.tables.exchange_table import NONE, Exchanges
+from dissector.protocol.headers import FETCH, PRODUCE
+
+Ints: TypeAlias = NDArray[np.int64]
+
+_LEADER_EPOCH_AT = 12
+"""Its place in a batch."""
+
+_PATHS = {
+    PRODUCE: ("responses[{}].partition_responses[{}]", "topic_data[{}].partition_data[{}].records"),
+    FETCH: ("responses[{}].partitions[{}]", "responses[{}].partitions[{}].records"),
+}
+
+
+class WindowResults:
+    """
+    The partitions of those exchanges whose messages are canonical and whose batches are plain.
+
+    Args:
+        partitions: The columns of all exchanges.
+        is_canonical: Whether the messages of an exchange are canonical.
+        summaries: The batches.
+    """
+
+    def __init__(
+        self, partitions: ScreenedPartitions, is_canonical: Bools, summaries: BatchSummaries
+    ) -> None:
+        rows, request, response = partitions.rows, partitions.request, partitions.response
+        is_known = is_canonical & rows.is_plain
+        is_produced = is_known & rows.is_of(PRODUCE) & partitions.is_same
+        is_fetched = is_known & is_answered_fetch(rows)
+        produced = np.flatnonzero(is_produced[request.row])
+        fetched = np.flatnonzero(is_fetched[response.row])
+        # Produce in the order of its request, Fetch in that of its response.
+        answer = np.concatenate([partitions.answer[produced], fetched])
+        row = response.row[answer]
+        order = np.argsort(row, kind="stable")
+        answer, row = answer[order], row[order]
+
+        def columns(name: str) -> list[int]:
+            own = [getattr(request, name)[produced], getattr(response, name)[fetched]]
+            found: list[int] = np.concatenate(own)[order].tolist()
+            return found
+
+        fields = [partitions.fields_of(request)[produced], partitions.fields_of(response)[fetched]]
+        field = np.concatenate(fields)[order]
+        numbers = np.arange(len(rows.table))
+        begin, end = (np.searchsorted(row, numbers, side) for side in ("left", "right"))
+        self._is_known: list[bool] = (is_produced | is_fetched).tolist()
+        self._begin, self._end = begin.tolist(), end.tolist()
+        self._key: list[int] = rows.table.api_key.tolist()
+        self._topics = _names(rows.table, response, answer)
+        self._columns = list(
+            zip(
+                response.number[answer].tolist(),
+                response.topic_index[answer].tolist(),
+                response.index[answer].tolist(),
+                columns("topic_index"),
+                columns("index"),
+                columns("records"),
+                field.tolist(),
+                np.append(summaries.fields.acks, NONE)[field].tolist(),
+                response.error[answer].tolist(),
+                response.offset[answer].tolist(),
+                response.start[answer].tolist(),
+                strict=True,
+            )
+        )
+        self._batches, self._first_batch = _batches(rows.table, summaries)
+
+    def of(self, row: int) -> list[PartitionResult] | None:
+        """Return the partitions of an exchange; None if only its decoded messages show them."""
+        if not self._is_known[row]:
+            return None
+        path, records_path = _PATHS[self._key[row]]
+        found = []
+        for at in range(self._begin[row], self._end[row]):
+            number, topic, index, own_topic, own_index, records, field, *rest = self._columns[at]
+            acks, error, offset, start = rest
+            batches: list[PlainBatch] | None = None
+            if records >= 0:
+                first, last = self._first_batch[field : field + 2] if field >= 0 else (0, 0)
+                batches = self._batches[first:last]
+            found.append(
+                PartitionResult(
+                    self._topics[at],
+                    number,
+                    path.format(topic, index),
+                    records_path.format(own_topic, own_index),
+                    acks,
+                    error,
+                    offset,
+                    start,
+                    batches,
+                )
+            )
+        return found
+
+
+def _names(table: Exchanges, side: Partitions, rows: Ints) -> list[str | UUID]:
+    """Return the topics of some partitions: names, or ids."""
+    _, first, index = np.unique(side.topic[rows], return_index=True, return_inverse=True)
+    own = rows[first]
+    distinct = [
+        _name(table.bytes_at(start, size), is_id)
+        for start, size, is_id in zip(
+            side.topic_at[own].tolist(),
+            side.topic_size[own].tolist(),
+            side.is_id[own].tolist(),
+            strict=True,
+        )
+    ]
+    return [distinct[each] for each in index.tolist()]
+
+
+def _name(content: bytes, is_id: bool) -> str | UUID:
+    return UUID(bytes=content) if is_id else content.decode()
+
+
+def _batches(table: Exchanges, summaries: BatchSummaries) -> tuple[list[PlainBatch], list[int]]:
+    """Return the batches of all fields, and the first of each field, with their end."""
+    batches, count = summaries.batches, len(summaries.fields.row)
+    if batches is None:
+        return [], [0] * (count + 1)
+    columns = [
+        batches.base_offset,
+        summaries.columns.last_offset_delta,
+        batches.producer_id,
+        batches.producer_epoch,
+        batches.base_sequence,
+        leader_epochs(table, summaries),
+    ]
+    found = [PlainBatch(*each) for each in zip(*(each.tolist() for each in columns), strict=True)]
+    first = np.searchsorted(batches.field, np.arange(count + 1))
+    return found, first.tolist()
+
+
+def leader_epochs(table: Exchanges, summaries: BatchSummaries) -> Ints:
+    """Return the leader epoch of each batch of magic 2; 0 in fields that are not valid."""
+    batches = summaries.batches
+    assert batches is not None
+    epochs = np.zeros(len(batches), np.int64)
+    known = np.flatnonzero((batches.magic == 2) & (batches.state[batches.field] == VALID))
+    place = batches.start[known] + _LEADER_EPOCH_AT
+    epochs[known] = table.int16_at(place) << 16 | table.int16_at(place + 2) & 0xFFFF
+    return epochs
