@@ -120,6 +120,7 @@ class Judge:
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
             self._current.note(exchange)
+            self._current.passed = screened.passed[row]
             passed = screened.passed[row] & connection.at_rest & self._capture_state.at_rest
             observation = Observation(
                 exchange,

@@ -67,13 +67,19 @@ class RulePlans:
         self, verdict: Verdict, current: CurrentObservation, screens: WindowScreens
     ) -> None:
         self._verdict = verdict
-        self._reporters = {rule.id: Reporter(rule, verdict, current) for rule in verdict.rules}
         self._bits = screens.bits
+        self._reporters = {
+            rule.id: Reporter(rule, verdict, current, self._bit(rule)) for rule in verdict.rules
+        }
         self._plans: dict[tuple[str, int | None, int], RulePlan] = {}
         self._shapes: list[int] = []
         self._batches: PlainBatches | None = None
         self._partitions: ScreenedPartitions | None = None
         self._counts: dict[PartitionCount, Ints] = {}
+
+    def _bit(self, rule: Rule) -> int:
+        """Return the bit of a rule's screen; 0 without one."""
+        return self._bits[rule.screen.test] if rule.screen else 0
 
     def begin_window(self, screened: ScreenedWindow, batches: PlainBatches) -> None:
         """Begin a window: rows of plans are exchanges of it."""
@@ -95,7 +101,7 @@ class RulePlans:
             tally = self._verdict.tallies[rule.id]
             if rule.on != on or tally.is_stopped or (rule.apis and api not in rule.apis):
                 continue
-            if rule.screen and self._bits[rule.screen.test] & passed:
+            if rule.screen and self._bit(rule) & passed:
                 plan.screened.append((rule.screen, tally))
             elif rule.plain_batch and passed == PLAIN:
                 plan.plain.append((rule.plain_batch, tally))

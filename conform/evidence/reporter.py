@@ -40,9 +40,10 @@ class CurrentObservation:
 
     Attributes:
         observation: An exchange, a batch or the end of a connection.
+        passed: The bits of the screens that the exchange passed, whatever is at rest.
     """
 
-    __slots__ = ("_connections", "_passes", "observation")
+    __slots__ = ("_connections", "_passes", "observation", "passed")
 
     observation: ConnectionObservation
 
@@ -50,6 +51,7 @@ class CurrentObservation:
         """Begin; `passes` chooses the exchanges whose violations are reported, None all."""
         self._passes = passes
         self._connections = set[int]()
+        self.passed = 0
 
     def note(self, exchange: Exchange) -> None:
         """Note the connection of each exchange, if the exchange is chosen."""
@@ -68,13 +70,21 @@ class CurrentObservation:
 class Reporter:
     """Records the results of one rule for the current observation."""
 
-    __slots__ = ("_current", "_rule", "_tally", "_verdict")
+    __slots__ = ("_bit", "_current", "_rule", "_tally", "_verdict")
 
-    def __init__(self, rule: Rule, verdict: Verdict, current: CurrentObservation) -> None:
+    def __init__(
+        self, rule: Rule, verdict: Verdict, current: CurrentObservation, bit: int = 0
+    ) -> None:
         self._rule = rule
         self._verdict = verdict
         self._current = current
         self._tally = verdict.tallies[rule.id]
+        self._bit = bit
+
+    @property
+    def is_screened(self) -> bool:
+        """Whether the exchange passed the screen, and only the state of the rule is not at rest."""
+        return bool(self._current.passed & self._bit)
 
     def count_judged(self) -> None:
         """Count a case that could be judged, whatever the result."""
