@@ -79,7 +79,7 @@ def test_avro_values_keep_their_structure(seeds: range) -> None:
     fastavro = pytest.importorskip("fastavro")
     for seed in seeds:
         samples = Samples(Random(seed))
-        # A decimal of many digits is decoded as a text, one of few as a number: both are bytes here.
+        # A decimal of many digits becomes a text, one of few a number: both are bytes here.
         schema = json.dumps(samples.schema).replace('"logicalType": "decimal", ', "")
         redacted = Redacted(schema=schema)
         parsed = fastavro.parse_schema(samples.schema)
