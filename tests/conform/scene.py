@@ -165,8 +165,11 @@ def broken(verdict: Verdict, *notes: str) -> list[str]:
 
 Case = Callable[[], Scene]
 
-BREAKS: dict[str, list[tuple[Case, tuple[str, ...]]]] = {}
-KEEPS: dict[str, list[tuple[Case, tuple[str, ...]]]] = {}
+RuleCase = tuple[Case, tuple[str, ...]]
+"""A scene, and the other rules that it breaks."""
+
+BREAKS: dict[str, list[RuleCase]] = {}
+KEEPS: dict[str, list[RuleCase]] = {}
 """By id of the rule the cases of all files under `rules/`, as they are imported."""
 
 

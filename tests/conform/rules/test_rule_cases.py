@@ -17,7 +17,7 @@ import pytest
 
 from conform.registry.rule import REGISTRY
 from conform.registry.verdict import Verdict
-from tests.conform.scene import BREAKS, KEEPS, broken, capture_rules, findings
+from tests.conform.scene import BREAKS, KEEPS, RuleCase, broken, capture_rules, findings
 
 HERE = Path(__file__).parent
 VERDICTS = HERE / "verdicts.txt"
@@ -37,12 +37,12 @@ def test_scenes_that_break_and_keep_a_rule(rule: str, request: pytest.FixtureReq
     assert BREAKS.get(rule), f"no scene breaks {rule}"
     assert KEEPS.get(rule), f"no scene keeps {rule}"
     shown = []
-    for case, also in BREAKS[rule]:
+    for case, also in by_module(BREAKS[rule]):
         verdict = case().judge()
         found = set(broken(verdict, rule, *also))
         assert found == {rule, *also}, "\n".join((case.__name__, *verdict.kinds))
         shown += verdict_lines(case.__name__, verdict, rule)
-    for case, also in KEEPS[rule]:
+    for case, also in by_module(KEEPS[rule]):
         verdict = case().judge()
         assert set(broken(verdict, rule)) == set(also), "\n".join((case.__name__, *verdict.kinds))
         assert verdict.tallies[rule].judged, case.__name__
@@ -53,6 +53,11 @@ def test_scenes_that_break_and_keep_a_rule(rule: str, request: pytest.FixtureReq
         lines = [line for rule in sorted(sections) for line in (f"== {rule}", *sections[rule])]
         VERDICTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert shown == sections.get(rule)
+
+
+def by_module(cases: list[RuleCase]) -> list[RuleCase]:
+    """Return cases in the order of their modules, whichever another test imported first."""
+    return sorted(cases, key=lambda each: each[0].__module__)
 
 
 def verdict_lines(name: str, verdict: Verdict, rule: str) -> Iterator[str]:

@@ -13,10 +13,11 @@ from dissector.filter.evaluate import values_at
 from dissector.query.contents.record_fields import RecordFields
 from dissector.values.steps import program_kernel
 from dissector.values.value_reader import ValueReader
-from tests.corpus import fast_and_long
 from tests.dissector.query.contents.value_cases import (
     CASES,
+    HOSTILE_SEEDS,
     PREFIX,
+    SEEDS,
     columns_of,
     damages,
     is_small,
@@ -24,9 +25,6 @@ from tests.dissector.query.contents.value_cases import (
     spoiled,
 )
 from tests.kernel_modes import PYTHON, running
-
-HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10, 110, 10)])
-SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
 
 
 def paths(value: Any, around: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:

@@ -17,10 +17,11 @@ from dissector.query.contents.record_texts import RecordTexts
 from dissector.values.steps import program_kernel
 from dissector.values.value_reader import ValueReader
 from dissector.view.text.escape import safe_json
-from tests.corpus import fast_and_long
 from tests.dissector.query.contents.value_cases import (
     CASES,
+    HOSTILE_SEEDS,
     PREFIX,
+    SEEDS,
     columns_of,
     damages,
     is_small,
@@ -28,9 +29,6 @@ from tests.dissector.query.contents.value_cases import (
     spoiled,
 )
 from tests.kernel_modes import PYTHON, running
-
-SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
-HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10, 110, 10)])
 
 
 def texts_of(reader: ValueReader, contents: Sequence[bytes]) -> list[str | None]:

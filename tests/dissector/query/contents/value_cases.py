@@ -16,6 +16,7 @@ from dissector.values.schemas.registry_entries import add_entry
 from dissector.values.schemas.schema_store import SchemaStore
 from dissector.values.topic_formats import TopicFormats
 from dissector.values.value_reader import ValueReader
+from tests.corpus import fast_and_long
 from tests.dissector.values.avro.avro_samples import Samples
 
 fastavro = pytest.importorskip("fastavro")
@@ -24,6 +25,8 @@ pytest.importorskip("google.protobuf")
 from tests.dissector.values.protobuf import proto_samples  # noqa: E402
 
 PREFIX = b"\x00\x00\x00\x00\x07"
+SEEDS = fast_and_long([range(8)], [range(first, first + 100) for first in range(100, 1_100, 100)])
+HOSTILE_SEEDS = fast_and_long([range(5)], [range(at, at + 10) for at in range(10, 110, 10)])
 NO_HEADERS: Mapping[int, bytes] = {}
 
 
