@@ -69,9 +69,9 @@ def test_fields_release_each_window_before_the_next(shop: Path) -> None:
 def watched(read: Callable[..., Iterator[Window]], held: list[bool]) -> Any:
     """Wrap a reader of windows; `held` gets whether each window outlives the next reading."""
 
-    def windows(*, gleaning: bool = False) -> Iterator[Window]:
+    def windows(**options: bool) -> Iterator[Window]:
         before: ref[Any] | None = None
-        for window in read(gleaning=gleaning):
+        for window in read(**options):
             if before is not None:
                 held.append(before() is not None)
             before = ref(window.exchanges.data)
