@@ -22,7 +22,7 @@ from replay.plan.plan import Plan
 from replay.run.runner import ReplayRun
 from replay.sessions.retry_policy import errors_of
 from tests.broker.conftest import StartCluster
-from tests.broker.server_properties import Shape
+from tests.broker.replay.cases import PLAIN_4
 from tests.replay.support.replay_captures import SHIPPED
 from tests.replay.support.step_observer import StepObserver
 
@@ -138,7 +138,7 @@ def committed(outcomes: list[Outcome]) -> dict[tuple[str, str, int], int]:
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_the_target_has_the_captured_records(kafka: StartCluster, name: str) -> None:
-    target = kafka(Shape()).bootstrap()
+    target = kafka(PLAIN_4).bootstrap()  # records are older than the default retention
     prefix = f"run-{name}."
     with Plan.of(SHIPPED / f"{name}.pcap") as plan:
         outcomes = asyncio.run(played(plan, target, prefix))
