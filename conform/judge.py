@@ -39,9 +39,14 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.reading.notices import reading_notices
+from dissector.engine.reading.spoken import speaks_http
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.headers import PRODUCE
-from dissector.query.contents.captured_schemas import learn_schemas, registry_exchanges
+from dissector.query.contents.captured_schemas import (
+    learn_schemas,
+    read_schemas,
+    registry_exchanges,
+)
 from dissector.query.contents.decoded_values import RecordValues
 from dissector.values.value_settings import ValueSettings
 
@@ -86,6 +91,7 @@ class Judge:
         self._places_text: Callable[[Iterable[int]], str] | None = None
         self._decodes_values = any(rule.id.startswith(_VALUE_FAMILY) for rule in chosen)
         self._values: RecordValues | None = None
+        self._has_met_http, self._seen_connections = False, 0
 
     def judge_capture(self, capture: Capture) -> Verdict:
         """Judge a whole capture."""
@@ -159,14 +165,26 @@ class Judge:
         settings = capture.options.values or ValueSettings()
         if settings.is_off:
             return
+        reads_again = self._meets_http(capture)
         if self._values is None:
             judges = settings.is_asked and PRODUCE in window.exchanges.api_key
-            if not judges and not len(registry_exchanges(capture, window)):
+            if not judges and not reads_again and not len(registry_exchanges(capture, window)):
                 return  # sources of schemas are not read in vain
             self._values = RecordValues(capture, settings)
-        learn_schemas(capture, window, self._values.reader.store)
-        if len(self._values.reader.store) or settings.is_asked:
+        store = self._values.reader.store
+        if reads_again:
+            read_schemas(capture, store)
+        learn_schemas(capture, window, store)
+        if len(store) or settings.is_asked:
             self._capture_state.values = self._values
+
+    def _meets_http(self, capture: Capture) -> bool:
+        """Return whether the first HTTP of a capture is met, perhaps that of a registry."""
+        if self._has_met_http or capture.reading is None or not capture.names.is_rereadable:
+            return False
+        self._has_met_http = speaks_http(capture.reading, self._seen_connections)
+        self._seen_connections = capture.reading.streams.connections.size
+        return self._has_met_http
 
     def _connection_numbers(self, window: Window) -> list[int]:
         return sorted(set(window.exchanges.connection.tolist()) | self._connections.keys())

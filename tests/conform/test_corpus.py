@@ -21,6 +21,8 @@ CAPTURES = [path for path in corpus.CAPTURES if path.stat().st_size < 1_000_000]
 OF_MOCK = [
     path for path in CAPTURES if path.name.startswith(("librdkafka-", "aiokafka-", "kafka-"))
 ]
+OF_SERIALIZERS = sorted((corpus.FOLDER / "values").glob("*.pcap"))
+"""With the HTTP exchanges of their registries."""
 OF_KAFKA = [path for path in CAPTURES if path not in OF_MOCK]
 
 
@@ -69,8 +71,15 @@ def test_each_explained_violation_occurs() -> None:
 @pytest.mark.long
 def test_the_captures_have_evidence_for_most_rules() -> None:
     judged = {
-        name for path in CAPTURES for name, tally in _verdict(path).tallies.items() if tally.judged
+        name
+        for path in (*CAPTURES, *OF_SERIALIZERS)
+        for name, tally in _verdict(path).tallies.items()
+        if tally.judged
     }
-    # Rules on values need --values, or the topic of a registry, which no capture has.
-    expected = {rule.id for rule in capture_rules() if not rule.id.startswith("D")}
-    assert expected - judged <= {"F06", "G09", "S02"}
+    assert {rule.id for rule in capture_rules()} - judged <= {"F06", "G09", "S02"}
+
+
+@pytest.mark.parametrize("path", OF_SERIALIZERS, ids=lambda path: path.stem)
+def test_values_are_judged_by_the_registry_that_a_capture_has(path: Path) -> None:
+    tallies = {name: each for name, each in _verdict(path).tallies.items() if name[0] == "D"}
+    assert all(each.judged and not each.broken for each in tallies.values()), tallies

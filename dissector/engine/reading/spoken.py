@@ -66,6 +66,17 @@ def spoken_by(reading: Reading, connection: int) -> tuple[str, str]:
     return first, second
 
 
+def speaks_http(reading: Reading, since: int = 0) -> bool:
+    """Return whether a server speaks HTTP, on an open connection or on one of these numbers."""
+    connections = reading.streams.connections
+    numbers = np.union1d(connections.numbers, np.arange(since, connections.size))
+    answers = np.argwhere(connections.first_byte(numbers) == ord("H"))
+    return any(
+        protocol_of(connections.first_bytes(int(numbers[row]), int(side))) == HTTP
+        for row, side in answers
+    )
+
+
 def _side(reading: Reading, connection: int, side: int, speaks: str) -> str:
     first = reading.streams.connections.first_bytes(connection, side)
     if not first:

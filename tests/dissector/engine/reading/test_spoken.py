@@ -9,7 +9,7 @@ import pytest
 from dissector.engine.reading.capture import Capture
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.reading.notices import reading_notices
-from dissector.engine.reading.spoken import mismatches, protocol_of
+from dissector.engine.reading.spoken import mismatches, protocol_of, speaks_http
 from tests.corpus import MADE
 from tests.dissector.capture.handmade_packets import enhanced, interface, pcap, section
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
@@ -88,6 +88,7 @@ def test_what_both_sides_spoke(name: str, tmp_path: Path) -> None:
     reading = read(tmp_path / "a.pcap").reading
     assert reading is not None
     assert [row["protocols"] for row in connection_rows(reading)] == [spoken] * 2
+    assert speaks_http(reading) == spoken.endswith("http")
     found = [each for _, each in mismatches(reading)]
     assert [each.startswith(text) for each in found] == [True, True] * bool(text)
     notices = list(reading_notices(reading))
