@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -89,12 +89,14 @@ async def screen(
     size: tuple[int, int] = (120, 30),
     details: Widget | None = None,
     opening: CaptureOpening | None = None,
+    is_drawn: bool = False,
     **more: Any,
 ) -> AsyncIterator[Screen]:
     """
     Show captures, by default those of the demo.
 
-    It is drawn where a test looks at it: all the updates between cost a third of a test.
+    It is drawn where a test looks at it: all the updates between cost a third of a test. What a
+    panel covers is there only with `is_drawn`.
     """
     names = [str(each) for each in captures or (DEMO,)]
     access = (opening or CaptureOpening(names)).access()
@@ -102,7 +104,7 @@ async def screen(
     if not access.is_live:
         loading.start()
     app = BrowseApp(access, loading, details, **more)
-    with mock.patch.object(Compositor, "render_update", undrawn):
+    with nullcontext() if is_drawn else mock.patch.object(Compositor, "render_update", undrawn):
         async with app.run_test(size=size) as pilot:
             found = Screen(app, pilot)
             if not access.is_live:

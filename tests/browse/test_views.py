@@ -157,7 +157,7 @@ def test_a_view(name: str, request: pytest.FixtureRequest) -> None:
     shown: list[str] = []
 
     async def scene() -> None:
-        async with screen(capture(), details=DetailPanes(), size=size) as each:
+        async with screen(capture(), details=DetailPanes(), size=size, is_drawn=True) as each:
             await steps(each)
             await each.pilot.pause()
             shown.extend(each.lines)
