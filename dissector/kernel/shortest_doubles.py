@@ -18,9 +18,6 @@ from dissector.kernel.arrays import I64, U8
 from dissector.kernel.decorators import device_function
 from dissector.kernel.digits import write_digits, write_padded
 
-MAX_DOUBLE_BYTES = 32
-"""Bytes of a written double, at most, and some more."""
-
 _FRACTION_BITS = 52
 _HIDDEN_BIT = 1 << _FRACTION_BITS
 _FRACTION = _HIDDEN_BIT - 1
