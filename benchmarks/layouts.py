@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.replay_clients import SequentialClient, fetched
+from benchmarks.layout_captures import GRO_BYTES, LAYOUTS, large_fetches
 from benchmarks.timing import KAFKASHARK, Row, Run, process
-from dissector.protocol.records import Record, new_batch
+from benchmarks.whole_commands import PAIR_FIELDS
 from tools.record import generations, large
-from tools.record.steady import Exchange, Traffic, save
 
 SHORT_PACKETS = 1_000_000
 MANY_PACKETS = 4_200_000
 """They make 197,261 connections."""
 
 HTTP_PACKETS = 250_000
-GRO_BYTES = 60_000
-MESSAGES, MESSAGE_BATCHES, BATCH_RECORDS = 200, 50, 100
-"""Fetch responses of about 1 MB each uncompressed: tshark decodes no newer Produce request."""
+LEAST_FASTER = 8.0
+"""How much faster than tshark at least, in any layout."""
+
+
+def layout_rows(folder: Path) -> Iterator[Row]:
+    """Time `pairs` of each layout, against tshark's rows of the same three fields, by processor."""
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        return
+    capture = folder / "layout.pcap"
+    for name, write in LAYOUTS.items():
+        write(capture)
+        peer = process((tshark, "-r", str(capture), "-T", "fields", *PAIR_FIELDS), runs=1)
+        own = _pairs(capture, folder)
+        figures = f"{own.cpu_s:.2f} s against {peer.cpu_s:.2f} s"
+        what = f"pairs -T ndjson, {name}, processor"
+        yield Row(what, "tshark -T fields", peer.cpu_s / own.cpu_s, figures, LEAST_FASTER)
 
 
 def short_rows(folder: Path) -> Iterator[Row]:
@@ -60,8 +72,7 @@ def gro_rows(folder: Path) -> Iterator[Row]:
         return
     capture = folder / "gro.pcap"
     for codec in ("none", "zstd"):
-        client = SequentialClient(1, Traffic(), random.Random(7), 0, [0, 0], mss=GRO_BYTES)
-        save(capture, client.packets(_large_messages(codec)))
+        large_fetches(capture, GRO_BYTES, codec)
         # With this filter it prints the same messages.
         peer = process((tshark, "-r", str(capture), "-Y", "kafka"))
         own = process((*KAFKASHARK, "dissect", str(capture)))
@@ -73,17 +84,6 @@ def gro_rows(folder: Path) -> Iterator[Row]:
             figures,
             3.0,
         )
-
-
-def _large_messages(codec: str) -> Iterator[Exchange]:
-    source = random.Random(7)
-    values = (source.randbytes(90).hex().encode() for _ in range(BATCH_RECORDS))
-    records = [Record(offset_delta=at, value=value) for at, value in enumerate(values)]
-    for message in range(MESSAGES):
-        begin = message * MESSAGE_BATCHES * BATCH_RECORDS
-        offsets = range(begin, begin + MESSAGE_BATCHES * BATCH_RECORDS, BATCH_RECORDS)
-        batches = (new_batch(records, codec=codec, base_offset=offset) for offset in offsets)
-        yield fetched(0, begin, b"".join(each.to_bytes() for each in batches))
 
 
 def _pairs(capture: Path, folder: Path, *options: str, runs: int = 3) -> Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from pathlib import Path
 
@@ -58,18 +58,31 @@ def exchange(partition: int, offset: int) -> Exchange:
     return written(partition, offset, new_batch([record]).to_bytes())
 
 
-def written(partition: int, offset: int, records: bytes, version: int = VERSION) -> Exchange:
-    """Return the frames of a Produce request and its response, of the embedded broker or ours."""
+def written(
+    partition: int,
+    offset: int,
+    records: bytes,
+    version: int = VERSION,
+    others: Sequence[bytes] = (),
+) -> Exchange:
+    """
+    Return the frames of a Produce request and its response, of the embedded broker or ours.
+
+    The partitions that follow get the records `others`.
+    """
     found = api(KEYS["Produce"])
     assert found is not None
-    partitions = [{"index": partition, "records": records}]
+    given = dict(enumerate((records, *others), partition))
+    batches = [{"index": number, "records": each} for number, each in given.items()]
     produce = {
         "acks": 1,
         "timeout_ms": 1000,
-        "topic_data": [{"name": TOPIC, "partition_data": partitions}],
+        "topic_data": [{"name": TOPIC, "partition_data": batches}],
     }
-    answer = {"index": partition, "base_offset": offset, "log_append_time_ms": -1}
-    answers = [answer | ({"log_start_offset": 0} if version == MOCK_VERSION else {})]
+    answer = {"base_offset": offset, "log_append_time_ms": -1}
+    if version == MOCK_VERSION:
+        answer["log_start_offset"] = 0
+    answers = [{"index": number, **answer} for number in given]
     produced = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
     number = offset.to_bytes(4, "big")
     begin = found.key.to_bytes(2, "big") + version.to_bytes(2, "big") + number
@@ -95,13 +108,19 @@ class SequentialClient(Client):
             self.now_ns += pause_ns
 
 
-def fetched(partition: int, offset: int, batch: bytes, max_bytes: int = 0) -> Exchange:
-    """Return the frames of a Fetch request, by default for one batch, and of a response with it."""
+def fetched(
+    partition: int, offset: int, batch: bytes, max_bytes: int = 0, others: Sequence[bytes] = ()
+) -> Exchange:
+    """
+    Return the frames of a Fetch request, by default for one batch, and of a response with it.
+
+    The partitions that follow have the batches `others`.
+    """
     max_bytes = max_bytes or len(batch)
+    batches = dict(enumerate((batch, *others), partition))
     found = api(KEYS["Fetch"])
     assert found is not None
     wanted = {
-        "partition": partition,
         "current_leader_epoch": -1,
         "fetch_offset": offset,
         "log_start_offset": -1,
@@ -113,25 +132,28 @@ def fetched(partition: int, offset: int, batch: bytes, max_bytes: int = 0) -> Ex
         "min_bytes": 1,
         "max_bytes": max_bytes,
         "session_epoch": -1,
-        "topics": [{"topic": TOPIC, "partitions": [wanted]}],
+        "topics": [{"topic": TOPIC, "partitions": [{"partition": at, **wanted} for at in batches]}],
     }
     end = WRITES // WRITTEN * WRITE_RECORDS
     given = {
-        "partition_index": partition,
         "log_start_offset": 0,
         "high_watermark": end,
         "last_stable_offset": end,
         "aborted_transactions": [],
         "preferred_read_replica": -1,
-        "records": offset.to_bytes(8, "big") + batch[8:],
     }
-    said = {"responses": [{"topic": TOPIC, "partitions": [given]}]}
+    begin = offset.to_bytes(8, "big")
+    answers = [
+        {"partition_index": at, **given, "records": begin + each[8:]}
+        for at, each in batches.items()
+    ]
+    said = {"responses": [{"topic": TOPIC, "partitions": answers}]}
     number = offset.to_bytes(4, "big")
-    begin = found.key.to_bytes(2, "big") + FETCH_VERSION.to_bytes(2, "big") + number
+    head = found.key.to_bytes(2, "big") + FETCH_VERSION.to_bytes(2, "big") + number
     request = filled(found.request.fields, FETCH_VERSION, fetch)
     response = filled(found.response.fields, FETCH_VERSION, said)
     return (
-        begin + b"\0\x05bench" + found.request.codec(FETCH_VERSION).build(request),
+        head + b"\0\x05bench" + found.request.codec(FETCH_VERSION).build(request),
         number + found.response.codec(FETCH_VERSION).build(response),
     )
 

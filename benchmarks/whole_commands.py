@@ -13,7 +13,8 @@ from tools.record.steady import write
 
 PACKETS = 1_000_000
 FIELDS = ("kafka.api_key", "kafka.api_version", "kafka.correlation_id")
-_E = tuple(part for field in FIELDS for part in ("-e", field))
+PAIR_FIELDS = tuple(part for field in FIELDS for part in ("-e", field))
+"""Options of tshark for what pairing needs."""
 
 SECOND_RUN_S = 0.9
 """Limit for the second run on a machine, in seconds."""
@@ -67,7 +68,7 @@ def start_rows(folder: Path) -> Iterator[Row]:
     write(fourth, PACKETS // 4)
     tshark = shutil.which("tshark")
     if tshark is not None:
-        peer = process((tshark, "-r", str(small), "-T", "fields", *_E), runs=20)
+        peer = process((tshark, "-r", str(small), "-T", "fields", *PAIR_FIELDS), runs=20)
         own = process(_pairs(small, folder, "ndjson"), runs=20)
         yield Row(
             "pairs -T ndjson, 50 packets",
@@ -107,7 +108,7 @@ def _against_tshark(large: Path, folder: Path) -> Iterator[Row]:
     tshark = shutil.which("tshark")
     if tshark is None:
         return
-    peer = process((tshark, "-r", str(large), "-T", "fields", *_E), runs=1)
+    peer = process((tshark, "-r", str(large), "-T", "fields", *PAIR_FIELDS), runs=1)
     own = process(_pairs(large, folder, "ndjson"), runs=5)
     yield Row(
         f"pairs -T ndjson, {PACKETS:,} packets",

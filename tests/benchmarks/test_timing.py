@@ -38,3 +38,7 @@ def test_a_failed_process_is_not_measured() -> None:
     with pytest.raises(subprocess.CalledProcessError) as raised:
         process(python("raise SystemExit(3)"))
     assert raised.value.returncode == 3
+
+
+def test_statuses_that_tell_of_findings_are_measured() -> None:
+    assert process(python("raise SystemExit(1)"), runs=1, statuses=(0, 1)).seconds > 0

@@ -22,8 +22,9 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from heapq import heapify, heapreplace
+from heapq import merge
 from itertools import accumulate, islice
+from operator import itemgetter
 from pathlib import Path
 
 from dissector import dissect
@@ -203,7 +204,7 @@ def traffic(
     connections: int, names: str = "*", *, encrypted: bool = False, exchanges: int = 0
 ) -> Iterator[Packet]:
     """
-    Yield the packets of all clients in time order.
+    Return the packets of all clients in time order.
 
     Args:
         connections: Number of clients.
@@ -222,15 +223,8 @@ def traffic(
         client = Client(number, chosen[number], own, order.randrange(1_000_000_000), start)
         client.tls = TlsWriter(number) if encrypted else None
         client.exchanges = exchanges
-        packets = client.packets()
-        time_ns, data = next(packets)
-        streams.append((time_ns, number, data, packets))
-    heapify(streams)
-    while True:
-        time_ns, number, data, packets = streams[0]
-        yield time_ns, data
-        later_ns, after = next(packets)
-        heapreplace(streams, (later_ns, number, after, packets))
+        streams.append(client.packets())
+    return merge(*streams, key=itemgetter(0))
 
 
 def damaged(packets: Iterable[Packet], damage: str) -> Iterator[Packet]:
