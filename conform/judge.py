@@ -18,6 +18,7 @@ import numpy as np
 from conform.evidence.batch_summaries import BatchSummaries
 from conform.evidence.bounded_memory import BudgetReached
 from conform.evidence.client_software import record_client_software
+from conform.evidence.fetch_history import keeps_session
 from conform.evidence.observation import (
     BatchObservation,
     CaptureState,
@@ -34,6 +35,7 @@ from conform.screens.connection_columns import screened_rows
 from conform.screens.plain_batches import PlainBatches
 from conform.screens.window_results import WindowResults
 from conform.screens.window_screens import NOTHING, WindowScreens
+from conform.screens.window_sessions import WindowSessions
 from dissector.capture.columns import unique
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
@@ -122,6 +124,7 @@ class Judge:
         self._plans.begin_window(screened, batches)
         is_canonical = np.array(screened.passed) != NOTHING
         results = WindowResults(screened.partitions, is_canonical, summaries)
+        sessions = WindowSessions(screened.partitions, is_canonical)
         decodes_values = self._capture_state.values is not None
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
@@ -135,6 +138,7 @@ class Judge:
                 summaries.reader(row),
                 is_canonical=screened.passed[row] != NOTHING,
                 results=results.of(row),
+                fetch=sessions.of(row),
             )
             is_plain = passed & batches.needed[row] == batches.needed[row] and not decodes_values
             self._judge(observation, row, passed, is_plain)
@@ -263,6 +267,8 @@ class Judge:
             self._uncertain[key, reason] += 1
             observation.connection.is_disordered |= exchange.status != "answered"
             return
+        if observation.fetch is not None and passed & self._screens.in_session:
+            passed &= self._kept_by_session(observation)
         plan = self._plans.of("exchange", key, passed)
         plan.rows.append(row)
         self._apply(plan.groups, observation)
@@ -273,6 +279,14 @@ class Judge:
                 for index in range(len(field.batches)):
                     self._apply(plan.groups, BatchObservation(observation, message, field, index))
         observation.connection.record(observation)
+
+    def _kept_by_session(self, observation: Observation) -> int:
+        """Return the bits of the screens that a Fetch in a session passes by continuing it."""
+        try:
+            is_kept = keeps_session(observation)
+        except BudgetReached:
+            is_kept = False
+        return -1 if is_kept else ~self._screens.in_session
 
     def _apply(self, groups: list[RuleGroup], observation: ConnectionObservation) -> None:
         """Apply rules to one observation, and measure the time of each."""

@@ -12,37 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 from weakref import ref
 
-from construct import Container
-
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
+from conform.registry.fetch_content import FetchContent, Partition, PartitionOffsets
+from conform.registry.screened_columns import FINAL_EPOCH, INITIAL_EPOCH
 
 FIRST_WITH_SESSIONS = 7
 FIRST_WITH_TOPIC_IDS = 13
-INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 LAST_EPOCH = 2**31 - 1
 _MAX_SESSIONS = 16
 """Limit of the retained sessions of a connection; a client has one per broker."""
-
-Partition: TypeAlias = tuple[str | UUID, int]
-"""Name or id of the topic, as in the messages, and number of the partition."""
-
-
-@dataclass(slots=True)
-class PartitionOffsets:
-    """The last response for a partition; the next may omit the partition if nothing changed."""
-
-    high_watermark: int
-    log_start_offset: int
-
-    @classmethod
-    def of(cls, partition: Any) -> PartitionOffsets:
-        """Return the offsets of a partition in a response."""
-        return cls(partition.high_watermark, partition.get("log_start_offset", -1))
 
 
 @dataclass(slots=True)
@@ -102,18 +85,14 @@ class _SessionChange:
         closed_id: Id of the session that ends; None for none.
         opened_id: Id of the new session; 0 for none.
         continued: The session that continues.
-        fetch_offsets: Requested offsets to add to the session.
-        response_offsets: Response for each partition; None for an error: the broker sends the
-            partition again.
-        forgotten: The partitions that the session drops.
+        content: What the session takes from the exchange: requested offsets, answers, of which
+            the broker sends those with an error again, and what it forgets.
     """
 
     closed_id: int | None = None
     opened_id: int = 0
     continued: FetchSession | None = None
-    fetch_offsets: dict[Partition, int] = field(default_factory=dict)
-    response_offsets: dict[Partition, PartitionOffsets | None] = field(default_factory=dict)
-    forgotten: tuple[Partition, ...] = ()
+    content: FetchContent | None = None
 
 
 class _SessionOwners(BoundedDict[tuple[str, int], int]):
@@ -142,32 +121,26 @@ class _FetchHistory:
             self._apply(self._pending_change)
             self._current, self._request = ref(observation), None
             self._pending_change = _SessionChange()
-            if (
-                observation.request_body is None
-                or observation.version is None
-                or observation.connection.gap_reason
-            ):
+            content = observation.fetch or _decoded_content(observation)
+            if content is None or observation.connection.gap_reason:
                 self._sessions.clear()
-            if observation.request_body is not None and observation.version is not None:
-                self._request = self._resolve(
-                    observation, observation.request_body, observation.version
-                )
-                self._pending_change = _session_change(observation, self._request)
+            if content is not None:
+                self._request = self._resolve(observation, content)
+                has_gap = bool(observation.connection.gap_reason)
+                self._pending_change = _session_change(content, self._request, has_gap)
         return self._request
 
-    def _resolve(self, observation: Observation, request: Container, version: int) -> FetchRequest:
-        offsets = {key: each.fetch_offset for key, each in partitions_of(request.topics)}
-        if version < FIRST_WITH_SESSIONS:
-            return FetchRequest(True, offsets, None, 0, FINAL_EPOCH)
-        epoch = request.session_epoch
+    def _resolve(self, observation: Observation, content: FetchContent) -> FetchRequest:
+        number, epoch = content.session_id, content.epoch
         is_full = epoch in (INITIAL_EPOCH, FINAL_EPOCH)
         session = None
-        owners = observation.capture_state.state(_SessionOwners)
-        if request.session_id and owners.is_of_other_client(observation, request.session_id):
-            self._sessions.pop(request.session_id, None)
+        if number and observation.capture_state.state(_SessionOwners).is_of_other_client(
+            observation, number
+        ):
+            self._sessions.pop(number, None)
         elif not is_full:
-            session = self._sessions.get(request.session_id)
-        return FetchRequest(is_full, offsets, session, request.session_id, epoch)
+            session = self._sessions.get(number)
+        return FetchRequest(is_full, content.offsets, session, number, epoch)
 
     def _apply(self, change: _SessionChange) -> None:
         if change.closed_id is not None:
@@ -175,49 +148,96 @@ class _FetchHistory:
         session = change.continued
         if change.opened_id:
             session = self._sessions[change.opened_id] = FetchSession(epoch=0)
-        if session is None:
+        if session is None or change.content is None:
             return
         session.epoch = session.next_epoch()
-        session.offsets.update(change.fetch_offsets)
-        for key in change.forgotten:
+        session.offsets.update(change.content.offsets)
+        for key in change.content.forgotten:
             session.offsets.pop(key, None)
             session.offsets_in_responses.pop(key, None)
-        for key, offsets in change.response_offsets.items():
+        for key, offsets in change.content.answers:
             if offsets is None:
                 session.offsets_in_responses.pop(key, None)
             else:
                 session.offsets_in_responses[key] = offsets
 
 
-def _session_change(observation: Observation, fetch_request: FetchRequest) -> _SessionChange:
+def _session_change(
+    content: FetchContent, fetch_request: FetchRequest, has_gap: bool
+) -> _SessionChange:
     """Return the changes that an exchange makes to the sessions."""
-    request, response = observation.request_body, observation.response_body
-    if response is None or request is None or response.get("error_code"):
+    if content.answered_id is None:
         return _SessionChange(closed_id=fetch_request.session_id)
-    response_offsets = {
-        key: None if each.error_code else PartitionOffsets.of(each)
-        for key, each in partitions_of(response.responses)
-    }
     if fetch_request.is_full:
-        opened_id = 0 if observation.connection.gap_reason else response.get("session_id", 0)
-        return _SessionChange(
-            fetch_request.session_id, opened_id, None, fetch_request.offsets, response_offsets
-        )
+        opened_id = 0 if has_gap else content.answered_id
+        opened = content._replace(forgotten=())  # a new session has nothing to forget
+        return _SessionChange(fetch_request.session_id, opened_id, None, opened)
     if fetch_request.session is None:
         return _SessionChange()
-    forgotten = tuple(
-        (_topic_key(topic), number)
-        for topic in request.forgotten_topics_data or ()
-        for number in topic.partitions or ()
+    return _SessionChange(None, 0, fetch_request.session, content)
+
+
+def _decoded_content(observation: Observation) -> FetchContent | None:
+    """Return what the decoded messages say; None without a request."""
+    request, response = observation.request_body, observation.response_body
+    if request is None or observation.version is None:
+        return None
+    answered_id, answers = None, []
+    if response is not None and not response.get("error_code"):
+        answered_id, answers = response.get("session_id", 0), partitions_of(response.responses)
+    return FetchContent(
+        request.get("session_id", 0),
+        request.get("session_epoch", FINAL_EPOCH),
+        {key: each.fetch_offset for key, each in partitions_of(request.topics)},
+        tuple(
+            (_topic_key(topic), number)
+            for topic in request.get("forgotten_topics_data") or ()
+            for number in topic.partitions or ()
+        ),
+        answered_id,
+        [(key, None if each.error_code else offsets_in(each)) for key, each in answers],
+        [],
     )
-    return _SessionChange(
-        None, 0, fetch_request.session, fetch_request.offsets, response_offsets, forgotten
-    )
+
+
+def offsets_in(partition: Any) -> PartitionOffsets:
+    """Return the offsets of a partition in a response."""
+    return PartitionOffsets(partition.high_watermark, partition.get("log_start_offset", -1))
 
 
 def fetch_request_of(observation: Observation) -> FetchRequest | None:
     """Return the Fetch request of an exchange; None if it can't be decoded."""
     return observation.connection.state(_FetchHistory).request_of(observation)
+
+
+def keeps_session(observation: Observation) -> bool:
+    """
+    Return whether columns show that a Fetch continues its session as all rules ask.
+
+    It has the next epoch; each partition of the response was requested, in the session or now,
+    begins at the requested offset, and is new: it has records, or its offsets changed. The columns
+    of the window show the rest.
+    """
+    content, fetch_request = observation.fetch, fetch_request_of(observation)
+    if content is None or fetch_request is None:
+        return False
+    session = fetch_request.session
+    if not fetch_request.is_full and (
+        session is None
+        or content.epoch != session.epoch
+        or content.answered_id not in (0, content.session_id)
+    ):
+        return False
+    for (key, offsets), first_end in zip(content.answers, content.first_ends, strict=True):
+        requested = fetch_request.offset_of(key)
+        if requested is None or offsets is None or offsets.log_start_offset > requested:
+            return False
+        if first_end is not None:
+            if first_end < requested:
+                return False
+        elif session is not None and session.offsets_in_responses.get(key) == offsets:
+            return False
+    return True
 
 
 def partitions_of(topics: Any) -> list[tuple[Partition, Any]]:

@@ -15,13 +15,14 @@ from construct import Container
 from conform.evidence.bounded_memory import NO_RESTS, RuleStates
 from conform.evidence.decode_mismatch import DecodeMismatch, decode_mismatch_of
 from conform.evidence.unreadable import unreadable_reason
+from conform.registry.fetch_content import FetchContent
 from conform.registry.partition_results import PartitionResult
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch
 from dissector.protocol.records_fields import ReadRecords, RecordsField, read_field, records_fields
-from dissector.protocol.spans import Span, spans
+from dissector.protocol.spans import span_of
 
 if TYPE_CHECKING:
     from dissector.query.contents.decoded_values import RecordValues
@@ -214,6 +215,7 @@ class Observation(ConnectionObservation):
             says nothing.
         results: The partitions of a Produce or Fetch exchange, as columns show them; None: only its
             decoded messages do.
+        fetch: What a Fetch says of its session, likewise.
     """
 
     def __init__(
@@ -224,12 +226,14 @@ class Observation(ConnectionObservation):
         read_records: ReadRecords = read_field,
         is_canonical: bool = False,
         results: list[PartitionResult] | None = None,
+        fetch: FetchContent | None = None,
     ) -> None:
         super().__init__(connection, capture_state)
         self.exchange = exchange
         self.read_records = read_records
         self.is_canonical = is_canonical
         self.results = results
+        self.fetch = fetch
 
     @_cached
     def request(self) -> Message | None:
@@ -381,20 +385,3 @@ class BatchObservation(Observation):
             stop = following[0].position if following else len(self.field.data)
             return first + start, content + stop
         return first + start, first + end
-
-
-def span_of(message: Message, path: str) -> tuple[int, int] | None:
-    """Return the byte range in the frame of a body field, or of the nearest enclosing field."""
-    if message.schema is None or message.api_version is None:
-        return None
-    found = spans(message.schema, message.api_version, message.frame, message.body_start)
-    while (inner := _child_containing(found, path)) is not None:
-        found = inner
-    return (found.start, found.end) if found.path else None
-
-
-def _child_containing(span: Span, path: str) -> Span | None:
-    for child in span.children:
-        if path == child.path or path.startswith((f"{child.path}.", f"{child.path}[")):
-            return child
-    return None

@@ -153,6 +153,8 @@ class Screen:
         partitions: A test of the partitions in Produce and Fetch messages.
         topic_names: Whether all names of topics must be valid.
         rest: The state that must be at rest.
+        in_session: Whether a Fetch in a session must continue it, with the offsets that follow
+            (`keeps_session`); tests of partitions let it pass.
         count: The number of cases that depends on partitions, in addition to `judged`.
     """
 
@@ -164,6 +166,7 @@ class Screen:
     partitions: PartitionTest | None = None
     topic_names: bool = False
     rest: Rest | None = None
+    in_session: bool = False
     count: PartitionCount | None = None
 
     @property
@@ -177,6 +180,7 @@ class Screen:
             self.partitions,
             self.topic_names,
             self.rest,
+            self.in_session,
         )
 
 
@@ -190,6 +194,7 @@ class ScreenTest(NamedTuple):
     partitions: PartitionTest | None = None
     topic_names: bool = False
     rest: Rest | None = None
+    in_session: bool = False
 
 
 def messages_judged(shape: Shape) -> int:

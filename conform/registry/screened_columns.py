@@ -13,6 +13,9 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1
+"""Session epochs of full Fetch requests: the first begins a session, the second has none."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FieldBatches:
@@ -133,6 +136,33 @@ class Partitions:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FetchSessions:
+    """
+    The sessions of the Fetch exchanges of a window; others have none.
+
+    Attributes:
+        session_id: Session id of the request; 0 without one.
+        epoch: Session epoch of the request; FINAL_EPOCH without one.
+        answered_id: Session id of the response; 0 without one.
+        exists: Whether an exchange has a session, or begins one.
+        is_known: Whether columns show all that such an exchange says, and its batches are plain;
+            it forgets no partition, and has no error.
+    """
+
+    session_id: Ints
+    epoch: Ints
+    answered_id: Ints
+    exists: Bools
+    is_known: Bools
+
+    @property
+    def is_incremental(self) -> Bools:
+        """Whether the request continues a session."""
+        found: Bools = (self.epoch != INITIAL_EPOCH) & (self.epoch != FINAL_EPOCH)
+        return found
+
+
 class ScreenedPartitions(NamedTuple):
     """
     The partitions in the Produce and Fetch messages of a window; other messages have none here.
@@ -148,6 +178,7 @@ class ScreenedPartitions(NamedTuple):
             exchange has the same partitions in both.
         topics: The number of topics with a name in each request.
         batches: The batches of each `records` field.
+        sessions: The sessions of Fetch.
     """
 
     rows: ScreenedRows
@@ -158,6 +189,7 @@ class ScreenedPartitions(NamedTuple):
     requested: Ints
     topics: Ints
     batches: FieldBatches
+    sessions: FetchSessions
 
     def __len__(self) -> int:
         return len(self.rows.table)

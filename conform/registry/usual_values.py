@@ -19,7 +19,6 @@ _USUAL = {
     "aborted_transactions": (_LOWEST, 0),
     "preferred_read_replica": (-1, -1),
 }
-_NO_SESSION = {**_USUAL, "session_id": (0, 0), "session_epoch": (-1, 0)}
 _NOT_THROTTLED = {"throttle_time_ms": (0, 0), "max_wait_ms": (0, _HIGHEST)}
 
 
@@ -36,11 +35,6 @@ def of_consumer(place: FieldPlace) -> Limits | None:
 def usual_results(place: FieldPlace) -> Limits | None:
     """Return limits of results without errors, for clients, and without aborted transactions."""
     return _limits(place, _USUAL)
-
-
-def without_session(place: FieldPlace) -> Limits | None:
-    """Return the same limits for Fetch without a session."""
-    return _limits(place, _NO_SESSION)
 
 
 def not_throttled(place: FieldPlace) -> Limits | None:
@@ -63,8 +57,13 @@ def has_plain_batches(rows: ScreenedRows) -> Bools:
 
 
 def answers_whole_request(partitions: ScreenedPartitions) -> Bools:
-    """Let Fetch exchanges of complete connections pass whose messages have the same partitions."""
-    return partitions.is_same & is_answered_fetch(partitions.rows) & partitions.rows.is_complete
+    """
+    Let Fetch exchanges of complete connections pass whose messages have the same partitions.
+
+    Those of a response in a session are compared with all requested in it.
+    """
+    is_known = partitions.is_same | partitions.sessions.is_known
+    return is_known & is_answered_fetch(partitions.rows) & partitions.rows.is_complete
 
 
 def partition_counts(first_version: int = 0) -> PartitionCount:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conform.registry.screened_columns import (
+    FetchSessions,
     FieldBatches,
     Partitions,
     ScreenedPartitions,
@@ -114,6 +115,7 @@ def paired(
     response: Partitions,
     topics: Ints,
     batches: FieldBatches,
+    sessions: FetchSessions,
 ) -> ScreenedPartitions:
     """Pair the partitions of requests and responses."""
     table, count = rows.table, len(rows.table)
@@ -130,7 +132,9 @@ def paired(
     answer[asked] = answered
     requested = np.full(len(response.row), NONE, np.int64)
     requested[answered] = request.offset[asked]
-    return ScreenedPartitions(rows, request, response, is_same, answer, requested, topics, batches)
+    return ScreenedPartitions(
+        rows, request, response, is_same, answer, requested, topics, batches, sessions
+    )
 
 
 def _repeating(side: Partitions) -> Ints:

@@ -64,7 +64,7 @@ class WindowResults:
         self._is_known: list[bool] = (is_produced | is_fetched).tolist()
         self._begin, self._end = begin.tolist(), end.tolist()
         self._key: list[int] = rows.table.api_key.tolist()
-        self._topics = _names(rows.table, response, answer)
+        self._topics = topic_names(rows.table, response, answer)
         self._columns = list(
             zip(
                 response.number[answer].tolist(),
@@ -112,7 +112,7 @@ class WindowResults:
         return found
 
 
-def _names(table: Exchanges, side: Partitions, rows: Ints) -> list[str | UUID]:
+def topic_names(table: Exchanges, side: Partitions, rows: Ints) -> list[str | UUID]:
     """Return the topics of some partitions: names, or ids."""
     _, first, index = np.unique(side.topic[rows], return_index=True, return_inverse=True)
     own = rows[first]

@@ -21,6 +21,7 @@ from conform.screens.item_keys import messages_with_repeats
 from conform.screens.layout_table import NO_LAYOUT, LayoutColumns, LayoutTable
 from conform.screens.message_layout import canonical_limits, message_layout
 from conform.screens.partition_columns import joined, paired, partitions_of
+from conform.screens.session_columns import SessionFields
 from conform.screens.text_bytes import text_bytes_are
 from dissector.engine.facts.fact_kernel import VERSIONS
 from dissector.engine.facts.fact_tables import message_kinds
@@ -93,12 +94,14 @@ class WindowScreens:
     Attributes:
         bits: The bit of each test.
         rests: The tests that need the state of a rule to be at rest, with their bits.
+        in_session: The bits of the tests that a Fetch must continue its session for.
     """
 
     def __init__(self, tests: Iterable[ScreenTest]) -> None:
         distinct = list(dict.fromkeys(tests))
         self.bits = {test: 1 << number for number, test in enumerate(distinct)}
         self.rests = {test.rest: bit for test, bit in self.bits.items() if test.rest is not None}
+        self.in_session = sum(bit for test, bit in self.bits.items() if test.in_session)
         keys: ItemKeys | None = next((test.keys for test in distinct if test.keys), None)
         assert all(test.keys in (None, keys) for test in distinct), "keys of one kind only"
         limits = (test.limits for test in distinct if test.limits is not None)
@@ -110,9 +113,13 @@ class WindowScreens:
         table = rows.table
         kinds = np.where(table.token, -1, message_kinds(table))
         shape = kinds * 4 + rows.has_request * _REQUEST + rows.has_response * _RESPONSE
-        request, response = (self._side(table, kinds, side) for side in SIDES)
+        fields = SessionFields(len(table))
+        request, response = (self._side(table, kinds, side, fields) for side in SIDES)
         inside = request.inside & response.inside
-        partitions = paired(rows, request.partitions, response.partitions, request.topics, batches)
+        sessions = fields.sessions(rows)
+        partitions = paired(
+            rows, request.partitions, response.partitions, request.topics, batches, sessions
+        )
         if not self.bits:
             return ScreenedWindow([NOTHING] * len(table), shape.tolist(), partitions)
         passed = np.zeros(len(table), np.int64)
@@ -126,6 +133,8 @@ class WindowScreens:
                 passes &= inside[_TOPIC_NAMES]
             if test.same_partitions:
                 passes &= partitions.is_same
+            if test.in_session:
+                passes &= ~sessions.exists | sessions.is_known
             if test.rows is not None:
                 passes &= test.rows(rows)
             if test.partitions is not None:
@@ -133,8 +142,8 @@ class WindowScreens:
             passed[passes] |= bit
         return ScreenedWindow(passed.tolist(), shape.tolist(), partitions)
 
-    def _side(self, table: Exchanges, kinds: Ints, side: Kind) -> _Side:
-        """Read the messages of one side."""
+    def _side(self, table: Exchanges, kinds: Ints, side: Kind, fields: SessionFields) -> _Side:
+        """Read the messages of one side, and the fields about sessions."""
         frames = table.request if side == "request" else table.response
         inside = np.zeros((len(self._limits) + 2, len(table)), np.bool_)
         inside[:, (frames.start == NONE) & (kinds >= 0)] = True
@@ -163,6 +172,7 @@ class WindowScreens:
             is_topic = columns.is_topic[at] & (tape.value > 0)
             topics[read] = np.bincount(tape.message[is_topic], minlength=len(read))
             partitions.append(partitions_of(table, tape, read))
+            fields.read(tape, read)
         return _Side(inside, joined(partitions), topics)
 
 

@@ -21,7 +21,6 @@ from conform.registry.usual_values import (
     is_answered_fetch,
     partition_counts,
     usual_results,
-    without_session,
 )
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch, RecordBatch, UnreadBatch
@@ -67,8 +66,9 @@ def _covers_offsets(partitions: ScreenedPartitions) -> Bools:
     """Let responses pass whose batches begin at the requested offsets, and ascend."""
     response, fields = partitions.response, partitions.fields_of(partitions.response)
     first_end = np.append(partitions.batches.first_end, 0)[fields]
-    is_good = np.append(partitions.batches.is_ascending, False)[fields]
-    is_good &= first_end >= partitions.requested
+    is_good = first_end >= partitions.requested
+    is_good |= partitions.sessions.is_known[response.row]
+    is_good &= np.append(partitions.batches.is_ascending, False)[fields]
     is_covered = response.all_of(len(partitions), is_good | (fields < 0))
     return answers_whole_request(partitions) & is_covered
 
@@ -76,8 +76,9 @@ def _covers_offsets(partitions: ScreenedPartitions) -> Bools:
 def _are_offsets_in_order(partitions: ScreenedPartitions) -> Bools:
     """Let responses pass in which log start, stable offset and high watermark are in order."""
     response = partitions.response
-    is_good = (response.start <= response.offset) & (response.stable <= response.offset)
-    is_good &= response.start <= partitions.requested
+    is_good = response.start <= partitions.requested
+    is_good |= partitions.sessions.is_known[response.row]
+    is_good &= (response.start <= response.offset) & (response.stable <= response.offset)
     return answers_whole_request(partitions) & response.all_of(len(partitions), is_good)
 
 
@@ -94,9 +95,10 @@ def _are_offsets_in_order(partitions: ScreenedPartitions) -> Bools:
     apis=("Fetch",),
     screen=Screen(
         none_judged,
-        limits=without_session,
+        limits=usual_results,
         rows=has_plain_batches,
         partitions=_covers_offsets,
+        in_session=True,
         count=field_counts(1),
     ),
 )
@@ -167,8 +169,9 @@ def check_one_complete_batch(observation: Observation, reporter: Reporter) -> No
     apis=("Fetch",),
     screen=Screen(
         none_judged,
-        limits=without_session,
+        limits=usual_results,
         partitions=_are_offsets_in_order,
+        in_session=True,
         count=partition_counts(),
     ),
 )
@@ -283,7 +286,9 @@ def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
     "topic of a response was requested, by the request or by its session.",
     example="error 100 in a Fetch v12 response",
     apis=("Fetch",),
-    screen=Screen(one_judged, limits=without_session, partitions=answers_whole_request),
+    screen=Screen(
+        one_judged, limits=usual_results, partitions=answers_whole_request, in_session=True
+    ),
 )
 def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check topic id errors against the version, and partitions against the requested ones."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from conform.evidence.fetch_history import (
     FIRST_WITH_SESSIONS,
     LAST_EPOCH,
-    PartitionOffsets,
     fetch_request_of,
+    offsets_in,
     partitions_of,
     replica_id_of,
 )
@@ -21,12 +23,12 @@ from conform.registry.rule_screen import (
     none_judged,
     request_judged,
 )
-from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
 from conform.registry.usual_values import (
     is_answered_fetch,
     not_throttled,
     of_consumer,
-    without_session,
+    usual_results,
 )
 from dissector.protocol.headers import FETCH
 
@@ -45,6 +47,18 @@ def _is_complete_fetch(rows: ScreenedRows) -> Bools:
     return is_answered_fetch(rows) & rows.is_complete
 
 
+def _continuing(partitions: ScreenedPartitions) -> Ints:
+    """Count the requests that continue a session."""
+    return partitions.sessions.is_incremental.astype(np.int64)
+
+
+def _continued(partitions: ScreenedPartitions) -> Ints:
+    """Count the responses in a session that continues."""
+    sessions = partitions.sessions
+    counts: Ints = (sessions.is_incremental & (sessions.answered_id != 0)).astype(np.int64)
+    return counts
+
+
 @rule(
     "X05",
     "Fetch session epochs do not increase by one",
@@ -56,7 +70,13 @@ def _is_complete_fetch(rows: ScreenedRows) -> Bools:
     "requested session.",
     example="epochs 1, 2, 4 in one session",
     apis=("Fetch",),
-    screen=Screen(none_judged, limits=without_session, rows=_is_complete_fetch),
+    screen=Screen(
+        none_judged,
+        limits=usual_results,
+        rows=_is_complete_fetch,
+        in_session=True,
+        count=_continuing,
+    ),
 )
 def check_epochs(observation: Observation, reporter: Reporter) -> None:
     """Compare the epoch of a request with the expected one, and the response with both."""
@@ -104,7 +124,13 @@ def check_epochs(observation: Observation, reporter: Reporter) -> None:
     "its high watermark, log start or preferred replica changed since it was last returned.",
     example="the same high watermark again, without records",
     apis=("Fetch",),
-    screen=Screen(none_judged, limits=without_session, rows=_is_complete_fetch),
+    screen=Screen(
+        none_judged,
+        limits=usual_results,
+        rows=_is_complete_fetch,
+        in_session=True,
+        count=_continued,
+    ),
 )
 def check_unchanged_partitions_omitted(observation: Observation, reporter: Reporter) -> None:
     """Report unchanged partitions in an incremental response."""
@@ -128,7 +154,7 @@ def check_unchanged_partitions_omitted(observation: Observation, reporter: Repor
         if (
             is_new
             or _has_epoch_or_snapshot(partition)
-            or session.offsets_in_responses.get(key) != PartitionOffsets.of(partition)
+            or session.offsets_in_responses.get(key) != offsets_in(partition)
         ):
             continue
         found = f"'{key[0]}', partition {key[1]}, is returned again unchanged"

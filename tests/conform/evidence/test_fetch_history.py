@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import NamedTuple
 from weakref import ref
 
+import pytest
+
 from conform.evidence.fetch_history import LAST_EPOCH, FetchSession, fetch_request_of
 from conform.evidence.observation import ConnectionState, Observation
 from conform.evidence.reporter import Reporter
+from conform.registry.fetch_content import FetchContent, PartitionOffsets
 from conform.registry.rank import Severity
-from conform.registry.rule import Rule
+from conform.registry.rule import REGISTRY, Rule, RuleFunction
+from conform.screens import layout_table
 from tests.conform.fetch_scenes import SESSION, fetch_request, fetch_response
 from tests.conform.scene import Scene, SceneConnection
+
+
+@pytest.fixture(autouse=True, params=["objects", "columns"])
+def origin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Take sessions from decoded messages, then from columns."""
+    is_column = request.param == "columns"
+    monkeypatch.setattr(layout_table, "MIN_MESSAGES", 1 if is_column else 1 << 30)
+    return str(request.param)
 
 
 class Seen(NamedTuple):
@@ -34,8 +46,14 @@ def seen(scene: Scene) -> list[Seen]:
         epoch = None if fetching.session is None else fetching.session.epoch
         found.append(Seen(offsets, fetching.is_full, epoch))
 
-    scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)])
+    judge_by(scene, look)
     return found
+
+
+def judge_by(scene: Scene, look: RuleFunction) -> None:
+    """Judge a scene by a rule, and by one with a screen, as only screens read columns."""
+    rule = Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)
+    scene.judge([rule, REGISTRY["X05"]])
 
 
 def begun(**answer: object) -> tuple[Scene, SceneConnection]:
@@ -50,6 +68,25 @@ def test_old_versions_list_all_partitions() -> None:
     scene = Scene()
     fetch_request(scene.connect(), 1, {0: 10}, version=6)
     assert seen(scene) == [([10, None, None], True, None)]
+
+
+def test_columns_show_sessions_of_answered_requests(origin: str) -> None:
+    scene, connection = begun()
+    fetch_request(connection, 2, {1: 25}, session=(SESSION, 1))
+    fetch_response(connection, 2, {1: {"high_watermark": 90}}, session_id=SESSION)
+    fetch_request(connection, 3, {}, session=(SESSION, 2))
+    contents: list[FetchContent | None] = []
+    judge_by(scene, lambda observation, _: contents.append(observation.fetch))
+    changed = FetchContent(
+        SESSION,
+        1,
+        offsets={("orders", 1): 25},
+        forgotten=(),
+        answered_id=SESSION,
+        answers=[(("orders", 1), PartitionOffsets(90, 0))],
+        first_ends=[None],
+    )
+    assert contents[1:] == [changed if origin == "columns" else None, None]
 
 
 def test_a_session_keeps_adds_and_forgets_partitions() -> None:
@@ -108,7 +145,7 @@ def test_no_exchange_is_kept() -> None:
         connections.append(observation.connection)
         observations.append(ref(observation))
 
-    scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)])
+    judge_by(scene, look)
     assert len(connections) == 2
     assert [observation() for observation in observations] == [None, None]
 

@@ -10,13 +10,13 @@ from conform.evidence.observation import (
     BatchObservation,
     ConnectionObservation,
     Observation,
-    span_of,
 )
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import Record, build_records, new_batch
+from dissector.protocol.spans import span_of
 from tests.conform.scene import Scene
 from tests.default_frames import sized
 from tests.dissector.cli.cli_traffic import request_frame

@@ -29,7 +29,8 @@ from dissector.protocol.apis import api, api_keys
 from dissector.protocol.schema import split_tagged
 from tests import corpus, tcp_captures
 from tests.conform.mutations import MUTATIONS, file_of, packets_of, spoil, with_odd_fields
-from tests.conform.scene import MEASURED, Scene, capture_rules
+from tests.conform.rules.data import test_fetch_rules, test_fetch_sessions
+from tests.conform.scene import BREAKS, KEEPS, MEASURED, Case, Scene, capture_rules
 from tests.corpus import fast_and_long
 from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
@@ -102,6 +103,21 @@ def test_verdicts_of_damaged_captures(seed: int, monkeypatch: pytest.MonkeyPatch
 def test_verdicts_of_odd_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
     file = with_odd_fields(random.choice(SMALL), random)
+    _assert_same(lambda: open_capture("-", stdin=io.BytesIO(file)), monkeypatch)
+
+
+MODULES = {each.__name__ for each in (test_fetch_rules, test_fetch_sessions)}
+SCENES: dict[str, Case] = {
+    case.__name__: case
+    for cases in (*BREAKS.values(), *KEEPS.values())
+    for case, _ in cases
+    if case.__module__ in MODULES
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_verdicts_of_fetches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tcp_captures.pcap_file(SCENES[name]().wire.packets)
     _assert_same(lambda: open_capture("-", stdin=io.BytesIO(file)), monkeypatch)
 
 
