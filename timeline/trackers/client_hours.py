@@ -61,7 +61,7 @@ class ClientHours(ABC, Generic[HourT]):
         if hour > self._newest:
             self._newest = hour
             yield from self._close(certain=True)
-        state = self._hours.use(subject or client_of(first))
+        state = self._hours.use(client_of(first) if subject is None else subject)
         if not state.count:
             state.time_ns = first.time_ns
         if first.time_ns <= state.time_ns:

@@ -74,6 +74,18 @@ def test_a_group_that_catches_up_has_no_lag() -> None:
     assert event.text == "lag at most 6 in all partitions, 0 at the end"
 
 
+def test_the_lag_of_a_group_without_a_name() -> None:
+    """Brokers take the empty group of simple consumers in OffsetCommit."""
+    scene = Scene()
+    connection = scene.connect()
+    commit(connection, 4, group="")
+    fetch(connection, 10)
+    commit(connection, 5, group="")
+    (event,) = only(events_of(scene, "group"), "lag")
+    assert event.subject == ""
+    assert event.text.startswith("lag at most 6 in all partitions, 5 at the end: orders 0: 5")
+
+
 def test_each_hour_has_its_lag() -> None:
     scene = Scene()
     connection = scene.connect()
