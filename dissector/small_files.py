@@ -32,8 +32,8 @@ def read_small_file(file: str | Path, what: str = "", max_bytes: int = MAX_FILE_
 
 
 def read_small_text(file: str | Path, what: str = "") -> str:
-    """Read a file in UTF-8; see `read_small_file`."""
+    """Read a file in UTF-8, with a byte order mark or without; see `read_small_file`."""
     try:
-        return read_small_file(file, what).decode()
+        return read_small_file(file, what).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{file}: {what}is not text (byte {error.start:,})") from None

@@ -8,6 +8,7 @@ the Java agent extract-tls-secrets for `RSA Session-ID:... Master-Key:...`.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,7 @@ class KeyLog:
         return len(words) == 3 and len(words[2]) in {2 * len(each) for each in known.values()}
 
     def _add_line(self, raw: bytes, is_last: bool = False) -> None:
-        line = raw.decode("latin-1").strip()
+        line = raw.removeprefix(BOM_UTF8).decode("latin-1").strip()
         if not line or line.startswith("#"):
             return
         if len(line) > _MAX_LINE_BYTES or not (

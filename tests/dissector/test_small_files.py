@@ -31,6 +31,8 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
     file.write_bytes(b"12\xff")
     with pytest.raises(UsageError, match=r"is not text \(byte 2\)"):
         read_small_text(file)
+    file.write_text("\ufeffab")
+    assert read_small_text(file) == "ab"
 
 
 @pytest.mark.parametrize(

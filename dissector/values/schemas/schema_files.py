@@ -8,6 +8,7 @@ GUID is the schema with that id.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ def add_source(store: SchemaStore, source: str) -> None:
     """
     Add the schemas of a file, or of a folder with the folders in it.
 
-    Files of a folder that are no schemas become `store.problems`.
+    Files of a folder that are no schemas become `store.problems`. Devices and pipes in a folder
+    may never end, so they are passed over.
 
     Raises:
         UsageError: It can't be read, or has no schema.
@@ -38,14 +40,17 @@ def add_source(store: SchemaStore, source: str) -> None:
     if not path.is_dir():
         _add_file(store, path, path.parent)
     else:
-        files = sorted({file for pattern in SOURCE_FILES for file in path.rglob(pattern)})
-        for file in files[:MAX_FILES]:
+        found = {file for pattern in SOURCE_FILES for file in path.rglob(pattern) if file.is_file()}
+        problems = []
+        for file in sorted(found)[:MAX_FILES]:
             try:
                 _add_file(store, file, path)
             except UsageError as error:
-                store.problems.append(str(error))
+                problems.append(str(error))
         if len(store) == before:
-            raise UsageError(f"{source}: no schema in it ({', '.join(SOURCE_FILES)})")
+            first = problems[0] if problems else ", ".join(SOURCE_FILES)
+            raise UsageError(f"{source}: no schema in it ({first})")
+        store.problems += problems
 
 
 def read_schema_file(kind: str, file: Path, root: Path) -> tuple[str, tuple[str, ...]]:
@@ -71,7 +76,7 @@ def _add_file(store: SchemaStore, file: Path, root: Path) -> None:
         text, imported = read_proto_file(file, root)
         store.add(PROTOBUF, text, file.stem, refs=refs, imported=imported)
         return
-    content = read_small_file(file, "the schema ", MAX_FILE_BYTES)
+    content = read_small_file(file, "the schema ", MAX_FILE_BYTES).removeprefix(BOM_UTF8)
     try:
         value = json_value(content)
     except ValueProblem as problem:

@@ -26,7 +26,7 @@ def log(*lines: str, end: str = "\n") -> KeyLog:
     return keys
 
 
-@pytest.mark.parametrize("line", [LINE, LINE.upper(), f"  {LINE}  "])
+@pytest.mark.parametrize("line", [LINE, LINE.upper(), f"  {LINE}  ", f"\ufeff{LINE}"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_formats_of_a_line(line: str, end: str) -> None:
     keys = log("# a comment", "", line, line, end=end)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+from codecs import BOM_UTF8
 from pathlib import Path
 from uuid import UUID
 
@@ -104,8 +106,22 @@ def test_sources_without_schemas_are_refused(tmp_path: Path) -> None:
     empty.mkdir()
     with pytest.raises(UsageError, match="empty: no schema in it"):
         add_source(store, str(empty))
+    (empty / "a.avsc").write_bytes(b"{")
+    with pytest.raises(UsageError, match=r"empty: no schema in it \(.*a\.avsc: not JSON"):
+        add_source(store, str(empty))
     with pytest.raises(UsageError, match="cannot be read"):
         add_source(store, str(tmp_path / "none.avsc"))
+
+
+def test_pipes_in_a_folder_are_passed_over(tmp_path: Path) -> None:
+    """Nobody may ever write into them."""
+    os.mkfifo(tmp_path / "a.avsc")
+    (tmp_path / "b.proto").symlink_to(tmp_path / "a.avsc")
+    (tmp_path / "c.avsc").write_bytes(BOM_UTF8 + LONGS.encode())
+    store = SchemaStore()
+    add_source(store, str(tmp_path))
+    assert len(store) == 1
+    assert not store.problems
 
 
 def test_records_of_a_registry() -> None:
