@@ -15,14 +15,18 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from dissector.engine.parquet.dictionaries import (
+    MAX_DISTINCT,
+    Int32s,
+    counts_of,
+    distinct_texts,
+    new_dictionary,
+)
 from dissector.engine.parquet.levels import ListPlaces, flat_levels, list_places, packed_runs
 from dissector.engine.parquet.page_kernels import (
     MANY,
-    Dictionary,
-    ValueCounts,
     index_int32s,
     index_int64s,
-    index_texts,
     pack_indices,
     write_plain,
 )
@@ -34,17 +38,12 @@ from dissector.engine.tables.column_types import Slices
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.kernel.arrays import Buffers
-from dissector.kernel.named_rows import dtype_of
 
-Int32s: TypeAlias = NDArray[np.int32]
 Bytes: TypeAlias = NDArray[np.uint8]
 
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _ZSTD = 6
-
-_MAX_DISTINCT = 1 << 14
-"""Values of a dictionary, of columns without repeats: the size of a processor's cache."""
 
 _MAX_BOUND_BYTES = 64
 """Maximum length of bounds: readers would not benefit from longer ones."""
@@ -149,11 +148,11 @@ def _numbers(column: Numbers, kind: ColumnType) -> _Encoded:
         return _plain_numbers(column, is_set, kind)
     narrow = column.values.itemsize == 4
     values = np.ascontiguousarray(column.values, np.int32 if narrow else np.int64)
-    most = len(values) if column.repeats is not None else min(len(values), _MAX_DISTINCT)
-    found = _dictionary(len(values), most)
+    most = len(values) if column.repeats is not None else min(len(values), MAX_DISTINCT)
+    found = new_dictionary(len(values), most)
     index = index_int32s if narrow else index_int64s
     index(values, np.zeros(0, np.bool_) if is_set is None else is_set, found)
-    distinct, present = _counts(found)
+    distinct, present = counts_of(found)
     if distinct == MANY:
         return _plain_numbers(column, is_set, kind)
     numbers = np.asarray(found.values)[:distinct]
@@ -190,9 +189,9 @@ def _bounds(numbers: NDArray[Any], kind: ColumnType) -> tuple[bytes, bytes] | No
 
 def _names(column: Names) -> _Encoded:
     codes = np.ascontiguousarray(column.codes, np.int64)
-    found = _dictionary(len(codes), len(codes))
+    found = new_dictionary(len(codes), len(codes))
     index_int64s(codes, np.zeros(0, np.bool_), found)
-    used = np.asarray(found.values)[: _counts(found)[0]].tolist()
+    used = np.asarray(found.values)[: counts_of(found)[0]].tolist()
     texts = [None if code == NONE else column.texts[code] for code in used]
     places: dict[str, int] = {}
     place_of = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
@@ -222,17 +221,14 @@ def _texts(slices: Slices) -> _Encoded:
     buffers = slices.buffers
     texts = Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
     start, length = np.ascontiguousarray(slices.start), np.ascontiguousarray(slices.length)
-    found = _dictionary(len(slices), min(present, _MAX_DISTINCT))
-    index_texts(texts, start, length, NONE, found)
-    distinct, _ = _counts(found)
-    if distinct == MANY:
+    found = distinct_texts(texts, start, length, min(present, MAX_DISTINCT))
+    if found is None:
         return _Encoded(is_set, _plain_texts(texts, start, length))
-    chosen = np.asarray(found.values)[:distinct]
+    indices, chosen = found
     start, length = start[chosen], length[chosen]
     plain = _plain_texts(texts, start, length)
     bounds = _text_bounds(_contents(plain)) if length.max() <= _MAX_BOUND_BYTES else None
-    packed = _packed(np.asarray(found.indices)[:present], None, distinct)
-    return _Encoded(is_set, packed, bounds, (plain, distinct))
+    return _Encoded(is_set, _packed(indices, None, len(chosen)), bounds, (plain, len(chosen)))
 
 
 def _plain_texts(texts: Buffers, start: Ints, length: Ints) -> bytes:
@@ -250,25 +246,6 @@ def _contents(plain: bytes) -> list[bytes]:
         found.append(plain[at + 4 : end])
         at = end
     return found
-
-
-def _dictionary(values: int, most: int) -> Dictionary:
-    """Return an empty dictionary with a capacity for distinct values."""
-    slots = 1 << max(2 * most - 1, 1).bit_length()
-    return Dictionary._make(
-        (
-            np.zeros(slots, np.int32),
-            np.empty(most, np.int64),
-            np.empty(values, np.int32),
-            np.zeros((), dtype_of(ValueCounts)),
-        )
-    )
-
-
-def _counts(found: Dictionary) -> tuple[int, int]:
-    """Return the numbers of distinct and of present values."""
-    counts: Any = found.counts
-    return int(counts["distinct"]), int(counts["present"])
 
 
 def _packed(indices: Int32s, repeats: Ints | None, distinct: int) -> bytes:

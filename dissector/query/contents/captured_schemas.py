@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
+
+import numpy as np
 
 from dissector.engine.exchanges.exchange_records import record_rows
-from dissector.engine.fields.window_query import WindowQuery
+from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import row_count
 from dissector.engine.tables.exchange_table import Exchanges
@@ -22,9 +25,16 @@ def read_schemas(capture: Capture, store: SchemaStore) -> None:
     again = Capture(capture.paths, replace(capture.options, live=False, ports=frozenset()))
     again.make_source = capture.make_source
     again.tap = HttpExchanges(RegistryAnswers(store).see).feed
-    for window in again.windows(gleaning=True):
+    if not capture.options.ports:  # else its names are not those on all ports
+        again.names = TopicNames(lambda: _all_names(capture.names))
+    for window in again.windows(gleaning=True, checking=False):
         learn_schemas(again, window, store)
         del window  # frees its memory before the next window is read
+
+
+def _all_names(names: TopicNames) -> dict[UUID, str]:
+    names.read_ahead()
+    return names.by_id
 
 
 def learn_schemas(capture: Capture, window: Window, store: SchemaStore) -> None:
@@ -35,13 +45,13 @@ def learn_schemas(capture: Capture, window: Window, store: SchemaStore) -> None:
 
 def registry_exchanges(capture: Capture, window: Window) -> Exchanges:
     """Return the exchanges of a window with records of the registry's topic."""
-    from dissector.filter import parse
-
-    if not len(window.exchanges):
-        return window.exchanges
-    query = WindowQuery(capture, window, frozenset(("topics",)))
-    chosen = parse(f"topic == {SCHEMAS_TOPIC}").passing(query)
-    return window.exchanges.rows(chosen)
+    table = window.exchanges
+    if not len(table):
+        return table
+    summaries, name = capture.known_of(window), capture.names.name
+    lists = enumerate(summaries.topic_lists)
+    codes = [code for code, topics in lists if SCHEMAS_TOPIC in map(name, topics)]
+    return table.rows(np.flatnonzero(np.isin(summaries.topics, codes)))
 
 
 def _registry_values(capture: Capture, window: Window) -> Iterator[bytes | None]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from operator import attrgetter
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +21,6 @@ from dissector.engine.tables.column_types import (
     Slices,
     Texts,
     row_count,
-    texts_of,
     with_bytes,
     with_json_texts,
 )
@@ -35,13 +33,18 @@ from dissector.protocol.embedded.secrecy.hidden_records import (
     hides_headers,
 )
 from dissector.query.contents.captured_schemas import learn_schemas, read_schemas
-from dissector.query.contents.hooked_records import contents_of, headers_of, record_of, records_of
+from dissector.query.contents.decoded_column import (
+    DecodedColumn,
+    coded_texts,
+    decode_column,
+    json_text,
+)
+from dissector.query.contents.hooked_records import record_of, records_of
 from dissector.query.contents.record_fields import RecordFields
 from dissector.query.contents.record_texts import RecordTexts, WrittenTexts
 from dissector.values.value_masks import HIDDEN, ValueMasks
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
 from dissector.values.value_settings import ValueSettings
-from dissector.view.text.escape import safe_json
 
 COLUMNS = names(VALUES)
 
@@ -140,20 +143,20 @@ class RecordValues:
         found = {side: self.decoded_column(columns, side, rows) for side in sides}
         if (masks := self._masks) is not None:
             for side in sides:
-                found[side] = [masks.masked(each, is_key=_SIDES[side]) for each in found[side]]
+                found[side] = found[side].changed(partial(masks.masked, is_key=_SIDES[side]))
             columns = _hidden(columns, rows)
         for name in chosen:
             side, part = _parts_of(name)
             if side not in found:
                 continue
             if part == "decoded":
-                texts[name] = texts_of([_json_bytes(each) for each in found[side]])
+                texts[name] = found[side].texts()
             else:
-                coded[name] = _coded(list(map(attrgetter(part), found[side])))
+                coded[name] = found[side].labels(part)[1]
         if fields is not None:
             cells = [
                 fields(DecodedRecord({"key": key, "value": value}.__getitem__))
-                for key, value in zip(found["key"], found["value"], strict=True)
+                for key, value in zip(found["key"].rows, found["value"].rows, strict=True)
             ]
             for name in cells[0] if cells else ():
                 coded[name] = Coded(rows, [each[name] for each in cells])
@@ -196,7 +199,7 @@ class RecordValues:
         topics, data = columns["topic"], columns[side]
         is_off = self.settings.is_off or self._has_hooks(_SIDES[side])
         if is_off or not isinstance(data, Slices) or not isinstance(topics, Coded):
-            found = self.decoded_column(columns, side, rows, with_text=False)
+            found = self.decoded_column(columns, side, rows, with_text=False).rows
             return [field_values([tuple(values_at(each.value, path)) for each in found])]
         fields = self._fields.get((side, *path))
         if fields is None:
@@ -206,39 +209,16 @@ class RecordValues:
 
     def decoded_column(
         self, columns: Columns, side: str, rows: Ints, *, with_text: bool = True
-    ) -> list[DecodedValue]:
+    ) -> DecodedColumn:
         """Return the decoded keys or values of some rows of columns."""
         if self.settings.is_off:
-            return [NOTHING] * len(rows)
-        read, is_key = self.reader.read, _SIDES[side]
+            return DecodedColumn(np.zeros(len(rows), np.int64), [NOTHING])
+        is_key = _SIDES[side]
         if self._has_hooks(is_key):  # called for each record, equal or not: they may count
             records = records_of(columns, rows)
-            return [self._decoded(each, is_key=is_key, with_text=with_text) for each in records]
-        topics, data, headers = columns["topic"], columns[side], columns["headers"]
-        assert isinstance(topics, Coded)
-        names_of = [*topics.values, None]
-        codes = topics.codes[rows]
-        # Equal keys and values of a topic are decoded once, unless headers may name a schema.
-        found: dict[tuple[int, bytes], DecodedValue] = {}
-        decoded: list[DecodedValue] = []
-        for code, content, named in zip(
-            np.where(codes == NONE, len(topics.values), codes).tolist(),
-            contents_of(data, rows),
-            headers_of(headers, rows),
-            strict=True,
-        ):
-            if content is None:
-                decoded.append(NOTHING)
-                continue
-            is_alone = bool(named)
-            each = None if is_alone else found.get((code, content))
-            if each is None:
-                name = names_of[code]
-                each = read(name, content, named, is_key=is_key, with_text=with_text)
-                if not is_alone:
-                    found[code, content] = each
-            decoded.append(each)
-        return decoded
+            each = [self._decoded(each, is_key=is_key, with_text=with_text) for each in records]
+            return DecodedColumn(np.arange(len(rows)), each)
+        return decode_column(self.reader, columns, side, rows, is_key=is_key, with_text=with_text)
 
     def _has_hooks(self, is_key: bool) -> bool:
         """Return whether hooks decode keys, or values."""
@@ -309,44 +289,28 @@ def _parts_of(name: str) -> tuple[str, str]:
 def cells_of(found: DecodedValue, side: str) -> dict[str, str | None]:
     """Return the cells of a key or a value by the columns of `side`."""
     cells = {"format": found.format, "schema": found.schema, "problem": found.problem}
-    cells["decoded"] = _json_text(found)
+    cells["decoded"] = json_text(found)
     return {f"{side}_{part}": cell for part, cell in cells.items()}
 
 
-def _json_text(found: DecodedValue) -> str | None:
-    text = found.text
-    return text if text is None or text.isprintable() else safe_json(text)
-
-
-def _json_bytes(found: DecodedValue) -> bytes | None:
-    text = _json_text(found)
-    return None if text is None else text.encode()
-
-
-def _all_texts(written: WrittenTexts, others: list[DecodedValue]) -> Texts:
+def _all_texts(written: WrittenTexts, others: DecodedColumn) -> Texts:
     """Return the texts of all rows; `others` are those of the rows that are left."""
     start, size, parts, left, *_ = written
-    more = texts_of([_json_bytes(each) for each in others])
+    more = others.texts()
     start[left] = np.where(more.start == NONE, NONE, sum(map(len, parts)) + more.start)
     size[left] = more.length
     return Texts(start, size, [*parts, *more.parts])
 
 
-def _all_labels(written: WrittenTexts, others: list[DecodedValue], part: str) -> Coded:
+def _all_labels(written: WrittenTexts, others: DecodedColumn, part: str) -> Coded:
     """Return the format, the schema or the problem of all rows; see `_all_texts`."""
     labels = [None if part == "problem" else getattr(each, part) for each in written.programs]
-    column = _coded([*labels, *(getattr(each, part) for each in others)])
-    programs = np.where(written.program == NONE, len(labels), written.program)
-    codes = np.append(column.codes[: len(labels)], NONE)[programs]
-    codes[written.left] = column.codes[len(labels) :]
-    return Coded(codes, column.values)
-
-
-def _coded(values: list[str | None]) -> Coded:
-    distinct = [each for each in dict.fromkeys(values) if each is not None]
-    codes: dict[str | None, int] = {None: NONE}
-    codes.update(zip(distinct, range(len(distinct)), strict=True))
-    return Coded(np.fromiter(map(codes.__getitem__, values), np.int64, len(values)), distinct)
+    of_program, of_left = others.labels(part, labels)
+    codes = np.append(of_program, NONE)[
+        np.where(written.program == NONE, len(labels), written.program)
+    ]
+    codes[written.left] = of_left.codes
+    return Coded(codes, of_left.values)
 
 
 class ValueQuery(ColumnQuery):
@@ -377,7 +341,7 @@ class ValueQuery(ColumnQuery):
         found = self._decoded(side, rows)
         if part == "decoded":
             return np.arange(len(rows)), [found[row].value for row in rows.tolist()]
-        column = _coded([getattr(found[row], part) for row in rows.tolist()])
+        column = coded_texts([getattr(found[row], part) for row in rows.tolist()])
         return np.where(column.codes == NONE, len(column.values), column.codes), [
             *column.values,
             None,
@@ -392,7 +356,7 @@ class ValueQuery(ColumnQuery):
         missing = rows[~is_found[rows]]
         for row, each in zip(
             missing.tolist(),
-            self._values.decoded_column(self.columns, side, missing, with_text=False),
+            self._values.decoded_column(self.columns, side, missing, with_text=False).rows,
             strict=True,
         ):
             found[row] = each

@@ -60,7 +60,7 @@ class RecordPrograms(Generic[_Program]):
         self, topics: Coded, data: Slices, headers: Column, rows: Ints, use: Use[_Program]
     ) -> Ints:
         """Run programs over some rows; return which of these are left to the reader."""
-        is_plain = ~_has_header(headers, rows, self._headers)
+        is_plain = ~has_header(headers, rows, self._headers)
         codes = topics.codes[rows]
         left = [np.flatnonzero(~is_plain)]
         for topic, group in _groups(topics, codes, np.flatnonzero(is_plain)):
@@ -106,13 +106,7 @@ class RecordPrograms(Generic[_Program]):
         return program
 
 
-def buffers_of(data: Slices) -> Buffers:
-    """Return the bytes that keys or values refer to."""
-    buffers = data.buffers
-    return Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
-
-
-def _has_header(headers: Column, rows: Ints, names: Collection[bytes]) -> NDArray[np.bool_]:
+def has_header(headers: Column, rows: Ints, names: Collection[bytes]) -> NDArray[np.bool_]:
     """Return which rows have a header of some names."""
     found = np.zeros(len(rows), np.bool_)
     if not isinstance(headers, Headers):
@@ -126,6 +120,12 @@ def _has_header(headers: Column, rows: Ints, names: Collection[bytes]) -> NDArra
         is_name = np.fromiter((key in names for key in keys), np.bool_, len(of_row))
         found[of_row[is_name]] = True
     return found
+
+
+def buffers_of(data: Slices) -> Buffers:
+    """Return the bytes that keys or values refer to."""
+    buffers = data.buffers
+    return Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
 
 
 def _groups(topics: Coded, codes: Ints, rows: Ints) -> Iterator[tuple[str | None, Ints]]:

@@ -11,7 +11,14 @@ import numpy as np
 from dissector.column_catalogue import VALUE_USES, names
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import record_rows
-from dissector.engine.tables.column_types import Coded, Columns, Integers, Slices, row_count
+from dissector.engine.tables.column_types import (
+    Coded,
+    Columns,
+    Integers,
+    Slices,
+    distinct,
+    row_count,
+)
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter.evaluate import values_at
 from dissector.query.contents.decoded_values import RecordValues
@@ -76,14 +83,15 @@ class ValueUses:
             grouped = ("topic", f"{side}_format", f"{side}_schema", f"{side}_problem")
             coded = [_coded(columns[name]) for name in (*grouped, "api", "client_id")]
             present = np.flatnonzero(_is_present(columns[side]))
-            codes = np.stack([each.codes[present] for each in coded], axis=1)
-            found, numbers = np.unique(codes, axis=0, return_inverse=True)
+            numbers = np.zeros(len(present), np.int64)
+            for each in coded:  # in the order of all codes
+                together = numbers * (len(each.values) + 1) + each.codes[present] - NONE
+                numbers, _ = distinct(together)
             order = np.argsort(numbers, kind="stable")
-            ends = np.cumsum(np.bincount(numbers, minlength=len(found))).tolist()
             begin = 0
-            for label, end in zip(found.tolist(), ends, strict=True):
-                texts = [_text(each, code) for each, code in zip(coded, label, strict=True)]
+            for end in np.cumsum(np.bincount(numbers)).tolist():
                 rows = present[order[begin:end]]
+                texts = [each.value(int(rows[0])) for each in coded]
                 self._add(side, texts, packets[rows], times[rows])
                 begin = end
 
@@ -133,10 +141,6 @@ def _numbers(column: Any) -> Ints:
 def _coded(column: Any) -> Coded:
     assert isinstance(column, Coded)
     return column
-
-
-def _text(column: Coded, code: int) -> str | None:
-    return None if code == NONE else column.values[code]
 
 
 def _is_present(column: Any) -> Any:
