@@ -148,8 +148,6 @@ class Screen:
         rows: A test of columns, which must pass too.
         keys: The keys of the items of lists; in each list they must differ, without null and zero
             ids.
-        same_partitions: Whether a Produce or Fetch response must have the partitions of its
-            request; all other exchanges fail.
         partitions: A test of the partitions in Produce and Fetch messages.
         topic_names: Whether all names of topics must be valid.
         rest: The state that must be at rest.
@@ -162,7 +160,6 @@ class Screen:
     limits: FieldLimits | None = None
     rows: RowTest | None = None
     keys: ItemKeys | None = None
-    same_partitions: bool = False
     partitions: PartitionTest | None = None
     topic_names: bool = False
     rest: Rest | None = None
@@ -176,7 +173,6 @@ class Screen:
             self.limits,
             self.rows,
             self.keys,
-            self.same_partitions,
             self.partitions,
             self.topic_names,
             self.rest,
@@ -190,7 +186,6 @@ class ScreenTest(NamedTuple):
     limits: FieldLimits | None = None
     rows: RowTest | None = None
     keys: ItemKeys | None = None
-    same_partitions: bool = False
     partitions: PartitionTest | None = None
     topic_names: bool = False
     rest: Rest | None = None

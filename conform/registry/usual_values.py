@@ -58,12 +58,12 @@ def has_plain_batches(rows: ScreenedRows) -> Bools:
 
 def answers_whole_request(partitions: ScreenedPartitions) -> Bools:
     """
-    Let Fetch exchanges of complete connections pass whose messages have the same partitions.
+    Let Fetch exchanges pass whose messages have the same partitions.
 
     Those of a response in a session are compared with all requested in it.
     """
     is_known = partitions.is_same | partitions.sessions.is_known
-    return is_known & is_answered_fetch(partitions.rows) & partitions.rows.is_complete
+    return is_known & is_answered_fetch(partitions.rows)
 
 
 def partition_counts(first_version: int = 0) -> PartitionCount:

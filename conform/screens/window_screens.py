@@ -131,8 +131,6 @@ class WindowScreens:
                 passes &= inside[_KEYS]
             if test.topic_names:
                 passes &= inside[_TOPIC_NAMES]
-            if test.same_partitions:
-                passes &= partitions.is_same
             if test.in_session:
                 passes &= ~sessions.exists | sessions.is_known
             if test.rows is not None:

@@ -43,10 +43,6 @@ _SPECIAL_TIMESTAMPS = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
 _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeartbeat")
 
 
-def _is_complete_fetch(rows: ScreenedRows) -> Bools:
-    return is_answered_fetch(rows) & rows.is_complete
-
-
 def _continuing(partitions: ScreenedPartitions) -> Ints:
     """Count the requests that continue a session."""
     return partitions.sessions.is_incremental.astype(np.int64)
@@ -73,7 +69,7 @@ def _continued(partitions: ScreenedPartitions) -> Ints:
     screen=Screen(
         none_judged,
         limits=usual_results,
-        rows=_is_complete_fetch,
+        rows=is_answered_fetch,
         in_session=True,
         count=_continuing,
     ),
@@ -127,7 +123,7 @@ def check_epochs(observation: Observation, reporter: Reporter) -> None:
     screen=Screen(
         none_judged,
         limits=usual_results,
-        rows=_is_complete_fetch,
+        rows=is_answered_fetch,
         in_session=True,
         count=_continued,
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from conform.evidence.duplicate_items import distinct_key_fields, find_duplicates
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
@@ -18,8 +20,10 @@ from conform.registry.rule_screen import (
     Limits,
     Screen,
     messages_judged,
-    one_judged,
+    none_judged,
 )
+from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions
+from conform.registry.usual_values import is_answered_fetch
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import quoted
 
@@ -88,17 +92,26 @@ def _is_preview(observation: Observation) -> bool:
     return observation.exchange.api == "ShareGroupDescribe" and observation.version == 0
 
 
-def _full_and_without_error(place: FieldPlace) -> Limits | None:
-    """Return limits of Fetch messages that may not omit items; see `_may_omit_items`."""
+def _without_error(place: FieldPlace) -> Limits | None:
+    """Return limits of responses that say something; see `_may_omit_items`."""
     siblings = {each.name for each in place.siblings}
     name = place.declared.name
-    if name == "session_epoch":
-        return ANY_LIMITS[0], 0
     if name == "error_code" and "responses" in siblings:
         return 0, 0
     if name == "responses" and "error_code" not in siblings:
         return 1, ANY_LIMITS[1]
     return None
+
+
+def _answers_all_or_changes(partitions: ScreenedPartitions) -> Bools:
+    """Let responses pass with the partitions of the request, or what changed in a session."""
+    is_continued = partitions.sessions.epoch > 0
+    return partitions.is_same | (is_continued & is_answered_fetch(partitions.rows))
+
+
+def _full_judged(partitions: ScreenedPartitions) -> Ints:
+    """Count what lists all of its partitions."""
+    return (partitions.sessions.epoch <= 0).astype(np.int64)
 
 
 @rule(
@@ -111,7 +124,9 @@ def _full_and_without_error(place: FieldPlace) -> Limits | None:
     "other, unless the response as a whole is an error.",
     example="Produce to partitions 0 and 1, and a response with partition 0 alone",
     apis=tuple(EXPECTED_COVERAGE),
-    screen=Screen(one_judged, limits=_full_and_without_error, same_partitions=True),
+    screen=Screen(
+        none_judged, limits=_without_error, partitions=_answers_all_or_changes, count=_full_judged
+    ),
 )
 def check_requested_items(observation: Observation, reporter: Reporter) -> None:
     """Compare the items of a request and its response."""
