@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -37,6 +38,9 @@ others.
 """
 
 ALL_FIELDS = "all"
+
+CLUSTER_NAME = re.compile("[A-Za-z0-9._-]+")
+"""A name that all readers of Hive's folders read as it is; ids of clusters are such ones."""
 
 _READS_ALL = Reads(folder_files=("*",))
 
@@ -131,6 +135,19 @@ class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueOptions
         metavar="MB",
         least=1,
         help="Size from which on a task begins another file of a table.",
+    )
+    partition_by: str = option(
+        "--partition-by",
+        default="date",
+        metavar="KEY[,KEY]",
+        choices=("date", "date,cluster", "cluster,date"),
+        help="Folders of the tables: date, or date,cluster, or cluster,date.",
+    )
+    cluster: str | None = option(
+        "--cluster",
+        default=None,
+        metavar="NAME",
+        help="The Kafka cluster that the captures are of, for --partition-by.",
     )
     overwrite: bool = option("--overwrite", default=False, help="Replace existing tables.")
     resume: bool = option(
@@ -228,6 +245,7 @@ def _table_options(given: PipelineOptions) -> TableOptions:
             raise UsageError(f"--watch makes no table {name}: it is of a whole collection")
         named -= NOT_WATCHED
     tunnel_ports(given.decode_as)
+    folders = _folders(given)
     fields = given.fields
     return TableOptions(
         tables=named,
@@ -239,9 +257,22 @@ def _table_options(given: PipelineOptions) -> TableOptions:
         decode_as=given.decode_as,
         values=with_absolute_paths(given.value_settings),
         file_bytes=given.file_size << 20,
+        folders=folders,
         lag_interval_s=given.lag_interval,
         thresholds=settings_file().numbers_of("advise"),
     )
+
+
+def _folders(given: PipelineOptions) -> tuple[str, ...]:
+    """Return the folders of each table, see `parquet_store.FOLDERS`."""
+    columns = given.partition_by.split(",")
+    if ("cluster" in columns) != (given.cluster is not None):
+        raise UsageError("--partition-by date,cluster and --cluster NAME need each other")
+    if given.cluster is not None and not CLUSTER_NAME.fullmatch(given.cluster):
+        raise UsageError(
+            f"--cluster takes letters, digits, '.', '_' and '-', not {given.cluster!r}"
+        )
+    return tuple(f"{each}={given.cluster}" if each == "cluster" else each for each in columns)
 
 
 def _settings(pairs: Iterable[str]) -> dict[str, str]:

@@ -9,13 +9,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pipeline.storage.atomic_files import join_path
-from pipeline.storage.parquet_store import DATE
+from pipeline.storage.parquet_store import CLUSTER, DATE
 from pipeline.tables.table_schemas import SCHEMAS
 
 
 def read(spark: SparkSession, out: str, table: str) -> DataFrame:
     """
-    Return a table: the columns of the command, in their order, and the date.
+    Return a table: the columns of the command, in their order, the date, and the cluster if given.
 
     Args:
         spark: A session.
@@ -31,7 +31,7 @@ def read(spark: SparkSession, out: str, table: str) -> DataFrame:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         found = spark.createDataFrame([], schema)
-    return found.select(*columns, DATE)
+    return found.select(*columns, DATE, *(each for each in found.columns if each == CLUSTER))
 
 
 def views(spark: SparkSession, out: str) -> None:

@@ -209,7 +209,7 @@ class Job:
     def make_whole(self) -> Iterator[Written]:
         """Write the tables that only the whole collection gives, made by one task."""
         self._begin_task()
-        with TableWriter(self.out, f"{self.name}whole", self.options.file_bytes) as writer:
+        with self._writer("whole") as writer:
             for table, batch in whole_tables(self.ranges, self.options):
                 writer.add(table, batch)
         yield from writer.rows.items()
@@ -220,10 +220,14 @@ class Job:
         by_source = defaultdict(list)
         for _, each in outputs:
             by_source[each.source].append(each)
-        with TableWriter(self.out, f"{self.name}{group:06d}", self.options.file_bytes) as writer:
+        with self._writer(f"{group:06d}") as writer:
             for source in sorted(by_source):
                 self._finish_source(by_source[source], writer)
         yield from writer.rows.items()
+
+    def _writer(self, name: str) -> TableWriter:
+        options = self.options
+        return TableWriter(self.out, f"{self.name}{name}", options.file_bytes, options.folders)
 
     def _finish_source(self, outputs: Sequence[TaskOutput], writer: TableWriter) -> None:
         """Write the output of one task."""

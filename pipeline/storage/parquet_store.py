@@ -1,7 +1,8 @@
 """
-Tables as Parquet, a folder for each day.
+Tables as Parquet, a folder for each day, and in or around it one for the cluster if it has a name.
 
     OUT/exchanges/date=2024-05-01/00012.parquet
+    OUT/exchanges/date=2024-05-01/cluster=prod/00012.parquet
 
 Each task writes its own rows: Java would receive them one by one, which takes longer than
 dissecting them. Most APIs have few rows, so they share files, in their order, with statistics by
@@ -10,6 +11,7 @@ which a query for one of them skips the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -37,7 +39,12 @@ MAX_BUFFERED_BYTES = 32 << 20
 FILE_BYTES = 128 << 20
 """Size from which on a task begins another file."""
 
-DATE, API = "date", "api"
+DATE, CLUSTER, API = "date", "cluster", "api"
+
+FOLDERS = (DATE,)
+"""
+The folders of a table, from outside in: `DATE` for those of days, and one as `cluster=prod`.
+"""
 
 TIMES = ("request_time_ns", "response_time_ns", "time_ns", "first_time_ns")
 """
@@ -64,7 +71,13 @@ class TableWriter:
         rows: Number of rows written, by table.
     """
 
-    def __init__(self, folder: str, name: str, file_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        name: str,
+        file_bytes: int | None = None,
+        folders: Sequence[str] = FOLDERS,
+    ) -> None:
         """
         Start.
 
@@ -72,10 +85,12 @@ class TableWriter:
             folder: The folder of the tables.
             name: Files of this name appear in the tables' folders at the end of the `with`.
             file_bytes: Size from which on another file follows, `name-1`; None: none does.
+            folders: The folders of each table; see `FOLDERS`.
         """
         self._folder = folder
         self._name = name
         self._file_bytes = file_bytes
+        self._folders = folders
         self._buffers: dict[tuple[str, str], _PartitionBuffer] = {}
         self._bytes = 0
         self._open = ExitStack()
@@ -125,7 +140,7 @@ class TableWriter:
         rows = in_order_of_apis(pa.Table.from_batches(buffer.batches))
         if buffer.writer is None:
             name = f"{self._name}-{buffer.files}" if buffer.files else self._name
-            path = join_path(self._folder, partition_path(table, partition, name))
+            path = join_path(self._folder, partition_path(table, partition, name, self._folders))
             buffer.file = buffer.open.enter_context(atomic_write(path))
             # By the index of pages a reader finds those with an API.
             writer = pq.ParquetWriter(
@@ -144,9 +159,10 @@ class TableWriter:
         buffer.batches, buffer.rows, buffer.bytes = [], 0, 0
 
 
-def partition_path(table: str, partition: str, name: str) -> str:
-    """Return the path of a file in a partition, relative to the folder of the tables."""
-    return join_path(table, *filter(None, (partition, f"{name}.parquet")))
+def partition_path(table: str, partition: str, name: str, folders: Sequence[str] = FOLDERS) -> str:
+    """Return the path of a file in a partition by date, relative to the folder of the tables."""
+    places = (partition if each == DATE else each for each in folders)
+    return join_path(table, *filter(None, (*places, f"{name}.parquet")))
 
 
 def in_order_of_apis(rows: pa.Table) -> pa.Table:

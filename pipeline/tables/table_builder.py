@@ -39,7 +39,7 @@ from dissector.request_log.log_times import used_timezone
 from dissector.tls.key_log import KeyLog
 from dissector.values.value_settings import ValueSettings
 from dissector.view.tables.secret_cells import SecretCells
-from pipeline.storage.parquet_store import FILE_BYTES
+from pipeline.storage.parquet_store import FILE_BYTES, FOLDERS
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
 from pipeline.tables.row_choice import RowChoice
@@ -80,6 +80,7 @@ class TableOptions:
         values: How keys and values of records are decoded, and what is hidden; None: they are not.
         topic_names: As in `Options`.
         file_bytes: Size from which on a task begins another file of a table.
+        folders: The folders of each table; see `FOLDERS`.
         columns: Columns that rows of `exchanges` and `records` need, at least; empty: all.
         choice: Rows to make, at least, of the only table; None: all. Facts for other parts are then
             not complete.
@@ -100,6 +101,7 @@ class TableOptions:
     values: ValueSettings | None = None
     topic_names: Mapping[UUID, str] = field(default_factory=given_names)
     file_bytes: int = FILE_BYTES
+    folders: tuple[str, ...] = FOLDERS
     columns: frozenset[str] = frozenset()
     choice: RowChoice | None = None
     lag_interval_s: float = LAG_INTERVAL_S

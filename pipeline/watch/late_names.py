@@ -8,7 +8,7 @@ lost or duplicated.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from pipeline.storage.atomic_files import atomic_write, join_path
 from pipeline.storage.filesystems import locate
-from pipeline.storage.parquet_store import GROUP_ROWS, partition_path, split_by_partition
+from pipeline.storage.parquet_store import FOLDERS, GROUP_ROWS, partition_path, split_by_partition
 from pipeline.tables.finalize import RowFinisher, ids_in_texts
 from pipeline.tables.table_schemas import EVENTS
 
@@ -33,16 +33,17 @@ a name.
 class LateNames:
     """Collects the ids without names in the rows that one task writes."""
 
-    def __init__(self, name: str) -> None:
-        """Start; `name` is the name of the task's files."""
+    def __init__(self, name: str, folders: Sequence[str] = FOLDERS) -> None:
+        """Start; `name` and `folders` are those of the task's files, see `TableWriter`."""
         self._name = name
+        self._folders = folders
         self._found: set[tuple[str, str]] = set()
 
     def collect(self, table: str, rows: pa.RecordBatch, ids: Collection[str]) -> None:
         """Collect unresolved ids from rows of a table."""
         if ids:
             for partition, part in split_by_partition(rows):
-                path = partition_path(table, partition, self._name)
+                path = partition_path(table, partition, self._name, self._folders)
                 self._found.update((each, path) for each in _ids_of(table, part) & set(ids))
 
     def save(self, out: str) -> None:

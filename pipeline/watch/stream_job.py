@@ -39,7 +39,7 @@ from pipeline.storage.atomic_files import (
     remove_folder,
 )
 from pipeline.storage.filesystems import absolute, open_file
-from pipeline.storage.parquet_store import TableWriter
+from pipeline.storage.parquet_store import FOLDERS, TableWriter
 from pipeline.storage.shared_folder import require_mark
 from pipeline.tables.dissect_task import UNREAD
 from pipeline.tables.finalize import RowFinisher
@@ -160,10 +160,17 @@ class Watch:
             stored = int(settings["parts"])
             if self.parts not in (0, stored):
                 raise UsageError(f"{self.out} was started with {stored} parts, not {self.parts}")
+            # A batch that failed is written again in place.
+            if (before := settings.get("folders", [*FOLDERS])) != [*self.options.folders]:
+                raise UsageError(
+                    f"{self.out} was started with {'/'.join(before)} as folders of tables, not "
+                    f"{'/'.join(self.options.folders)}"
+                )
             return stored
         parts = self.parts or cores
         with atomic_write(path) as file:
-            file.write(json.dumps({"parts": parts, "state_form": STATE_FORM}).encode())
+            fixed = {"parts": parts, "state_form": STATE_FORM, "folders": self.options.folders}
+            file.write(json.dumps(fixed).encode())
         return parts
 
     def _outputs(self, spark: SparkSession) -> DataFrame:
@@ -263,8 +270,8 @@ class BatchWriter:
         rows = (row for batch in tasks for row in batch.to_pylist())
         for group, of_group in groupby(rows, lambda row: row["group"]):
             name = f"{self.batch:08d}-{group:04d}"
-            late_names = LateNames(name)
-            with TableWriter(self.out, name) as writer:
+            late_names = LateNames(name, options.folders)
+            with TableWriter(self.out, name, folders=options.folders) as writer:
                 for table, batch in self._batches(of_group):
                     finished = finisher(table, batch)
                     writer.add(table, finished)

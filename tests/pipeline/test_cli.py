@@ -30,6 +30,18 @@ DENIED = str(CAPTURES / "kafka4-denied.pcap")
         ([DENIED, "--watch", "y", "--out", "x"], "give either CAPTURE... or --watch DIR"),
         ([DENIED, "--out", "x", "--conf", "spark.ui"], "--conf takes K=V, not 'spark.ui'"),
         ([DENIED, "--out", "x", "--tables", "exchanges,frames"], "--tables takes connections, "),
+        (
+            [DENIED, "--out", "x", "--cluster", "a"],
+            "--partition-by date,cluster and --cluster NAME need each other",
+        ),
+        (
+            [DENIED, "--out", "x", "--partition-by", "cluster,date"],
+            "--partition-by date,cluster and --cluster NAME need each other",
+        ),
+        (
+            [DENIED, "--out", "x", "--partition-by", "date,cluster", "--cluster", "a/b"],
+            "--cluster takes letters, digits, '.', '_' and '-', not 'a/b'",
+        ),
         (["--watch", "y", "--out", "x", "--tables", "lags"], "--watch makes no table lags: "),
     ],
 )

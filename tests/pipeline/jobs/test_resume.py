@@ -22,6 +22,7 @@ from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.job_state import STATE_FILE, SUCCESS_FILE, JobState
 from pipeline.jobs.query import read
 from pipeline.split.collection import Collection
+from pipeline.storage.parquet_store import FOLDERS
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.pipeline.command_tables import assert_same, tables_of
@@ -29,7 +30,7 @@ from tests.pipeline.split_captures import imperfect_packets
 from tests.tcp_captures import write
 from tests.waiting import child, wait_until
 
-ALL = TableOptions(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS), folders=("date", "cluster=prod"))
 
 
 class Killed(BaseException):
@@ -62,6 +63,8 @@ def _assert_tables(spark: SparkSession, out: Path, files: list[str], folder: Pat
         for table, schema in SCHEMAS.items()
     }
     assert_same(rows, tables_of(files, folder))
+    clusters = read(spark, str(out), "exchanges").select("cluster").distinct().collect()
+    assert [each.cluster for each in clusters] == ["prod"]
 
 
 @pytest.mark.spark
@@ -114,6 +117,7 @@ def test_a_killed_command_continues(
     monkeypatch.setenv("TMPDIR", str(temporary))
     files, out = _files(tmp_path, 6), tmp_path / "out"
     words = ["--out", str(out), "--master", "local[1]", "--no-summaries"]
+    words += ["--partition-by", "cluster,date", "--cluster", "prod"]
     command = [sys.executable, "-m", "pipeline", *files, *words]
     with child(subprocess.Popen(command, start_new_session=True)) as process:
         wait_until(lambda: _times(out), "the results of a task")
@@ -139,6 +143,7 @@ def test_a_killed_command_continues(
         for folder in (tmp_path / "kept", out)
     )
     assert ours == theirs
+    assert all(path.split("/")[1] == "cluster=prod" for path in ours)
     assert list(temporary.iterdir()) == []
 
 
@@ -153,8 +158,10 @@ def test_another_job_is_not_continued(tmp_path: Path) -> None:
     state(request).save(out)
     assert state(request).continuing(out) == state(request)
     assert JobState.of(Collection.of(files), request, 64).continuing(out) == state(request)
+    in_dates = replace(ALL, folders=FOLDERS)
     others = {
         "another value of the option tables": replace(request, options=TableOptions()),
+        "another value of the option folders": replace(request, options=in_dates),
         "another value of the option summaries": replace(request, summaries=True),
         "parts 0, not 3": replace(request, parts=3),
         f"other captures: {files[1]} is new, missing": replace(request, captures=files[:1]),

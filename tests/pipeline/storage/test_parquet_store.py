@@ -108,6 +108,21 @@ def test_files_have_the_added_rows(tmp_path: Path) -> None:
     assert pq.ParquetFile(tmp_path / found[0]).num_row_groups == 2
 
 
+@pytest.mark.parametrize("folders", [("date", "cluster=prod"), ("cluster=prod", "date")])
+def test_a_cluster_has_a_folder_of_its_own(folders: tuple[str, ...], tmp_path: Path) -> None:
+    with TableWriter(str(tmp_path), "7", file_bytes=1, folders=folders) as store:
+        for _ in range(2):
+            store.add("exchanges", _exchanges([(NOON_NS, None, "Fetch")] * GROUP_ROWS))
+        store.add("findings", pa.RecordBatch.from_pydict({"x": [1]}))
+    day = "/".join("date=2024-05-01" if each == "date" else each for each in folders)
+    found = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*.parquet"))
+    assert found == [
+        f"exchanges/{day}/7-1.parquet",
+        f"exchanges/{day}/7.parquet",
+        "findings/cluster=prod/7.parquet",
+    ]
+
+
 def test_rows_are_in_the_order_of_apis_with_statistics(tmp_path: Path) -> None:
     apis = ["Produce", None, "Fetch", "ApiVersions"]
     with TableWriter(str(tmp_path), "7") as store:

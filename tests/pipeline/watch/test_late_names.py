@@ -90,14 +90,15 @@ def test_rows_are_those_of_one_process(tries: int, tmp_path: Path) -> None:
 def _nameless_row(out: str) -> str:
     """Write a row with a topic id instead of a name; return its file."""
     rows = rows_of("exchanges", {"api": "Fetch", "topics": [ID], "request_time_ns": 5})
-    with TableWriter(out, "00000000-0000") as store:
+    folders = ("date", "cluster=prod")
+    with TableWriter(out, "00000000-0000", folders=folders) as store:
         store.add("exchanges", rows)
-    nameless = LateNames("00000000-0000")
+    nameless = LateNames("00000000-0000", folders)
     nameless.collect("exchanges", rows, {ID, "another"})
     nameless.collect("problems", rows_of("problems", {}), ())
     nameless.save(out)
     [path] = files_to_name(out, 1, {ID})
-    assert path == "exchanges/date=1970-01-01/00000000-0000.parquet"
+    assert path == "exchanges/date=1970-01-01/cluster=prod/00000000-0000.parquet"
     for batch, ids in ((0, {ID}), (1, {"another"}), (1, set())):
         assert files_to_name(out, batch, ids) == []
     return path

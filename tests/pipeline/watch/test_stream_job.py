@@ -20,6 +20,7 @@ from pipeline.jobs.query import read
 from pipeline.jobs.session import has_reader
 from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_index import index_range
+from pipeline.storage.parquet_store import FOLDERS
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, SETTINGS_FILE, Watch
@@ -31,7 +32,7 @@ from tests.tcp_captures import START_NS, STEP_NS, Packet, write
 
 pytestmark = pytest.mark.spark
 
-ALL = TableOptions(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS), folders=("date", "cluster=prod"))
 
 
 class Failing(Watch):
@@ -123,6 +124,8 @@ def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_p
     assert not (out / "_work").exists()
     with pytest.raises(UsageError, match="was started with 2 parts, not 3"):
         replace(watch, parts=3).start(spark)
+    with pytest.raises(UsageError, match=r"was started with date/cluster=prod as .*, not date$"):
+        replace(watch, options=replace(ALL, folders=FOLDERS)).start(spark)
     settings = out / CHECKPOINT / SETTINGS_FILE
     settings.write_text(json.dumps({"parts": 2}))  # as before the states had a number
     with pytest.raises(UsageError, match="was begun by another release of kafkashark"):
