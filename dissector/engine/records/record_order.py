@@ -143,19 +143,24 @@ class RecordOrder:
 
 def _merged(parts: list[_Part]) -> Iterator[Columns]:
     """Yield the rows of all parts by packet; those of one packet stay in their order."""
-    follow = all(each.packets[-1] <= after.packets[0] for each, after in pairwise(parts))
-    if follow:
+    if all(each.packets[-1] <= after.packets[0] for each, after in pairwise(parts)):
         yield from (each.columns for each in parts)
         return
+    # Most rows come last, and follow the few that waited: these stay where they are.
+    *waited, newest = parts
+    last = max(each.packets[-1] for each in waited)
+    among = newest.first(int(np.searchsorted(newest.packets, last, "right")))
     joined = ColumnConcatenator()
-    for each in parts:
-        joined.add(each.columns)
-    order = np.argsort(np.concatenate([each.packets for each in parts]), kind="stable")
-    yield select_rows(joined.columns(), order)
+    for columns in filter(None, (*(each.columns for each in waited), among)):
+        joined.add(columns)
+    merged = joined.columns()
+    yield select_rows(merged, np.argsort(_packets(merged), kind="stable"))
+    if len(newest.packets):
+        yield newest.columns
 
 
 def _rows(columns: Columns, begin: int, end: int) -> Columns:
-    return select_rows(columns, np.arange(begin, end)) if end > begin else {}
+    return select_rows(columns, slice(begin, end)) if end > begin else {}
 
 
 def _packets(columns: Columns) -> Ints:

@@ -8,7 +8,7 @@ Six kinds. `Coded` for repeated values: each distinct value is stored once. `Int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -105,6 +105,9 @@ class SliceBuffers:
     carry_over: Bytes
     arena: Bytes
 
+    def __len__(self) -> int:
+        return len(self.data) + len(self.carry_over) + len(self.arena)
+
     def bytes_at(self, start: int, length: int) -> bytes:
         """Return some bytes, all of one buffer."""
         for buffer in (self.data, self.carry_over):
@@ -112,6 +115,9 @@ class SliceBuffers:
                 return buffer[start : start + length].tobytes()
             start -= len(buffer)
         return self.arena[start : start + length].tobytes()
+
+
+NO_BUFFERS = SliceBuffers(*[np.zeros(0, np.uint8)] * 3)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -299,20 +305,19 @@ def with_json_texts(columns: Columns, texts: Mapping[str, Texts]) -> Columns:
 
 def with_bytes(columns: Columns, added: Sequence[Bytes]) -> tuple[Columns, SliceBuffers, int]:
     """Return columns with bytes behind those that they share, these buffers, and the place."""
-    old = next((buffers for each in columns.values() if (buffers := _buffers_of(each))), None)
-    empty = np.zeros(0, np.uint8)
-    data, carry_over, arena = (
-        (empty, empty, empty) if old is None else (old.data, old.carry_over, old.arena)
-    )
-    place = len(data) + len(carry_over) + len(arena)
-    buffers = SliceBuffers(data, carry_over, np.concatenate((arena, *added)))
-    return {name: _moved(each, buffers) for name, each in columns.items()}, buffers, place
+    old = shared_buffers(columns.values())
+    buffers = replace(old, arena=np.concatenate((old.arena, *added)))
+    return {name: _moved(each, buffers) for name, each in columns.items()}, buffers, len(old)
 
 
-def _buffers_of(column: Column) -> SliceBuffers | None:
-    if isinstance(column, Headers):
-        return column.keys.buffers
-    return column.buffers if isinstance(column, Slices) else None
+def shared_buffers(columns: Iterable[Column]) -> SliceBuffers:
+    """Return the buffers that the columns with bytes share; without such a column empty ones."""
+    for column in columns:
+        if isinstance(column, Headers):
+            return column.keys.buffers
+        if isinstance(column, Slices):
+            return column.buffers
+    return NO_BUFFERS
 
 
 def _moved(column: Column, buffers: SliceBuffers) -> Column:

@@ -20,6 +20,7 @@ from dissector.engine.tables.column_types import (
     Row,
     row_count,
     select_rows,
+    shared_buffers,
 )
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import Ints
@@ -69,7 +70,7 @@ def with_inserted(columns: Columns, positions: Ints, rows: Columns) -> Columns:
         positions: For each of the other rows, the row of `columns` that follows it; in order.
         rows: The other rows.
     """
-    joined = ColumnConcatenator()
+    joined = ColumnConcatenator(shared_buffers(columns.values()))
     joined.add(columns)
     joined.add(rows)
     count = row_count(columns)

@@ -12,6 +12,7 @@ from dissector.engine.tables.arrow import gather_bytes
 from dissector.engine.tables.column_kinds import identity, in_one_kind
 from dissector.engine.tables.column_types import (
     ABSENT,
+    NO_BUFFERS,
     Coded,
     Column,
     Columns,
@@ -24,14 +25,42 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 
-_NO_BYTES = np.zeros(0, np.uint8)
+
+class _Pool:
+    """The bytes of all columns: those of `base` stay where they are, copies of others follow."""
+
+    def __init__(self, base: SliceBuffers) -> None:
+        self._base = base
+        self._copied = bytearray()
+
+    def place(self, column: Slices) -> tuple[Ints, Ints]:
+        """Return where the bytes of a column begin, and their lengths."""
+        if column.buffers is self._base:
+            return np.array(column.start), np.array(column.length)
+        offsets, content = gather_bytes(column)
+        none = column.start == NONE
+        starts = np.where(none, NONE, offsets[:-1] + len(self._base) + len(self._copied))
+        self._copied += content.data
+        return starts, np.where(none, column.length, np.diff(offsets))
+
+    def buffers(self, *, more: bool = False) -> SliceBuffers:
+        """Return all bytes; whether `more` may follow."""
+        base = self._base
+        copied = np.frombuffer(bytes(self._copied) if more else self._copied, np.uint8)
+        arena = np.concatenate((base.arena, copied)) if len(base.arena) else copied
+        return SliceBuffers(base.data, base.carry_over, arena)
 
 
 class ColumnConcatenator:
-    """Concatenates columns window by window; their bytes are copied to one buffer."""
+    """
+    Concatenates columns window by window; their bytes are copied to one buffer.
 
-    def __init__(self) -> None:
-        self._pool = bytearray()
+    Args:
+        base: Buffers that are valid as long as the result: bytes there are not copied.
+    """
+
+    def __init__(self, base: SliceBuffers = NO_BUFFERS) -> None:
+        self._pool = _Pool(base)
         self._joined: dict[str, _Joined] = {}
         self._count = 0
 
@@ -51,8 +80,7 @@ class ColumnConcatenator:
                 joined = _joined(_absent(0))
                 joined.add(_absent(self._count), self._pool)
         if joined.kind is not type(column):
-            buffers = SliceBuffers(_NO_BYTES, _NO_BYTES, np.frombuffer(bytes(self._pool), np.uint8))
-            before, column = in_one_kind(joined.column(buffers), column)
+            before, column = in_one_kind(joined.column(self._pool.buffers(more=True)), column)
             joined = _joined(before)
             joined.add(before, self._pool)
         joined.add(column, self._pool)
@@ -60,7 +88,7 @@ class ColumnConcatenator:
 
     def columns(self) -> Columns:
         """Return all rows; nothing may be added afterwards."""
-        buffers = SliceBuffers(_NO_BYTES, _NO_BYTES, np.frombuffer(self._pool, np.uint8))
+        buffers = self._pool.buffers()
         return {name: joined.column(buffers) for name, joined in self._joined.items()}
 
 
@@ -77,7 +105,7 @@ class _Codes:
     parts: list[Ints] = field(default_factory=list)
     _known: dict[Hashable, int] = field(default_factory=dict)
 
-    def add(self, column: Coded, pool: bytearray) -> None:
+    def add(self, column: Coded, pool: _Pool) -> None:
         codes = [self._code(value) for value in column.values]
         codes.append(NONE)
         none = len(column.values)
@@ -101,7 +129,7 @@ class _Numbers:
     kind: type[Integers] | type[Milliseconds]
     parts: list[Ints] = field(default_factory=list)
 
-    def add(self, column: Integers | Milliseconds, pool: bytearray) -> None:
+    def add(self, column: Integers | Milliseconds, pool: _Pool) -> None:
         values = column.values if isinstance(column, Integers) else column.values_ns
         self.parts.append(np.array(values))
 
@@ -117,12 +145,10 @@ class _Bytes:
     starts: list[Ints] = field(default_factory=list)
     lengths: list[Ints] = field(default_factory=list)
 
-    def add(self, column: Slices, pool: bytearray) -> None:
-        offsets, content = gather_bytes(column)
-        none = column.start == NONE
-        self.starts.append(np.where(none, NONE, offsets[:-1] + len(pool)))
-        self.lengths.append(np.where(none, column.length, np.diff(offsets)))
-        pool += content.data
+    def add(self, column: Slices, pool: _Pool) -> None:
+        starts, lengths = pool.place(column)
+        self.starts.append(starts)
+        self.lengths.append(lengths)
 
     def column(self, buffers: SliceBuffers) -> Slices:
         return self.kind(np.concatenate(self.starts), np.concatenate(self.lengths), buffers)
@@ -137,7 +163,7 @@ class _HeaderLists:
     keys: _Bytes = field(default_factory=lambda: _Bytes(Slices))
     values: _Bytes = field(default_factory=lambda: _Bytes(Slices))
 
-    def add(self, column: Headers, pool: bytearray) -> None:
+    def add(self, column: Headers, pool: _Pool) -> None:
         rows = column.items
         self.counts.append(np.array(column.count))
         for joined, source in ((self.keys, column.keys), (self.values, column.values)):

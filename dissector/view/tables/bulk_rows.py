@@ -20,8 +20,8 @@ from dissector.engine.tables.column_types import (
     Integers,
     JsonTexts,
     Milliseconds,
-    SliceBuffers,
     Slices,
+    shared_buffers,
 )
 from dissector.kernel.arrays import Buffers
 from dissector.kernel.json_strings import UNSAFE
@@ -172,7 +172,7 @@ class _RowWriter:
         self._strips = int(strip_spaces)
         self._items = lay_out(items, pool)
         self._fragments = pool.arrays()
-        slices = _buffers(items)
+        slices = shared_buffers(each.column for each in items)
         self._buffers = Buffers._make((slices.data, slices.carry_over, slices.arena))
         self._headers = _headers(items)
         places = np.cumsum([0, *(len(each.cells) for each in self._items)])
@@ -217,17 +217,6 @@ def _cell_block(item_cells: Sequence[ItemCells], width: int, rows: slice) -> Any
             block[:, at] = cells[rows]
             at += 1
     return block
-
-
-def _buffers(items: Sequence[RowItem]) -> SliceBuffers:
-    """Return the buffers of the slices, common to all columns."""
-    for item in items:
-        if isinstance(item.column, Slices):
-            return item.column.buffers
-        if isinstance(item.column, Headers):
-            return item.column.keys.buffers
-    no_bytes = np.zeros(0, np.uint8)
-    return SliceBuffers(no_bytes, no_bytes, no_bytes)
 
 
 def _headers(items: Sequence[RowItem]) -> HeaderSlices:

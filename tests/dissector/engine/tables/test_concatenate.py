@@ -15,6 +15,7 @@ from dissector.engine.tables.column_types import (
     Slices,
     row_count,
     row_dict,
+    shared_buffers,
 )
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE
@@ -62,3 +63,21 @@ def test_rows_outlive_their_window() -> None:
 
 def test_no_windows_give_no_columns() -> None:
     assert ColumnConcatenator().columns() == {}
+
+
+def test_bytes_of_the_base_are_not_copied() -> None:
+    first, other = (window(np.zeros(8, np.uint8), number) for number in range(2))
+    joining = ColumnConcatenator(shared_buffers(first.values()))
+    rows = []
+    for columns in (first, other, first):
+        joining.add(columns)
+        rows += [row_dict(columns, row) for row in range(row_count(columns))]
+    joined = joining.columns()
+    assert [row_dict(joined, row) for row in range(row_count(joined))] == rows
+    buffers = shared_buffers(joined.values())
+    assert buffers.data is shared_buffers(first.values()).data
+    alone = ColumnConcatenator()
+    alone.add(other)
+    assert len(buffers) == sum(
+        len(shared_buffers(each.values())) for each in (first, alone.columns())
+    )
