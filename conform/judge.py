@@ -15,12 +15,12 @@ from time import perf_counter_ns
 
 import numpy as np
 
+from conform.evidence.batch_observation import BatchObservation, DecodedRecords
 from conform.evidence.batch_summaries import BatchSummaries
 from conform.evidence.bounded_memory import BudgetReached
 from conform.evidence.client_software import record_client_software
 from conform.evidence.fetch_history import keeps_session
 from conform.evidence.observation import (
-    BatchObservation,
     CaptureState,
     ConnectionObservation,
     ConnectionState,
@@ -141,7 +141,9 @@ class Judge:
                 fetch=sessions.of(row),
             )
             is_plain = passed & batches.needed[row] == batches.needed[row] and not decodes_values
-            self._judge(observation, row, passed, is_plain)
+            is_plain &= not batches.faults[row] or observation.results is not None
+            plain = PLAIN | batches.faults[row] if is_plain else NOTHING
+            self._judge(observation, row, passed, plain)
         self._plans.count()
         self._drop_exhausted_states()
         for number in [n for n in self._connections if reading.streams.connections[n].ended]:
@@ -249,16 +251,14 @@ class Judge:
                 hooks=reading.options.hook_columns,
             )
 
-    def _judge(self, observation: Observation, row: int, passed: int, is_plain: bool) -> None:
+    def _judge(self, observation: Observation, row: int, passed: int, plain: int) -> None:
         """Apply the rules to an exchange and its batches; record an exception as a fault."""
         try:
-            self._judge_exchange(observation, row, passed, is_plain)
+            self._judge_exchange(observation, row, passed, plain)
         except Exception as error:
             self.verdict.fault("", error, observation_text(observation))
 
-    def _judge_exchange(
-        self, observation: Observation, row: int, passed: int, is_plain: bool
-    ) -> None:
+    def _judge_exchange(self, observation: Observation, row: int, passed: int, plain: int) -> None:
         exchange, key = observation.exchange, observation.api_key
         if key == API_VERSIONS:
             with suppress(BudgetReached):
@@ -272,12 +272,11 @@ class Judge:
         plan = self._plans.of("exchange", key, passed)
         plan.rows.append(row)
         self._apply(plan.groups, observation)
-        plan = self._plans.of("batch", key, PLAIN if is_plain else NOTHING)
+        plan = self._plans.of("batch", key, plain)
         plan.rows.append(row)
         if plan.groups:
-            for message, field in observation.record_fields:
-                for index in range(len(field.batches)):
-                    self._apply(plan.groups, BatchObservation(observation, message, field, index))
+            for batch in _batches_of(observation, plan.needs_headers):
+                self._apply(plan.groups, batch)
         observation.connection.record(observation)
 
     def _kept_by_session(self, observation: Observation) -> int:
@@ -340,6 +339,19 @@ class Judge:
         connection.ended = ended
         observation = ConnectionObservation(connection, self._capture_state)
         self._apply(self._plans.of("close", None).groups, observation)
+
+
+def _batches_of(observation: Observation, needs_headers: bool) -> Iterator[BatchObservation]:
+    """Yield the batches of an exchange, which are not decoded if only headers are needed."""
+    if needs_headers and observation.results is not None:
+        for result in observation.results:
+            for index in range(len(result.batches or ())):
+                yield BatchObservation(observation, result, index)
+        return
+    for message, field in observation.record_fields:
+        records = DecodedRecords(message, field)
+        for index in range(len(field.batches)):
+            yield BatchObservation(observation, records, index)
 
 
 def _byte_count(table: Exchanges) -> int:

@@ -17,7 +17,10 @@ from conform.screens.window_screens import NOTHING, ScreenedWindow, WindowScreen
 from dissector.protocol.apis import api_name
 
 PLAIN = 1
-"""What an exchange passed, for its batches: all of these are plain."""
+"""
+What an exchange passed, for its batches: all of these are plain; with the bits of `HeaderFault`,
+but for faults in their headers.
+"""
 
 
 class RuleGroup(NamedTuple):
@@ -37,12 +40,14 @@ class RulePlan:
         screened: The rules whose screen they passed.
         plain: The rules that count plain batches.
         rows: Such exchanges of the window that are not counted yet.
+        needs_headers: Whether the rules to apply need only the headers of batches, which are plain.
     """
 
     groups: list[RuleGroup] = field(default_factory=list)
     screened: list[tuple[Screen, Tally]] = field(default_factory=list)
     plain: list[tuple[PlainCount, Tally]] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
+    needs_headers: bool = False
 
 
 def tests_of(rules: Sequence[Rule]) -> list[ScreenTest]:
@@ -95,7 +100,8 @@ class RulePlans:
         return found
 
     def _made(self, on: str, key: int | None, passed: int) -> RulePlan:
-        plan, api = RulePlan(), None if key is None else api_name(key)
+        plan = RulePlan(needs_headers=on == "batch" and bool(passed & PLAIN))
+        api = None if key is None else api_name(key)
         groups: dict[FastCheck | None, RuleGroup] = {}
         for rule in self._verdict.rules:
             tally = self._verdict.tallies[rule.id]
@@ -103,9 +109,10 @@ class RulePlans:
                 continue
             if rule.screen and self._bit(rule) & passed:
                 plan.screened.append((rule.screen, tally))
-            elif rule.plain_batch and passed == PLAIN:
+            elif rule.plain_batch and passed & PLAIN and not rule.header_fault & passed:
                 plan.plain.append((rule.plain_batch, tally))
             else:
+                plan.needs_headers &= bool(rule.header_fault)
                 group = groups.setdefault(rule.fast_check, RuleGroup(rule.fast_check, []))
                 group.members.append((rule.call, self._reporters[rule.id], tally))
         plan.groups = list(groups.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from conform.evidence.observation import BatchObservation
+from conform.evidence.batch_observation import BatchObservation
 from dissector.errors import Problem
 from dissector.protocol.records import Batch, LegacyBatch, RecordBatch
 from dissector.protocol.records.compression import CODEC_MASK, CODECS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from conform.evidence.observation import BatchObservation
+from conform.evidence.batch_observation import BatchObservation
 from dissector.hooks.hook_types import Record
 from dissector.protocol.records import RecordBatch
 from dissector.values.value_reader import DecodedValue

@@ -227,6 +227,7 @@ def fetch_results(observation: Observation) -> list[PartitionResult]:
                     each.high_watermark,
                     each.get("log_start_offset", -1),
                     batches.get(f"{path}.records"),
+                    None,
                 )
             )
     return found

@@ -20,14 +20,13 @@ from conform.registry.partition_results import PartitionResult
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
-from dissector.protocol.records import Batch
 from dissector.protocol.records_fields import ReadRecords, RecordsField, read_field, records_fields
-from dissector.protocol.spans import span_of
 
 if TYPE_CHECKING:
     from dissector.query.contents.decoded_values import RecordValues
 
 Value = TypeVar("Value")
+
 
 MAX_RETAINED = 100
 """Limit, per connection, of each list of retained exchanges."""
@@ -338,50 +337,3 @@ class Observation(ConnectionObservation):
         if name is not None or topic_id is None:
             return name or ""
         return self.exchange.known_topic(topic_id) or str(topic_id)
-
-
-class BatchObservation(Observation):
-    """
-    A record batch, or a message set, with the exchange that carries it.
-
-    Attributes:
-        message: The Produce request or the Fetch or ShareFetch response.
-        field: The `records` field that holds the batch: topic, partition, bytes.
-        index: Index of the batch in the field.
-        batch: The batch, with its records and problems; positions are relative to the field.
-    """
-
-    def __init__(
-        self, observation: Observation, message: Message, field: RecordsField, index: int
-    ) -> None:
-        self.__dict__.update(observation.__dict__)
-        self.message = message
-        self.field = field
-        self.index = index
-        self.batch: Batch = field.batches[index]
-
-    @property
-    def topic(self) -> str:
-        """The name of the topic, or its id as text if the capture does not contain the name."""
-        return self.topic_name(self.field.topic, self.field.topic_id)
-
-    @property
-    def partition(self) -> int:
-        """The number of the partition."""
-        return self.field.partition
-
-    @property
-    def path(self) -> str:
-        """The path of the batch: `topic_data[0].partition_data[1].records[2]`."""
-        return f"{self.field.path}[{self.index}]"
-
-    def span(self, start: int = 0, end: int | None = None) -> tuple[int, int]:
-        """Return the byte range in the frame of part of the batch; by default of all of it."""
-        found = span_of(self.message, self.field.path)
-        content = found[1] - len(self.field.data) if found else 0
-        first = content + self.batch.position
-        if end is None:
-            following = self.field.batches[self.index + 1 : self.index + 2]
-            stop = following[0].position if following else len(self.field.data)
-            return first + start, content + stop
-        return first + start, first + end

@@ -129,7 +129,9 @@ def produce_results(observation: Observation) -> list[PartitionResult]:
     response = observation.response_body
     if response is None:
         return []
-    acks = 0 if observation.request_body is None else observation.request_body.acks
+    request = observation.request_body
+    acks = 0 if request is None else request.acks
+    transactional_id = None if request is None else request.get("transactional_id")
     results = {
         (topic.get("name", topic.get("topic_id")), each.index): (
             each,
@@ -155,6 +157,7 @@ def produce_results(observation: Observation) -> list[PartitionResult]:
                 result.base_offset,
                 result.get("log_start_offset", -1),
                 records.batches,
+                transactional_id,
             )
         )
     return found

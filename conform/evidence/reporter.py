@@ -106,7 +106,7 @@ class Reporter:
         *,
         message: Message | None = None,
         path: str = "",
-        span: tuple[int, int] | None = None,
+        span: tuple[int, int] | Callable[[], tuple[int, int]] | None = None,
         severity: Severity | None = None,
         retained: Observation | None = None,
     ) -> None:
@@ -119,7 +119,8 @@ class Reporter:
                 and quoted words, so quote whatever varies.
             message: The message with the violation; by default the last one of the side.
             path: The field in its body.
-            span: The byte range in its frame; by default the bytes of the field.
+            span: The byte range in its frame, or a function that returns it, which is called if the
+                finding is retained in full; by default the bytes of the field.
             severity: The severity, if different from the rule's.
             retained: The exchange with the violation, if the rule examines the end of a
                 connection.
@@ -134,14 +135,16 @@ class Reporter:
         self._tally.broken += 1
         version = exchange.api_version if exchange else None
         known = exchange.known_secrets if exchange else NOTHING_KNOWN
-        software = mask_texts(peer.software, known)
+        software = peer.software and mask_texts(peer.software, known)
         key = finding_key(self._rule, side, software, api, path, found)
         kind = self._verdict.kind(key, version)
         if kind is None:
             return
         if message is None and isinstance(observation, Observation):
             message = observation.request if side is Side.CLIENT else observation.response
-        if span is None and path and message is not None:
+        if callable(span):
+            span = span()
+        elif span is None and path and message is not None:
             span = span_of(message, path)
         if span is not None and message is not None and _is_secret(message, span, observation):
             found = VARIABLE_PARTS.sub(MASK, found)

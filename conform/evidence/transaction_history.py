@@ -17,6 +17,7 @@ from weakref import ref
 
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
+from conform.evidence.producer_appends import produce_results
 
 FIRST_IMPLICIT_PRODUCE = 12
 """From this version on, Produce adds its partitions to the transaction itself."""
@@ -134,26 +135,19 @@ class ProducedPartitions(BoundedDict[ProducerSession, "BoundedDict[TopicPartitio
 
     def record(self, observation: Observation) -> None:
         """Record the transactional batches of a Produce exchange that were appended."""
-        request, response = observation.request_body, observation.response_body
-        if request is None or response is None:
+        if observation.unreadable_reason():
             return
         if (observation.version or 0) >= FIRST_IMPLICIT_PRODUCE:
             return
-        appended = {
-            (topic.name, each.index)
-            for topic in response.responses or ()
-            for each in topic.partition_responses or ()
-            if not each.error_code
-        }
-        transactional_id = request.get("transactional_id") or ""
-        for _, records_field in observation.record_fields:
-            partition = records_field.topic or "", records_field.partition
-            for batch in records_field.batches:
-                if partition in appended and getattr(batch, "transactional", False):
-                    producer = _producer_session(observation, transactional_id, batch)
+        for each in produce_results(observation):
+            for batch in () if each.error_code else each.batches or ():
+                if getattr(batch, "transactional", False):
+                    name = each.transactional_id or ""
+                    producer = _producer_session(observation, name, batch)
                     found = self.get(producer)
                     if found is None:
                         found = self[producer] = BoundedDict(_MAX_PRODUCED)
+                    partition = each.name or "", each.partition
                     found[partition] = observation.exchange.request_packet or 0
 
 

@@ -16,6 +16,12 @@ class PlainBatch(NamedTuple):
     producer_epoch: int
     base_sequence: int
     partition_leader_epoch: int
+    transactional: bool
+
+    @property
+    def control(self) -> bool:
+        """No plain batch is a control batch."""
+        return False
 
 
 class PartitionResult(NamedTuple):
@@ -32,6 +38,7 @@ class PartitionResult(NamedTuple):
         offset: The base offset of Produce, or the high watermark.
         start: The log start offset; -1 if unknown.
         batches: The batches of the records; None without records.
+        transactional_id: The transactional id of Produce; None without one.
     """
 
     topic: str | UUID
@@ -43,6 +50,7 @@ class PartitionResult(NamedTuple):
     offset: int
     start: int
     batches: Sequence[Any] | None
+    transactional_id: str | None
 
     @property
     def name(self) -> str | None:

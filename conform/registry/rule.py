@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from conform.registry.rank import Rank, Severity, rank_of
-from conform.registry.rule_screen import PlainCount, Screen
+from conform.registry.rule_screen import NO_FAULT, HeaderFault, PlainCount, Screen
 
 ObservationKind: TypeAlias = Literal["exchange", "batch", "close", "live"]
 """The kind of observation that a rule examines."""
@@ -52,6 +52,8 @@ class Rule:
             None if `call` must run. Rules with the same fast check share its result.
         screen: Proves in the columns of a window which exchanges keep the rule (`rule_screen`).
         plain_batch: Of a rule on batches, the number of cases that it judges in a plain one.
+        header_fault: The fault of plain batches for which `call` runs, with no more than their
+            header, as one of them has it.
     """
 
     id: str
@@ -66,6 +68,7 @@ class Rule:
     fast_check: FastCheck | None = None
     screen: Screen | None = None
     plain_batch: PlainCount | None = None
+    header_fault: HeaderFault = NO_FAULT
 
     @property
     def rank(self) -> Rank:
@@ -95,12 +98,13 @@ def rule(
     fast_check: FastCheck | None = None,
     screen: Screen | None = None,
     plain_batch: PlainCount | None = None,
+    header_fault: HeaderFault = NO_FAULT,
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as a rule; the arguments are the attributes of `Rule`."""
 
     def register(call: RuleFunction) -> RuleFunction:
         assert id not in REGISTRY, f"rule {id} is registered twice"
-        checks = fast_check, screen, plain_batch
+        checks = fast_check, screen, plain_batch, header_fault
         REGISTRY[id] = Rule(id, title, severity, source, asks, example, on, apis, call, *checks)
         return call
 

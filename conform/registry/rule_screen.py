@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from typing import NamedTuple, TypeAlias
 
 from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
@@ -104,6 +105,16 @@ class BatchShape(NamedTuple):
     api_key: int
     codec: int
     is_transactional: bool
+
+
+class HeaderFault(IntFlag):
+    """What an otherwise plain batch may have in its header, and which rule judges it by itself."""
+
+    BASE_OFFSET = 1 << 1
+    PRODUCER = 1 << 2
+
+
+NO_FAULT = HeaderFault(0)
 
 
 PlainCount: TypeAlias = Callable[[BatchShape], int]

@@ -24,6 +24,7 @@ class FieldBatches:
 
     Attributes:
         start: Address of the field.
+        acks: The acks of its Produce request.
         is_plain: Whether all its batches are plain; the rest says nothing of others.
         count: The number of its batches.
         first_base: The lowest base offset.
@@ -34,6 +35,7 @@ class FieldBatches:
     """
 
     start: Ints
+    acks: Ints
     is_plain: Bools
     count: Ints
     first_base: Ints
@@ -106,6 +108,8 @@ class Partitions:
         start: The log start offset; -1 without one.
         records: Bytes of the records; -1 if they are null, or if the message has none.
         records_at: Address of the records; NONE without a byte.
+        transaction_at: Address of the transactional id of the message.
+        transaction_size: Its bytes; -1 if it is null, or if the message has none.
     """
 
     row: Ints
@@ -123,6 +127,8 @@ class Partitions:
     start: Ints
     records: Ints
     records_at: Ints
+    transaction_at: Ints
+    transaction_size: Ints
 
     def count(self, exchanges: int, of: Bools | None = None) -> Ints:
         """Return how many partitions, or of those chosen, each exchange has."""

@@ -31,8 +31,10 @@ from dissector.protocol.program import FieldRef, programs
 Ints: TypeAlias = NDArray[np.int64]
 
 _OTHER, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _OFFSET, _STABLE, _START, _RECORDS = range(9)
+_TRANSACTION = 9
 
 _PATHS = {
+    (PRODUCE, "transactional_id"): _TRANSACTION,
     (PRODUCE, "topic_data.name"): _TOPIC,
     (PRODUCE, "topic_data.topic_id"): _TOPIC_ID,
     (PRODUCE, "topic_data.partition_data.index"): _PARTITION,
@@ -80,6 +82,10 @@ def partitions_of(table: Exchanges, tape: Tape, rows: Ints) -> Partitions:
     places = np.full(len(partitions), NONE, np.int64)
     at = np.flatnonzero((category == _RECORDS) & (tape.value > 0))
     places[owner[at]] = tape.start[at]
+    is_transaction = category == _TRANSACTION
+    transaction = last_marked(is_transaction)[partitions]
+    has_transaction = is_transaction[transaction]
+    has_transaction &= tape.message[transaction] == tape.message[partitions]
     columns = [
         rows[tape.message[partitions]],
         topic,
@@ -92,6 +98,8 @@ def partitions_of(table: Exchanges, tape: Tape, rows: Ints) -> Partitions:
         np.arange(len(partitions)) - np.searchsorted(topic_rows, topic_rows),
         *columns,
         places,
+        tape.start[transaction],
+        np.where(has_transaction, tape.value[transaction], NULL),
     ]
     return Partitions(*columns)
 

@@ -3,7 +3,8 @@ Finds the exchanges whose record batches all keep every rule on batches, in colu
 
 A batch is plain if it is of magic 2 and sound, and none of its header fields, nor the order and the
 times of its records, can break a rule. The rules count it (`Rule.plain_batch`), and make no object
-of it; an exchange with any other batch has all of its batches judged one by one.
+of it; an exchange with any other batch has all of its batches judged one by one. A plain batch may
+have a `HeaderFault`, which concerns one rule alone: that judges its header.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conform.evidence.batch_summaries import BatchSummaries
-from conform.registry.rule_screen import BatchShape, FieldPlace, Limits, ScreenTest
+from conform.registry.rule_screen import (
+    NO_FAULT,
+    BatchShape,
+    FieldPlace,
+    HeaderFault,
+    Limits,
+    ScreenTest,
+)
 from conform.registry.screened_columns import Bools, FieldBatches
 from dissector.engine.records.batch_table import VALID, Batches
 from dissector.engine.tables.exchange_table import Exchanges
@@ -51,6 +59,7 @@ class PlainBatches:
         needed: Of each exchange, the tests that it must pass for its batches to be plain, as bits;
             all bits if they are not.
         fields: What screens test of the batches of each `records` field.
+        faults: Of each exchange, the faults in the headers of its plain batches.
         is_plain: Of each exchange, whether all its batches are plain, if it passes these tests.
         is_idempotent: Of each exchange, whether a batch has a producer id.
         is_transactional: Of each exchange, whether a batch belongs to a transaction.
@@ -61,6 +70,7 @@ class PlainBatches:
     ) -> None:
         fields, batches = summaries.fields, summaries.batches
         needed = np.full(len(table), bits.get(CANONICAL, -1), np.int64)
+        faults = np.zeros(len(table), np.int64)
         is_plain = np.zeros(len(fields.row), np.bool_)
         self._row = self._shape = np.zeros(0, np.int64)
         if batches is not None and len(batches):
@@ -73,10 +83,13 @@ class PlainBatches:
             needed[self._row[is_transactional & (key == PRODUCE)]] |= bits.get(
                 NAMES_TRANSACTION, -1
             )
+            found = np.where(key == PRODUCE, _header_faults(batches), NO_FAULT)
+            np.bitwise_or.at(faults, self._row, found)
             codec = batches.attributes & CODEC_MASK
             self._shape = key << _KEY | codec << _CODEC | is_transactional
         needed[fields.row[~is_plain]] = -1
         self.needed: list[int] = needed.tolist()
+        self.faults: list[int] = faults.tolist()
         self.fields = _field_batches(fields.start, is_plain, summaries)
         self.is_plain = np.ones(len(table), np.bool_)
         self.is_plain[fields.row[~is_plain]] = False
@@ -119,7 +132,15 @@ def _field_batches(start: Ints, is_plain: Bools, summaries: BatchSummaries) -> F
         is_ascending[field] = np.logical_and.reduceat(is_above, first)
         is_idempotent[field] = np.logical_or.reduceat(batches.producer_id >= 0, first)
     return FieldBatches(
-        start, is_plain, counts, first_base, last_base, first_end, is_ascending, is_idempotent
+        start,
+        summaries.fields.acks,
+        is_plain,
+        counts,
+        first_base,
+        last_base,
+        first_end,
+        is_ascending,
+        is_idempotent,
     )
 
 
@@ -130,11 +151,21 @@ def _ends(batches: Batches, fields: int) -> Ints:
     return ends
 
 
+def _header_faults(batches: Batches) -> Ints:
+    """Return the faults in the headers of batches, were they produced ones."""
+    producer = batches.producer_id, batches.producer_epoch, batches.base_sequence
+    lowest, highest = np.minimum.reduce(producer), np.maximum.reduce(producer)
+    is_consistent = (lowest >= 0) | ((lowest == -1) & (highest == -1))
+    faults: Ints = np.zeros(len(batches), np.int64)
+    faults[batches.base_offset != 0] |= HeaderFault.BASE_OFFSET
+    faults[~is_consistent] |= HeaderFault.PRODUCER
+    return faults
+
+
 def _plain(table: Exchanges, summaries: BatchSummaries, batches: Batches, row: Ints) -> Bools:
     """Return which of the batches of sound fields keep every rule."""
     key, version = table.api_key[row], table.api_version[row]
     codec = batches.attributes & CODEC_MASK
-    producer = batches.producer_id, batches.producer_epoch, batches.base_sequence
     last = batches.record_count - 1
     summary, last_offset_delta = summaries.columns, summaries.columns.last_offset_delta
     is_empty = batches.record_count <= 0
@@ -145,10 +176,8 @@ def _plain(table: Exchanges, summaries: BatchSummaries, batches: Batches, row: I
     plain &= ~is_transactional | (batches.producer_id >= 0)
 
     produced = summary.is_dense & (last_offset_delta == last) & ~is_empty
-    produced &= (batches.base_offset == 0) & (version >= _FIRST_PRODUCE)
+    produced &= version >= _FIRST_PRODUCE
     produced &= (codec != _ZSTD) | (version >= _FIRST_PRODUCE_OF_ZSTD)
-    lowest, highest = np.minimum.reduce(producer), np.maximum.reduce(producer)
-    produced &= (lowest >= 0) | ((lowest == -1) & (highest == -1))
 
     fetched = summary.is_ascending & (last_offset_delta >= last)
     fetched &= is_empty | (last_offset_delta >= summary.last_delta)

@@ -15,6 +15,7 @@ from conform.registry.usual_values import is_answered_fetch
 from dissector.engine.records.batch_table import VALID
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.headers import FETCH, PRODUCE
+from dissector.protocol.records.layout import TRANSACTIONAL
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -65,6 +66,9 @@ class WindowResults:
         self._begin, self._end = begin.tolist(), end.tolist()
         self._key: list[int] = rows.table.api_key.tolist()
         self._topics = topic_names(rows.table, response, answer)
+        self._transactions = _transactions(rows.table, request, produced)
+        self._transactions += [None] * len(fetched)
+        self._transactions = [self._transactions[each] for each in order.tolist()]
         self._columns = list(
             zip(
                 response.number[answer].tolist(),
@@ -107,6 +111,7 @@ class WindowResults:
                     offset,
                     start,
                     batches,
+                    self._transactions[at],
                 )
             )
         return found
@@ -128,6 +133,14 @@ def topic_names(table: Exchanges, side: Partitions, rows: Ints) -> list[str | UU
     return [distinct[each] for each in index.tolist()]
 
 
+def _transactions(table: Exchanges, side: Partitions, rows: Ints) -> list[str | None]:
+    """Return the transactional ids of some partitions."""
+    places = zip(
+        side.transaction_at[rows].tolist(), side.transaction_size[rows].tolist(), strict=True
+    )
+    return [None if size < 0 else table.bytes_at(at, size).decode() for at, size in places]
+
+
 def _name(content: bytes, is_id: bool) -> str | UUID:
     return UUID(bytes=content) if is_id else content.decode()
 
@@ -144,6 +157,7 @@ def _batches(table: Exchanges, summaries: BatchSummaries) -> tuple[list[PlainBat
         batches.producer_epoch,
         batches.base_sequence,
         leader_epochs(table, summaries),
+        batches.attributes & TRANSACTIONAL != 0,
     ]
     found = [PlainBatch(*each) for each in zip(*(each.tolist() for each in columns), strict=True)]
     first = np.searchsorted(batches.field, np.arange(count + 1))

@@ -7,21 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from conform.evidence.batch_observation import BatchObservation
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.duplicate_items import distinct_key_fields
-from conform.evidence.observation import BatchObservation, Observation
+from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import (
     BatchShape,
+    HeaderFault,
     Screen,
     none_judged,
     none_of_batch,
     one_of_batch,
 )
 from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
-from conform.rules.data.record_batches import report_field, sound_batch
+from conform.rules.data.record_batches import report_field, sound_batch, sound_header
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import RecordBatch, UnreadBatch
@@ -56,11 +58,12 @@ def _is_transactional(shape: BatchShape) -> int:
     example="base_offset 12 in a Produce request",
     on="batch",
     plain_batch=one_of_batch,
+    header_fault=HeaderFault.BASE_OFFSET,
     apis=("Produce",),
 )
 def check_base_offset(observation: BatchObservation, reporter: Reporter) -> None:
     """Check the base offset of a produced batch."""
-    batch = sound_batch(observation, reporter)
+    batch = sound_header(observation, reporter)
     if batch is None:
         return
     reporter.count_judged()
@@ -201,11 +204,12 @@ def check_no_control_batches(observation: BatchObservation, reporter: Reporter) 
     example="producer_id 7 with base_sequence -1",
     on="batch",
     plain_batch=one_of_batch,
+    header_fault=HeaderFault.PRODUCER,
     apis=("Produce",),
 )
 def check_producer_fields_consistent(observation: BatchObservation, reporter: Reporter) -> None:
     """Check producer id, epoch and base sequence against each other."""
-    batch = sound_batch(observation, reporter)
+    batch = sound_header(observation, reporter)
     if batch is None or batch.control:
         return
     reporter.count_judged()

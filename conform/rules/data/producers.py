@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from weakref import ref
 
+import numpy as np
+
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
 from conform.evidence.producer_appends import (
@@ -27,7 +29,7 @@ from conform.registry.rule_screen import (
     none_judged,
     request_judged,
 )
-from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.registry.screened_columns import Bools, ScreenedPartitions, ScreenedRows
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import RecordBatch
 
@@ -232,9 +234,15 @@ def check_five_in_flight(observation: Observation, reporter: Reporter) -> None:
         recent.append((response_packet, producer))
 
 
-def _acks_of_all(place: FieldPlace) -> Limits | None:
-    """Return the acks that all producers may ask for."""
-    return (_ACKS_ALL, _ACKS_ALL) if place.declared.name == "acks" else None
+def _valid_acks(place: FieldPlace) -> Limits | None:
+    return (min(_ACKS), max(_ACKS)) if place.declared.name == "acks" else None
+
+
+def _asks_for_all(partitions: ScreenedPartitions) -> Bools:
+    """Let Produce requests pass with acks of all, or with plain batches without producer ids."""
+    request, rows = partitions.request, partitions.rows
+    acks = np.append(partitions.batches.acks, _ACKS_ALL)[partitions.fields_of(request)]
+    return request.all_of(len(partitions), acks == _ACKS_ALL) | _is_not_idempotent(rows)
 
 
 @rule(
@@ -246,7 +254,7 @@ def _acks_of_all(place: FieldPlace) -> Limits | None:
     asks="The acks of a Produce request are -1, 0 or 1; with a producer id in its batches, -1.",
     example="acks 2",
     apis=("Produce",),
-    screen=Screen(request_judged, limits=_acks_of_all),
+    screen=Screen(request_judged, limits=_valid_acks, partitions=_asks_for_all),
 )
 def check_valid_acks(observation: Observation, reporter: Reporter) -> None:
     """Check the acks of a request, also against its batches."""

@@ -7,11 +7,13 @@ from functools import cache, partial
 from typing import Any
 
 from conform.evidence.batch_faults import LIMIT_EXCEEDED, batch_faults, field_span, has_field
-from conform.evidence.observation import BatchObservation
+from conform.evidence.batch_observation import BatchObservation
 from conform.evidence.reporter import Reporter
+from conform.registry.partition_results import PlainBatch
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import BatchShape, PlainCount, none_of_batch, one_of_batch
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import LegacyBatch, RecordBatch, UnreadBatch
 from dissector.protocol.records.compression import CODEC_MASK
 
@@ -22,12 +24,12 @@ Applies = Callable[[Any], bool]
 
 def side_of(observation: BatchObservation) -> Side:
     """Return the side responsible for a batch: in a Fetch response it is the broker."""
-    return Side.CLIENT if observation.message.kind == "request" else Side.BROKER
+    return Side.CLIENT if is_produced(observation) else Side.BROKER
 
 
 def is_produced(observation: BatchObservation) -> bool:
     """Return whether a batch comes from a producer."""
-    return observation.message.kind == "request"
+    return observation.api_key == PRODUCE
 
 
 def sound_batch(observation: BatchObservation, reporter: Reporter) -> RecordBatch | None:
@@ -42,6 +44,13 @@ def sound_batch(observation: BatchObservation, reporter: Reporter) -> RecordBatc
     return batch
 
 
+def sound_header(
+    observation: BatchObservation, reporter: Reporter
+) -> RecordBatch | PlainBatch | None:
+    """Return the same, of a plain batch only the header."""
+    return observation.header or sound_batch(observation, reporter)
+
+
 def report_field(
     observation: BatchObservation,
     reporter: Reporter,
@@ -53,9 +62,8 @@ def report_field(
     reporter.report_violation(
         side_of(observation),
         found,
-        message=observation.message,
         path=f"{observation.path}.{field}",
-        span=field_span(observation, field),
+        span=partial(field_span, observation, field),
         severity=severity,
     )
 

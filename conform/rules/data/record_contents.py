@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from conform.evidence.batch_observation import BatchObservation
 from conform.evidence.batch_summaries import (
     SummarizedBatch,
     is_ascending,
@@ -11,7 +12,6 @@ from conform.evidence.batch_summaries import (
     last_delta_of,
     newest_timestamp_of,
 )
-from conform.evidence.observation import BatchObservation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import rule

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from conform.evidence.batch_observation import BatchObservation
 from conform.evidence.bounded_memory import BoundedDict
-from conform.evidence.observation import BatchObservation, Observation
+from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.evidence.transaction_history import (
     FIRST_IMPLICIT_END,

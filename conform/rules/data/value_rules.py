@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from conform.evidence.batch_observation import BatchObservation
 from conform.evidence.decoded_records import SIDES, DecodedPart, decoded_parts
-from conform.evidence.observation import BatchObservation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conform.evidence.bounded_memory import BoundedDict
-from conform.evidence.group_key import MAX_GROUPS, GroupKey, group_key_of
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.rules.groups.group_key import MAX_GROUPS, GroupKey, group_key_of
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 
 _CONSUMER = "consumer"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from conform.evidence.bounded_memory import BoundedDict
-from conform.evidence.group_key import MAX_GROUPS, GroupKey, group_key_of
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
+from conform.rules.groups.group_key import MAX_GROUPS, GroupKey, group_key_of
 
 _MEMBER_APIS = ("Heartbeat", "SyncGroup", "OffsetCommit", "LeaveGroup", "TxnOffsetCommit")
 

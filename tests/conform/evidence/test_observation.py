@@ -6,11 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from conform.evidence.observation import (
-    BatchObservation,
-    ConnectionObservation,
-    Observation,
-)
+from conform.evidence.batch_observation import BatchObservation
+from conform.evidence.observation import ConnectionObservation, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule

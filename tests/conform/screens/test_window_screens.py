@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,18 +19,27 @@ from conform.evidence.observation import ConnectionState
 from conform.judge import Judge
 from conform.registry.rule_screen import FieldPlace, Screen
 from conform.registry.screened_columns import FieldBatches, ScreenedRows
-from conform.registry.verdict import Verdict
+from conform.registry.verdict import MAX_FINDINGS_PER_KIND, Verdict
 from conform.rules.wire.encoding import _FIRST_WITH_TOPIC_IDS_ONLY
 from conform.screens import layout_table
 from conform.screens.connection_columns import screened_rows
 from conform.screens.plain_batches import PlainBatches
 from conform.screens.window_screens import NOTHING, ScreenedWindow, WindowScreens
 from dissector import Capture, open_capture
+from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.apis import api, api_keys
 from dissector.protocol.schema import split_tagged
 from tests import corpus, tcp_captures
 from tests.conform.mutations import MUTATIONS, file_of, packets_of, spoil, with_odd_fields
-from tests.conform.rules.data import test_fetch_rules, test_fetch_sessions
+from tests.conform.produce_scenes import batch, edited, produce
+from tests.conform.rules.data import (
+    test_fetch_rules,
+    test_fetch_sessions,
+    test_log_consistency,
+    test_produce_rules,
+    test_producers,
+    test_transactions,
+)
 from tests.conform.scene import BREAKS, KEEPS, MEASURED, Case, Scene, capture_rules
 from tests.corpus import fast_and_long
 from tests.dissector.cli.cli_traffic import request_frame, response_frame
@@ -106,9 +116,19 @@ def test_verdicts_of_odd_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
     _assert_same(lambda: open_capture("-", stdin=io.BytesIO(file)), monkeypatch)
 
 
-MODULES = {each.__name__ for each in (test_fetch_rules, test_fetch_sessions)}
+MODULES = {
+    each.__name__: each.__name__.rpartition(".")[2]
+    for each in (
+        test_fetch_rules,
+        test_fetch_sessions,
+        test_log_consistency,
+        test_produce_rules,
+        test_producers,
+        test_transactions,
+    )
+}
 SCENES: dict[str, Case] = {
-    case.__name__: case
+    f"{MODULES[case.__module__]}-{case.__name__}": case
     for cases in (*BREAKS.values(), *KEEPS.values())
     for case, _ in cases
     if case.__module__ in MODULES
@@ -116,9 +136,36 @@ SCENES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_verdicts_of_fetches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_of_scenes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tcp_captures.pcap_file(SCENES[name]().wire.packets)
-    _assert_same(lambda: open_capture("-", stdin=io.BytesIO(file)), monkeypatch)
+    _assert_same(partial(_opened, file), monkeypatch)
+
+
+def _opened(file: bytes) -> Capture:
+    return open_capture("-", stdin=io.BytesIO(file))
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields"), [("B07", {"base_offset": 12}), ("B18", {"producer_id": 7})]
+)
+def test_faults_of_headers_need_no_decoded_message(
+    rule: str, fields: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only those findings decode their message that are retained in full."""
+    scene = Scene()
+    connection = scene.connect()
+    for number in range(2 * MAX_FINDINGS_PER_KIND):
+        produce(connection, number, edited(batch(), **fields))
+    decoded: list[Exchange] = []
+    decode = Exchange._decoded_request
+    monkeypatch.setattr(
+        Exchange, "_decoded_request", lambda each: (decoded.append(each), decode(each))[1]
+    )
+    capture = _opened(tcp_captures.pcap_file(scene.wire.packets))
+    rules = [each for each in capture_rules() if each.on == "batch" and each.id[0] == "B"]
+    verdict = Judge(rules).judge_capture(capture)
+    assert verdict.tallies[rule].broken == 2 * MAX_FINDINGS_PER_KIND
+    assert len(set(map(id, decoded))) == len(decoded) == MAX_FINDINGS_PER_KIND
 
 
 CANONICAL, KEYS, RANGES, CODES, COMPLETE = (
