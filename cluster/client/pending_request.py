@@ -19,6 +19,10 @@ from dissector.protocol.headers import (
     response_header_version,
 )
 from dissector.protocol.messages import Message, decode_response
+from dissector.protocol.schema import Schema
+from dissector.protocol.undeclared_nulls import holds_undeclared_null, readable_body
+
+UNDECLARED_NULL = "a null in a field that is not nullable"
 
 LAST_CORRELATION_ID = 2**31 - 9
 """Java clients reserve the eight ids above for SASL (Kafka, SaslClientAuthenticator.java)."""
@@ -36,6 +40,20 @@ class ApiCodecs(NamedTuple):
     request: Codec
     response_header: int
     response: Codec
+    version: int
+    response_schema: Schema
+
+    def parse_response(self, body: bytes) -> Container:
+        """
+        Return the body of a response, which clients can read.
+
+        Raises:
+            DecodeError: It is damaged, or has a null in a field that is not nullable.
+        """
+        parsed = self.response.parse(body)
+        if holds_undeclared_null(self.response_schema, self.version, parsed):
+            raise DecodeError(UNDECLARED_NULL)
+        return parsed
 
 
 @cache
@@ -54,6 +72,8 @@ def codecs_of(api_key: int, version: int) -> ApiCodecs:
         known_api.request.codec(version),
         response_header_version(api_key, version),
         known_api.response.codec(version),
+        version,
+        known_api.response,
     )
 
 
@@ -166,15 +186,15 @@ class PendingRequest:
         start = 4 + shape.response_header
         if frame[4:start] == bytes(shape.response_header) and self.api_key != API_VERSIONS:
             try:
-                return shape.response.parse(frame[start:])
+                return shape.parse_response(frame[start:])
             except DecodeError:
                 pass  # message() reports the position
         message = await self.message()
-        if message.body is None:
-            raise ReplayError(
-                self._peer.address, f"sent an undecodable response: {message.problems[0]}"
-            )
-        return message.body
+        body = readable_body(message)
+        if body is None:
+            what = message.problems[0] if message.body is None else f"{self} with {UNDECLARED_NULL}"
+            raise ReplayError(self._peer.address, f"sent an undecodable response: {what}")
+        return body
 
     async def message(self) -> Message:
         """Await the response and return it with its problems; not for suppressed responses."""

@@ -65,7 +65,12 @@ def has_undeclared_null(message: Message) -> bool:
     schema, version = message.schema, message.api_version
     if message.body is None or schema is None or version is None:
         return False
-    return _checked_fields(schema, version).has_null(message.body)
+    return holds_undeclared_null(schema, version, message.body)
+
+
+def holds_undeclared_null(schema: Schema, version: int, body: Container) -> bool:
+    """Return whether a body of a version has a null in a field that is not nullable."""
+    return _checked_fields(schema, version).has_null(body)
 
 
 @lru_cache(1024)

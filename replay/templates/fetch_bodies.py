@@ -62,7 +62,7 @@ class FetchBodies:
         if found is not None:
             return found
         try:
-            body: Container = codecs.response.parse(frame[start:])
+            body = codecs.parse_response(frame[start:])
         except DecodeError:
             return None
         return self._kept(frame, start, version, body)

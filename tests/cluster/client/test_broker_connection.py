@@ -25,6 +25,7 @@ from tests.replay.support.scripted_broker import (
 )
 
 HEARTBEAT = KEYS["Heartbeat"]
+OFFSET_FOR_LEADER_EPOCH = KEYS["OffsetForLeaderEpoch"]
 BEAT = {
     "group_id": "readers",
     "generation_id": 1,
@@ -202,6 +203,22 @@ def test_an_undecodable_response_leaves_the_connection_usable() -> None:
         return b"\0\0\0\5" + message.correlation_id.to_bytes(4, "big") + b"\0"
 
     with_link({"Heartbeat": first_short}, do)
+
+
+def test_a_null_that_no_client_reads_leaves_the_connection_usable() -> None:
+    """Code that follows the fields of a response finds no null where none is declared."""
+
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
+        asked: dict[str, Any] = {"topics": []}
+        for topics in (None, [{"name": "orders", "partitions": None}]):
+            answers["topics"] = topics
+            with pytest.raises(ReplayError, match="OffsetForLeaderEpoch v2 with a null in a field"):
+                await link.request(OFFSET_FOR_LEADER_EPOCH, 2, asked)
+        answers["topics"] = []
+        assert await link.request(OFFSET_FOR_LEADER_EPOCH, 2, asked) is not None
+
+    answers: dict[str, Any] = {"throttle_time_ms": 0}
+    with_link({"OffsetForLeaderEpoch": lambda _: answers}, do)
 
 
 def test_a_closed_port_is_an_error() -> None:
