@@ -18,6 +18,7 @@ from dissector.cli.settings.known_settings import (
 from dissector.cli.settings.saved_filters import FILTERS, saved_filters, with_saved_filters
 from dissector.cli.settings.settings_file import SettingsFile, settings_file
 from dissector.file_roles import Reads
+from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.view.tables.row_formats import table_lines
 from dissector.view.text.value_text import json_text
 
@@ -32,7 +33,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def print_settings(given: ConfigOptions, table: CommandTable) -> None:
     """
-    Print the settings that hold in the current folder, or the JSON schema of all.
+    Print the settings that hold in the current folder, without credentials, or all as a schema.
 
     Raises:
         UsageError: A setting does not exist, or is of the wrong type.
@@ -40,7 +41,7 @@ def print_settings(given: ConfigOptions, table: CommandTable) -> None:
     if given.json_schema:
         write_lines(iter([json_text(json_schema(table))]), given.output)
         return
-    rows = list(_rows(settings_file(), table))
+    rows = [mask_texts(row) for row in _rows(settings_file(), table)]
     if given.form == "ndjson":
         write_lines((json_text(row) for row in rows), given.output)
     elif rows:

@@ -83,6 +83,14 @@ def test_config_shows_what_holds(project: Path, good: Run, monkeypatch: pytest.M
     }
 
 
+@pytest.mark.parametrize("form", ["table", "ndjson"])
+def test_config_shows_no_credentials(form: str, project: Path, good: Run) -> None:
+    (project / "kafkashark.toml").write_text('values = ["https://bob:pw-of-bob@registry", "other"]')
+    printed = good("config", "-T", form).out
+    assert "pw-of-bob" not in printed
+    assert "other" in printed
+
+
 def test_settings_are_defaults_of_options(project: Path, good: Run, run: Run) -> None:
     (project / "kafkashark.toml").write_text("port = 1\n[pairs]\ncolumns = 'request_packet,api'\n")
     assert good("pairs", CAPTURE, "--port", PORT, "-c", "1", "-T", "csv").lines == [
