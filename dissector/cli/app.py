@@ -22,7 +22,7 @@ from dissector.cli.parsing import command_line
 from dissector.cli.parsing.command_table import CommandTable, Plugins
 from dissector.cli.parsing.declarations import Command, Options, option
 from dissector.cli.parsing.first_words import is_file_name
-from dissector.cli.settings.given_settings import settings_of
+from dissector.cli.settings.given_settings import settings_of, settings_paths
 from dissector.errors import (
     DissectorError,
     FilterError,
@@ -119,9 +119,9 @@ def _prepared(words: Sequence[str], table: CommandTable) -> Callable[[], Any]:
     first, *others = words or ("",)
     settings = partial(settings_of, table=table)
     if _begins_without_command(first, table):
-        return command_line.prepared(table.find(WITHOUT_COMMAND), words, settings)
+        return command_line.prepared(table.find(WITHOUT_COMMAND), words, settings, settings_paths)
     if first and not first.startswith("-"):
-        return command_line.prepared(table.find(first), others, settings)
+        return command_line.prepared(table.find(first), others, settings, settings_paths)
     if first:
         return command_line.prepared(_program(table), words)
     _print_stderr("\n".join(_program_help(table)))

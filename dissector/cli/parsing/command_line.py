@@ -18,7 +18,7 @@ from dissector.cli.parsing.declarations import (
 )
 from dissector.cli.parsing.path_options import named_paths
 from dissector.errors import UsageError, suggestion
-from dissector.file_roles import check_outputs
+from dissector.file_roles import NamedPath, check_outputs
 
 SHORT, LONG = "-", "--"
 
@@ -38,7 +38,10 @@ class CalledInsteadError(Exception):
 
 
 def prepared(
-    command: Command, words: Sequence[str], settings: Settings | None = None
+    command: Command,
+    words: Sequence[str],
+    settings: Settings | None = None,
+    also_read: Callable[[], Sequence[NamedPath]] = tuple,
 ) -> Callable[[], Any]:
     """
     Return a command with the options in the words after its name, to be run.
@@ -47,6 +50,7 @@ def prepared(
         command: The command.
         words: The words after its name.
         settings: The source of options that are not among the words.
+        also_read: Returns the files that the command reads, besides those in its options.
 
     Raises:
         UsageError: The words are not a command line of these options, or an output of the command
@@ -56,7 +60,7 @@ def prepared(
         given = parse(command, words, settings)
     except CalledInsteadError as error:
         return partial(error.action, command)
-    check_outputs(list(named_paths(given)))
+    check_outputs([*named_paths(given), *also_read()])
     return partial(command.run, given)
 
 

@@ -12,7 +12,7 @@ from dissector.cli.parsing.declarations import Command, Option, ValueType, value
 from dissector.cli.settings.known_settings import check_names, check_own
 from dissector.cli.settings.settings_file import SettingsFile, settings_file
 from dissector.errors import UsageError
-from dissector.file_roles import Reads
+from dissector.file_roles import READS, NamedPath, Reads
 
 if TYPE_CHECKING:
     from dissector.cli.parsing.command_table import CommandTable
@@ -34,6 +34,12 @@ def settings_of(command: Command, table: CommandTable) -> Mapping[str, Any]:
     check_names(settings, table)
     check_own(settings, command)
     return dict(_option_values(settings, command))
+
+
+def settings_paths() -> list[NamedPath]:
+    """Return the settings file of the current folder, which every command reads."""
+    path = settings_file().path
+    return [] if path is None else [NamedPath(str(path), "settings", READS)]
 
 
 def _option_values(settings: SettingsFile, command: Command) -> Iterator[tuple[str, Any]]:

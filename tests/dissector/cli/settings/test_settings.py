@@ -91,6 +91,16 @@ def test_config_shows_no_credentials(form: str, project: Path, good: Run) -> Non
     assert "other" in printed
 
 
+@pytest.mark.parametrize("words", [("config",), ("pairs", CAPTURE), (CAPTURE,)])
+def test_no_output_overwrites_the_settings(words: tuple, project: Path, run: Run) -> None:
+    file = project / "kafkashark.toml"
+    file.write_text("port = 1")
+    done = run(*words, "-o", file)
+    assert (done.status, len(done.err.splitlines())) == (2, 1)
+    assert "is read (settings); -o would overwrite it" in done.err
+    assert file.read_text() == "port = 1"
+
+
 def test_settings_are_defaults_of_options(project: Path, good: Run, run: Run) -> None:
     (project / "kafkashark.toml").write_text("port = 1\n[pairs]\ncolumns = 'request_packet,api'\n")
     assert good("pairs", CAPTURE, "--port", PORT, "-c", "1", "-T", "csv").lines == [
