@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
+from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,7 +27,8 @@ class StreamFiles:
     Gaps are left out, so an offset in a file is the offset in the stream minus the gaps before it.
     Secrets are blanked at the end, because a frame is decoded only after its bytes were written. On
     Kafka connections the bytes outside of frames are blanked too, such as the rest of a message
-    after a gap. Leaving the context without `close` removes the files.
+    after a gap; all are on connections to a broker that were not recognised. Leaving the context
+    without `close` removes the files.
     """
 
     def __init__(self, folder: Path, show_secrets: bool) -> None:
@@ -88,8 +90,15 @@ class StreamFiles:
             for start, end in _frame_secrets(exchange, message):
                 self._secret_ranges.setdefault(key, []).append((begin + start, begin + end))
 
-    def close(self, keep: set[int]) -> None:
-        """Close the files, remove those of excluded connections, and blank the secrets."""
+    def close(self, keep: set[int], unread: Collection[int] = ()) -> None:
+        """
+        Close the files, remove those of excluded connections, and blank the secrets.
+
+        Args:
+            keep: The chosen connections.
+            unread: Connections whose protocol was not recognised, and may be Kafka: they are
+                blanked whole.
+        """
         for file in self._open_files.values():
             file.close()
         self._open_files.clear()
@@ -100,6 +109,9 @@ class StreamFiles:
             if key in self._created:
                 outside = _complement(framed, self._sizes[key])
                 self._blank(key, [*self._secret_ranges.get(key, ()), *outside])
+        for key in self._created if not self._show_secrets else ():
+            if key[0] in unread:
+                self._blank(key, [(0, self._sizes[key])])
         self._closed = True
 
     def _blank(self, key: tuple[int, int], ranges: list[tuple[int, int]]) -> None:

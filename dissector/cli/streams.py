@@ -96,8 +96,18 @@ def _write_streams(source: capture_source.Source, folder: Path, show_secrets: bo
             if source.capture.options.stop.is_requested
             else {row["connection"] for row in rows}
         )
-        files.close(keep=keep)
+        files.close(keep=keep, unread=_unread(rows))
     return rows
+
+
+def _unread(rows: list[Row]) -> set[int]:
+    """Return connections of no known protocol to endpoints that speak Kafka in others."""
+    brokers = {row["b" if row["client"] == "a" else "a"] for row in rows if row["client"]}
+    return {
+        row["connection"]
+        for row in rows
+        if row["speaks"] == "other" and brokers & {row["a"], row["b"]}
+    }
 
 
 def _passing_connections(

@@ -122,6 +122,28 @@ def test_write_of_matching_connections(good: Run, shop: Path, tmp_path: Path) ->
     assert sorted(file.name for file in tmp_path.iterdir()) == ["2-a.bin", "2-b.bin"]
 
 
+def test_write_of_a_connection_to_a_broker_that_is_not_recognised(
+    good: Run, tmp_path: Path
+) -> None:
+    """It may be a login that was damaged, or that the capture has the end of."""
+    wire = tcp_captures.Wire()
+    request = cli_traffic.request_frame(3, 1, 1, topics=[])
+    answer = cli_traffic.response_frame(3, 1, 1, brokers=[], topics=[])
+    wire.connect(50_001).syn().client(request).broker(answer)
+    garbage = b"\0\0\0\x05\0\x11secret-of-alice"
+    wire.connect(50_002).syn().client(garbage).broker(b"\0\0")
+    wire.connect(50_003, broker_port=80).syn().client(garbage)
+    capture = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
+    written = {}
+    for words in ((), ("--show-secrets",)):
+        good("streams", capture, "--write", tmp_path / "streams", *words)
+        for file in (tmp_path / "streams").iterdir():
+            written[file.name, *words] = file.read_bytes()
+    assert written["0-a.bin",] == request
+    assert written["1-a.bin",] == b"*" * len(garbage)
+    assert written["2-a.bin",] == written["1-a.bin", "--show-secrets"] == garbage
+
+
 def _sent(wire: tcp_captures.Wire) -> dict[str, bytes]:
     sides: dict[str, bytes] = {}
     for packet in wire.packets:
