@@ -8,7 +8,7 @@ passes on a Python object per row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -209,11 +209,18 @@ class Chunks:
     def __len__(self) -> int:
         return len(self.connection)
 
-    def pieces(self) -> Iterator[tuple[int, int, bytes | None, int]]:
-        """Yield connection, side, bytes and their number of each row; None for those of a gap."""
+    def pieces(self, without: Collection[int] = ()) -> Iterator[tuple[int, int, bytes | None, int]]:
+        """
+        Yield connection, side, bytes and their number of each row; None for those of a gap.
+
+        Args:
+            without: Connections whose rows are left out.
+        """
         arrays = self.data.data, self.carry_over.data
         names = "connection", "side", "kind", "origin", "start", "length"
-        columns = (getattr(self, name).tolist() for name in names)
+        left_out = np.fromiter(without, np.int64, len(without))
+        rows = np.flatnonzero(~np.isin(self.connection, left_out))
+        columns = (getattr(self, name)[rows].tolist() for name in names)
         for connection, side, kind, origin, start, length in zip(*columns, strict=True):
             if kind == DATA:
                 yield connection, side, arrays[origin][start : start + length].tobytes(), length

@@ -7,7 +7,7 @@ input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +54,7 @@ class Capture:
         names: Known names of topic ids.
         make_source: Makes the source of segments of each pass, instead of the files themselves.
         tap: Receives all stream bytes during the pass.
+        untapped: Connections that it needs no more; it may add to them.
         reading: The current pass, or the last one; None before the first.
         notices: Lines that stages behind the pass have to say to its user.
     """
@@ -64,6 +65,7 @@ class Capture:
         self.names = self._new_names()
         self.make_source: Callable[[], SegmentSource] | None = None
         self.tap: Tap | None = None
+        self.untapped: Collection[int] = ()
         self.reading: Reading | None = None
         self.notices: list[str] = []
 
@@ -290,7 +292,7 @@ class Capture:
 
     def _new_reading(self, tap: Tap | None = None) -> Reading:
         source = None if self.make_source is None else self.make_source()
-        return Reading(self.paths, self.options, tap, source)
+        return Reading(self.paths, self.options, tap, source, self.untapped)
 
 
 def _extract_facts(window: Window) -> tuple[Window, WindowFacts]:

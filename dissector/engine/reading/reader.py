@@ -7,7 +7,7 @@ correlator -> `Exchanges`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -170,9 +170,12 @@ class Reading:
         options: Options,
         tap: Tap | None = None,
         source: SegmentSource | None = None,
+        untapped: Collection[int] = (),
     ) -> None:
         """
         Start to read files, or another source.
+
+        The tap needs no more of the `untapped` connections; it may add to them.
 
         Raises:
             CaptureError: A key log can't be read.
@@ -190,7 +193,7 @@ class Reading:
             decode_as=options.decode_as,
             timezone=options.timezone,
         )
-        self._tap = tap
+        self._tap, self._untapped = tap, untapped
         self._ends, self._gaps = ConnectionEnds.none(), ConnectionGaps.none()
         self.streams = Streams()
         self.endpoints = EndpointTexts(self.streams.connections)
@@ -390,6 +393,6 @@ class Reading:
         if self._tap is not None:
             for number in begun:
                 self._tap(number, 0, None, PLAINTEXT_BEGINS)
-            for piece in chunks.pieces():
+            for piece in chunks.pieces(self._untapped):
                 self._tap(*piece)
         return mark_one_sided(self.correlator.feed(chunks), self.streams.connections)

@@ -24,7 +24,8 @@ def read_schemas(capture: Capture, store: SchemaStore) -> None:
     """Read a whole capture for its schemas, on all ports; its current pass goes on."""
     again = Capture(capture.paths, replace(capture.options, live=False, ports=frozenset()))
     again.make_source = capture.make_source
-    again.tap = HttpExchanges(RegistryAnswers(store).see).feed
+    exchanges = HttpExchanges(RegistryAnswers(store).see)
+    again.tap, again.untapped = exchanges.feed, exchanges.left
     if not capture.options.ports:  # else its names are not those on all ports
         again.names = TopicNames(lambda: _all_names(capture.names))
     for window in again.windows(gleaning=True, checking=False):

@@ -33,13 +33,18 @@ class _Connection:
 
 
 class HttpExchanges:
-    """Finds requests and their responses; `feed` is a tap of a capture's streams."""
+    """
+    Finds requests and their responses; `feed` is a tap of a capture's streams.
+
+    Attributes:
+        left: Connections that are not read on, unless their plaintext begins.
+    """
 
     def __init__(self, see: Callable[[HttpMessage, HttpMessage], None]) -> None:
         """Start; `see` is called with each request and its response."""
         self._see = see
         self._open: dict[int, _Connection] = {}
-        self._refused: set[int] = set()
+        self.left: set[int] = set()
         self._held = 0
 
     def feed(self, connection: int, side: int, content: bytes | None, length: int) -> None:
@@ -52,9 +57,9 @@ class HttpExchanges:
             if length:
                 self._leave(connection)
             if length < 0:
-                self._refused.discard(connection)
+                self.left.discard(connection)
             return
-        if connection in self._refused:
+        if connection in self.left:
             return
         found = self._open.get(connection)
         if found is None:
@@ -84,7 +89,7 @@ class HttpExchanges:
         found = self._open.pop(connection, None)
         if found is not None:
             self._held -= found.held
-        self._refused.add(connection)
+        self.left.add(connection)
 
 
 def _may_begin(content: bytes) -> bool:

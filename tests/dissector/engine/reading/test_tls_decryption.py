@@ -217,6 +217,29 @@ def test_the_tap_gets_the_plaintext(keylog: str) -> None:
     assert taken == {0: request(3, 1, 0), 1: response(3, 1, 0)}
 
 
+def test_a_tap_gets_no_more_of_connections_that_it_leaves() -> None:
+    wire = Wire()
+    both = [wire.connect(port).syn() for port in (50_000, 50_001)]
+    for number in range(20):
+        for connection in both:
+            connection.client(request(3, 1, number))
+    options = Options(stdin=io.BytesIO(pcap_file(wire.packets)), window_bytes=300)
+    capture, taken, left = Capture(["-"], options), {0: b"", 1: b""}, set[int]()
+
+    def take(connection: int, side: int, data: bytes | None, length: int) -> None:
+        taken[connection] += data or b""
+        if connection == 0:
+            left.add(connection)
+
+    capture.tap, capture.untapped = take, left
+    assert len(list(capture)) == 40
+    sent = b"".join(request(3, 1, number) for number in range(20))
+    assert taken[1] == sent
+    assert taken[0]
+    assert taken[0] != sent
+    assert sent.startswith(taken[0])
+
+
 def test_a_capture_beginning_inside_a_record(keylog: str) -> None:
     wire, tls = Wire(), TlsWriter(0)
     connection = wire.connect()
