@@ -15,16 +15,8 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from dissector.engine.parquet.dictionaries import (
-    MAX_DISTINCT,
-    Int32s,
-    counts_of,
-    distinct_texts,
-    new_dictionary,
-)
 from dissector.engine.parquet.levels import ListPlaces, flat_levels, list_places, packed_runs
 from dissector.engine.parquet.page_kernels import (
-    MANY,
     index_int32s,
     index_int64s,
     pack_indices,
@@ -35,6 +27,14 @@ from dissector.engine.parquet.row_groups import Column, Flags, Lists, Names, Num
 from dissector.engine.parquet.thrift import Int, Value, varint
 from dissector.engine.parquet.thrift import struct as thrift_struct
 from dissector.engine.tables.column_types import Slices
+from dissector.engine.tables.dictionaries import (
+    MANY,
+    MAX_DISTINCT,
+    Int32s,
+    counts_of,
+    distinct_texts,
+    new_dictionary,
+)
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.kernel.arrays import Buffers

@@ -9,51 +9,15 @@ Source: parquet.apache.org/docs/file-format/data-pages/encodings, "RLE/Bit-Packi
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from dissector.engine.tables.dictionaries import HASH_MASK, MANY, Dictionary
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, AnyColumn, Buffers
 from dissector.kernel.memcpy import copy_bytes
-from dissector.kernel.named_rows import NamedRow
-
-MANY = -1
-"""The number of distinct values exceeds the dictionary."""
 
 GROUP = 8
 """Values of a bit-packed group, and the shortest run that is written as one."""
 
 _HASH_FACTOR = 0x5E3779B1
-_HASH_MASK = 0xFFFFFFFF
-
-
-class ValueCounts(NamedRow):
-    """
-    What was found in a column.
-
-    Attributes:
-        distinct: Number of distinct values; MANY if they exceed the dictionary.
-        present: Number of values that are present.
-    """
-
-    distinct: int
-    present: int
-
-
-class Dictionary(NamedTuple):
-    """
-    The distinct values of a column in the order of their first occurrence.
-
-    Attributes:
-        slots: A hash table of places in `values` plus one, 0 for free; its size is a power of two.
-        values: The values, or the rows of texts.
-        indices: Receives the place of each value that is present.
-        counts: Receives the numbers of values.
-    """
-
-    slots: I32
-    values: I64
-    indices: I32
-    counts: ValueCounts
 
 
 @Kernel
@@ -80,9 +44,9 @@ def index_numbers(values: AnyColumn, is_set: U8, found: Dictionary) -> None:
         if has_nulls and is_set[row] == 0:
             continue
         value = values[row]
-        low = value & _HASH_MASK
-        high = value >> 32 & _HASH_MASK
-        hashed = (low ^ high * 5) & _HASH_MASK
+        low = value & HASH_MASK
+        high = value >> 32 & HASH_MASK
+        hashed = (low ^ high * 5) & HASH_MASK
         at = hashed * _HASH_FACTOR >> 15 & mask
         place = slots[at]
         while place != 0 and distinct[place - 1] != value:
@@ -100,69 +64,6 @@ def index_numbers(values: AnyColumn, is_set: U8, found: Dictionary) -> None:
         present += 1
     found.counts.distinct = count
     found.counts.present = present
-
-
-@Kernel
-def index_texts(texts: Buffers, start: I64, length: I64, null: int, found: Dictionary) -> None:
-    """Find the distinct texts; `values` receives their rows."""
-    slots, rows, indices = found.slots, found.values, found.indices
-    mask = len(slots) - 1
-    count = 0
-    present = 0
-    for row in range(len(start)):
-        if start[row] == null:
-            continue
-        at = hash_of(texts, start[row], length[row]) & mask
-        place = slots[at]
-        while place != 0:
-            other = rows[place - 1]
-            if length[other] == length[row] and are_equal(
-                texts, start[other], start[row], length[row]
-            ):
-                break
-            at = at + 1 & mask
-            place = slots[at]
-        if place == 0:
-            if count == len(rows):
-                found.counts.distinct = MANY
-                return
-            rows[count] = row
-            count += 1
-            slots[at] = count
-            place = count
-        indices[present] = place - 1
-        present += 1
-    found.counts.distinct = count
-    found.counts.present = present
-
-
-@device_function
-def byte_at(texts: Buffers, address: int) -> int:
-    """Return a byte of the window."""
-    if address < len(texts.data):
-        return texts.data[address]
-    address -= len(texts.data)
-    if address < len(texts.carry_over):
-        return texts.carry_over[address]
-    return texts.arena[address - len(texts.carry_over)]
-
-
-@device_function
-def hash_of(texts: Buffers, address: int, length: int) -> int:
-    """Return a hash of 32 bits."""
-    hashed = length
-    for i in range(length):
-        hashed = (hashed ^ byte_at(texts, address + i)) * 16777619 & _HASH_MASK
-    return hashed ^ hashed >> 15
-
-
-@device_function
-def are_equal(texts: Buffers, one: int, other: int, length: int) -> bool:
-    """Compare two texts of one length."""
-    i = 0 if one != other else length
-    while i < length and byte_at(texts, one + i) == byte_at(texts, other + i):
-        i += 1
-    return i == length
 
 
 @Kernel

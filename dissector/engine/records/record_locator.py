@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.records.produce_results import last_marked, no_results, produce_results
-from dissector.engine.tables.column_types import Coded, distinct
+from dissector.engine.tables.column_types import Coded, distinct, numbered
+from dissector.engine.tables.dictionaries import numbered_texts
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
@@ -196,20 +197,19 @@ def number_topics(
     table: Exchanges, fields: tape.Tape, rows_on_tape: Ints, is_id: Bools
 ) -> tuple[Ints, list[str | UUID]]:
     """Number the topics with names or ids in the given tape rows."""
-    numbers: dict[tuple[bool, bytes], int] = {}
     distinct_rows, row_numbers = np.unique(rows_on_tape, return_inverse=True)
     ids = np.zeros(len(distinct_rows), np.bool_)
     ids[row_numbers] = is_id
-    rows = fields.start[distinct_rows].tolist(), fields.value[distinct_rows].tolist(), ids.tolist()
-    codes = [
-        numbers.setdefault((by_id, table.bytes_at(start, length)), len(numbers))
-        for start, length, by_id in zip(*rows, strict=True)
-    ]
-    topics: list[str | UUID] = [
-        UUID(bytes=content) if by_id else content.decode("utf-8", "surrogateescape")
-        for by_id, content in numbers
-    ]
-    return np.array(codes, np.int64)[row_numbers], topics
+    start, length = fields.start[distinct_rows], fields.value[distinct_rows]
+    contents, _ = numbered_texts(table, start, length)
+    codes, first = numbered(2 * contents + ids)
+    places = zip(start[first].tolist(), length[first].tolist(), ids[first].tolist(), strict=True)
+    topics = [_topic(table.bytes_at(at, size), by_id) for at, size, by_id in places]
+    return codes[row_numbers], topics
+
+
+def _topic(content: bytes, by_id: bool) -> str | UUID:
+    return UUID(bytes=content) if by_id else content.decode("utf-8", "surrogateescape")
 
 
 def client_ids(table: Exchanges, rows: Ints) -> Coded:
@@ -226,12 +226,10 @@ def client_ids(table: Exchanges, rows: Ints) -> Coded:
     has_length = captured >= _CLIENT_ID_AT + 2
     length[has_length] = table.int16_at(start[has_length] + _CLIENT_ID_AT)
     length[captured < _CLIENT_ID_AT + 2 + length] = -1
-    numbers: dict[bytes, int] = {}
-    codes = [
-        numbers.setdefault(table.bytes_at(at + _CLIENT_ID_AT + 2, size), len(numbers))
-        if size >= 0
-        else NONE
-        for at, size in zip(start.tolist(), length.tolist(), strict=True)
-    ]
-    values = [content.decode("utf-8", "surrogateescape") for content in numbers]
-    return Coded(np.array(codes, np.int64)[row_numbers], values)
+    present = np.flatnonzero(length >= 0)
+    start, length = start[present] + _CLIENT_ID_AT + 2, length[present]
+    codes = np.full(len(distinct_rows), NONE)
+    codes[present], first = numbered_texts(table, start, length)
+    places = zip(start[first].tolist(), length[first].tolist(), strict=True)
+    values = [table.bytes_at(*place).decode("utf-8", "surrogateescape") for place in places]
+    return Coded(codes[row_numbers], values)

@@ -355,6 +355,18 @@ def distinct(values: Ints) -> tuple[Ints, Ints]:
     return index_of[from_lowest], found + lowest
 
 
+def numbered(values: Ints) -> tuple[Ints, Ints]:
+    """Return for each value its index among the distinct ones, and the first place of each."""
+    codes, found = distinct(values)
+    every = np.arange(len(values))
+    first = np.zeros(len(found), np.int64)
+    first[codes[::-1]] = every[::-1]
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return number[codes], first[order]
+
+
 def with_capacity(table: NDArray[Any], count: int) -> NDArray[Any]:
     """Return a table with the given capacity, twice as large if it is reallocated."""
     if count <= len(table):

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dissector.engine.parquet.dictionaries import distinct_texts
 from dissector.engine.tables.column_types import (
     Coded,
     Columns,
     Headers,
     Slices,
     Texts,
-    distinct,
+    numbered,
     texts_of,
 )
+from dissector.engine.tables.dictionaries import distinct_texts
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.query.contents.hooked_records import contents_of, headers_of
 from dissector.query.contents.record_programs import buffers_of, has_header
@@ -140,13 +140,7 @@ def _equal_rows(
     place = content * (len(topics.values) + 1) + topics.codes[rows] + 1
     is_alone = has_header(headers, rows, {name.encode() for name in names})
     place[is_alone] = place.max() + 1 + every[is_alone]
-    codes, distinct_places = distinct(place)
-    first = np.zeros(len(distinct_places), np.int64)
-    first[codes[::-1]] = every[::-1]
-    order = np.argsort(first)
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
-    return number[codes], first[order]
+    return numbered(place)
 
 
 def coded_texts(values: Sequence[str | None]) -> Coded:

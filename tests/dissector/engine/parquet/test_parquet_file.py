@@ -15,12 +15,13 @@ from dissector.engine.parquet import page_kernels
 from dissector.engine.parquet.parquet_file import write_groups
 from dissector.engine.parquet.parquet_types import TYPES
 from dissector.engine.parquet.row_groups import LEAST_ROWS, Column, Names, Numbers, RowGroup, Texts
+from dissector.engine.tables import dictionaries
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from tests.example_counts import examples
 from tests.kernel_modes import both
 
-mode = both(page_kernels)
+mode = both(page_kernels, dictionaries)
 
 KINDS = {
     "small": "int8",
