@@ -269,7 +269,7 @@ class Judge:
             return
         if observation.fetch is not None and passed & self._screens.in_session:
             passed &= self._kept_by_session(observation)
-        plan = self._plans.of("exchange", key, passed)
+        plan = self._plans.of("exchange", key, passed, observation.connection.incomplete_reason)
         plan.rows.append(row)
         self._apply(plan.groups, observation)
         plan = self._plans.of("batch", key, plain)

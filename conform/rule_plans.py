@@ -39,6 +39,8 @@ class RulePlan:
         groups: The rules to apply, grouped by their fast check.
         screened: The rules whose screen they passed.
         plain: The rules that count plain batches.
+        reason: Why messages of the connection are missing; empty: none is.
+        unjudged: The rules that can't judge such an exchange therefore, with the number of cases.
         rows: Such exchanges of the window that are not counted yet.
         needs_headers: Whether the rules to apply need only the headers of batches, which are plain.
     """
@@ -46,6 +48,8 @@ class RulePlan:
     groups: list[RuleGroup] = field(default_factory=list)
     screened: list[tuple[Screen, Tally]] = field(default_factory=list)
     plain: list[tuple[PlainCount, Tally]] = field(default_factory=list)
+    reason: str = ""
+    unjudged: list[tuple[int, Tally]] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     needs_headers: bool = False
 
@@ -76,7 +80,7 @@ class RulePlans:
         self._reporters = {
             rule.id: Reporter(rule, verdict, current, self._bit(rule)) for rule in verdict.rules
         }
-        self._plans: dict[tuple[str, int | None, int], RulePlan] = {}
+        self._plans: dict[tuple[str, int | None, int, str], RulePlan] = {}
         self._shapes: list[int] = []
         self._batches: PlainBatches | None = None
         self._partitions: ScreenedPartitions | None = None
@@ -92,15 +96,22 @@ class RulePlans:
         self._partitions = screened.partitions
         self._counts.clear()
 
-    def of(self, on: str, key: int | None, passed: int = NOTHING) -> RulePlan:
-        """Return the rules for a kind of observation of an API that passed some screens."""
-        found = self._plans.get((on, key, passed))
+    def of(
+        self, on: str, key: int | None, passed: int = NOTHING, incomplete_reason: str = ""
+    ) -> RulePlan:
+        """
+        Return the rules for a kind of observation of an API that passed some screens.
+
+        Its connection may be incomplete for a reason. Whoever asks judges such an observation.
+        """
+        found = self._plans.get((on, key, passed, incomplete_reason))
         if found is None:
-            found = self._plans[on, key, passed] = self._made(on, key, passed)
+            found = self._made(on, key, passed, incomplete_reason)
+            self._plans[on, key, passed, incomplete_reason] = found
         return found
 
-    def _made(self, on: str, key: int | None, passed: int) -> RulePlan:
-        plan = RulePlan(needs_headers=on == "batch" and bool(passed & PLAIN))
+    def _made(self, on: str, key: int | None, passed: int, reason: str) -> RulePlan:
+        plan = RulePlan(reason=reason, needs_headers=on == "batch" and bool(passed & PLAIN))
         api = None if key is None else api_name(key)
         groups: dict[FastCheck | None, RuleGroup] = {}
         for rule in self._verdict.rules:
@@ -108,7 +119,12 @@ class RulePlans:
             if rule.on != on or tally.is_stopped or (rule.apis and api not in rule.apis):
                 continue
             if rule.screen and self._bit(rule) & passed:
-                plan.screened.append((rule.screen, tally))
+                if reason and rule.screen.unjudged is not None and key is not None:
+                    plan.unjudged.append((rule.screen.unjudged(key), tally))
+                    if rule.screen.unjudged(key):
+                        tally.unjudged[reason] += 0  # reasons are shown in the order of their first
+                else:
+                    plan.screened.append((rule.screen, tally))
             elif rule.plain_batch and passed & PLAIN and not rule.header_fault & passed:
                 plan.plain.append((rule.plain_batch, tally))
             else:
@@ -133,6 +149,9 @@ class RulePlans:
                 for batch_shape, count in self._batches.count(plan.rows):
                     for judged, tally in plan.plain:
                         tally.judged += judged(batch_shape) * count
+            for cases, tally in plan.unjudged:
+                if cases and plan.rows:
+                    tally.unjudged[plan.reason] += cases * len(plan.rows)
             plan.rows.clear()
 
     def _counts_of(self, count: PartitionCount) -> Ints:

@@ -165,6 +165,8 @@ class Screen:
         in_session: Whether a Fetch in a session must continue it, with the offsets that follow
             (`keeps_session`); tests of partitions let it pass.
         count: The number of cases that depends on partitions, in addition to `judged`.
+        unjudged: The number of cases in an answered exchange of an API that can't be judged if
+            messages of the connection are missing; None: they are judged all the same.
     """
 
     judged: Callable[[Shape], int]
@@ -176,6 +178,7 @@ class Screen:
     rest: Rest | None = None
     in_session: bool = False
     count: PartitionCount | None = None
+    unjudged: Callable[[int], int] | None = None
 
     @property
     def test(self) -> ScreenTest:
@@ -228,6 +231,6 @@ def none_judged(shape: Shape) -> int:
     return 0
 
 
-def is_complete(rows: ScreenedRows) -> Bools:
-    """Let the exchanges of complete connections pass."""
-    return rows.is_complete
+def one_unjudged(api_key: int) -> int:
+    """Count a case of each API."""
+    return 1

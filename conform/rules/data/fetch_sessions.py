@@ -184,12 +184,16 @@ class _LateResponse:
 def _is_soon(rows: ScreenedRows) -> Bools:
     """Let exchanges pass but Fetch that took longer than the tolerance."""
     took_ms = (rows.table.response.time_ns - rows.table.request.time_ns) // 1_000_000
-    is_soon: Bools = rows.is_complete & (took_ms <= _MARGIN_MS)
+    is_soon: Bools = took_ms <= _MARGIN_MS
     return ~rows.is_of(FETCH) | ~rows.has_response | is_soon
 
 
 def _answered_fetch_judged(shape: Shape) -> int:
     return int(shape.api_key == FETCH and shape.response is not None)
+
+
+def _fetch_unjudged(api_key: int) -> int:
+    return int(api_key == FETCH)
 
 
 @rule(
@@ -202,7 +206,11 @@ def _answered_fetch_judged(shape: Shape) -> int:
     "the request, or after the previous response if that was later.",
     example="max_wait_ms 500, response after 9 seconds",
     screen=Screen(
-        _answered_fetch_judged, limits=not_throttled, rows=_is_soon, rest=Rest(_LateResponse)
+        _answered_fetch_judged,
+        limits=not_throttled,
+        rows=_is_soon,
+        rest=Rest(_LateResponse),
+        unjudged=_fetch_unjudged,
     ),
 )
 def check_response_in_time(observation: Observation, reporter: Reporter) -> None:
@@ -218,12 +226,13 @@ def check_response_in_time(observation: Observation, reporter: Reporter) -> None
         observation.exchange.api != "Fetch"
         or response_ns is None
         or request_ns is None
-        or observation.request_body is None
+        or observation.unreadable_reason(response=False)
     ):
         return
     if observation.connection.incomplete_reason:
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
+    assert observation.request_body is not None
     reporter.count_judged()
     took_ms = (response_ns - max(request_ns, observation.connection.last_response_ns)) // 1_000_000
     response, max_wait_ms = observation.response_body, observation.request_body.max_wait_ms

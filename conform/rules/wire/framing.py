@@ -8,7 +8,13 @@ from conform.evidence.observation import ConnectionObservation, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Screen, Shape, is_complete, request_judged, response_judged
+from conform.registry.rule_screen import (
+    Screen,
+    Shape,
+    one_unjudged,
+    request_judged,
+    response_judged,
+)
 from dissector.protocol.headers import API_VERSIONS
 
 MAX_REQUEST_BYTES = 100 << 20
@@ -107,9 +113,13 @@ def _has_other_response(shape: Shape) -> int:
     return int(shape.response is not None and shape.api_key != API_VERSIONS)
 
 
-_ANY_SCREEN = Screen(lambda shape: min(shape.messages, 1), rows=is_complete)
-_REQUEST_SCREEN = Screen(request_judged, rows=is_complete)
-_RESPONSE_SCREEN = Screen(response_judged, rows=is_complete)
+def _other_unjudged(api_key: int) -> int:
+    return int(api_key != API_VERSIONS)
+
+
+_ANY_SCREEN = Screen(lambda shape: min(shape.messages, 1), unjudged=one_unjudged)
+_REQUEST_SCREEN = Screen(request_judged, unjudged=one_unjudged)
+_RESPONSE_SCREEN = Screen(response_judged, unjudged=one_unjudged)
 
 
 @rule(
@@ -183,7 +193,7 @@ def check_api_versions_header(observation: Observation, reporter: Reporter) -> N
     source="ApiMessageTypeGenerator.java: responseHeaderVersion (KIP-482)",
     asks="The header of a response has version 1 in flexible versions, else 0.",
     example="Metadata v9 without tagged fields in the response's header",
-    screen=Screen(_has_other_response, rows=is_complete),
+    screen=Screen(_has_other_response, unjudged=_other_unjudged),
 )
 def check_response_header(observation: Observation, reporter: Reporter) -> None:
     """Report responses with the other header version, except those of ApiVersions."""

@@ -8,7 +8,14 @@ from conform.evidence.observation import ConnectionObservation, ConnectionState,
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Rest, Screen, none_judged, one_judged, request_judged
+from conform.registry.rule_screen import (
+    Rest,
+    Screen,
+    none_judged,
+    one_judged,
+    one_unjudged,
+    request_judged,
+)
 from conform.registry.screened_columns import Bools, ScreenedRows
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -22,14 +29,14 @@ FIRST_RESERVED_ID = 2**31 - 8
 
 def _answered_in_order(rows: ScreenedRows) -> Bools:
     """Let exchanges pass whose response is not before those to earlier requests."""
-    passes: Bools = rows.is_complete & rows.is_in_order & (rows.table.status == ANSWERED)
+    passes: Bools = rows.is_in_order & (rows.table.status == ANSWERED)
     return passes
 
 
 def _due_or_answered(rows: ScreenedRows) -> Bools:
     """Let exchanges pass that are as they should be."""
     is_ended: Bools = np.isin(rows.table.status, (ANSWERED, NO_RESPONSE))
-    return rows.is_complete & is_ended
+    return is_ended
 
 
 def _has_usual_id(rows: ScreenedRows) -> Bools:
@@ -45,7 +52,7 @@ def _has_usual_id(rows: ScreenedRows) -> Bools:
     "response",
     asks="The responses of a connection arrive in the order of their requests.",
     example="request 1, request 2, response 2, response 1",
-    screen=Screen(one_judged, rows=_answered_in_order),
+    screen=Screen(one_judged, rows=_answered_in_order, unjudged=one_unjudged),
 )
 def check_response_order(observation: Observation, reporter: Reporter) -> None:
     """Check that no later request got its response earlier."""
@@ -127,7 +134,7 @@ def _is_response_to_acks_0(observation: Observation) -> bool:
     source="KafkaApis.handleProduceRequest (acks = 0); SocketServer",
     asks="Each request gets one response, except Produce with acks = 0, which gets none.",
     example="Produce v9 with acks = 0, and a response with its correlation id",
-    screen=Screen(one_judged, rows=_due_or_answered),
+    screen=Screen(one_judged, rows=_due_or_answered, unjudged=one_unjudged),
 )
 def check_no_response_to_acks_0(observation: Observation, reporter: Reporter) -> None:
     """Report responses to Produce requests with acks = 0."""

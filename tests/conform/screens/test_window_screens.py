@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,6 +19,7 @@ from conform.evidence.batch_summaries import BatchSummaries
 from conform.evidence.duplicate_items import distinct_key_fields
 from conform.evidence.observation import ConnectionState
 from conform.judge import Judge
+from conform.registry.rule import Rule
 from conform.registry.rule_screen import FieldPlace, Screen
 from conform.registry.screened_columns import FieldBatches, ScreenedRows
 from conform.registry.verdict import MAX_FINDINGS_PER_KIND, Verdict
@@ -30,6 +33,7 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.apis import api, api_keys
 from dissector.protocol.schema import split_tagged
 from tests import corpus, tcp_captures
+from tests.conform.fetch_scenes import fetch_request, fetch_response
 from tests.conform.mutations import MUTATIONS, file_of, packets_of, spoil, with_odd_fields
 from tests.conform.produce_scenes import batch, edited, produce
 from tests.conform.rules.data import (
@@ -135,6 +139,46 @@ SCENES: dict[str, Case] = {
 }
 
 
+def in_the_middle() -> Scene:
+    """Return a scene that begins in the middle of a connection, and has a late Fetch."""
+    scene = Scene()
+    connection = scene.connect(syn=False)
+    for number in range(1, 4):
+        connection.request(METADATA, 9, number, topics=None).response(METADATA, 9, number)
+    for number in range(4, 7):
+        fetch_request(connection, number, {0: 10})
+        scene.wait_ms(3000 * (number % 2))
+        fetch_response(connection, number, {0: {}})
+    return scene
+
+
+def test_what_is_not_judged_in_the_middle_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: Counter[str] = Counter()
+    found = []
+    for least in (1, 1 << 30):
+        monkeypatch.setattr(layout_table, "MIN_MESSAGES", least)
+        called.clear()
+        verdict = in_the_middle().judge([_counting(each, called) for each in capture_rules()])
+        shown = {
+            name: (each.judged, list(each.unjudged.items()))
+            for name, each in verdict.tallies.items()
+        }
+        found.append((shown, called["F02"]))
+    assert found[0][0] == found[1][0]
+    assert found[0][0]["F02"] == (0, [("the capture begins in the middle of the connection", 6)])
+    assert [calls for _, calls in found] == [0, 6]
+
+
+def _counting(rule: Rule, called: Counter[str]) -> Rule:
+    """Return a rule whose calls are counted."""
+
+    def call(observation: Any, reporter: Any) -> None:
+        called[rule.id] += 1
+        rule.call(observation, reporter)
+
+    return replace(rule, call=call)
+
+
 @pytest.mark.parametrize("name", SCENES)
 def test_verdicts_of_scenes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tcp_captures.pcap_file(SCENES[name]().wire.packets)
@@ -168,17 +212,17 @@ def test_faults_of_headers_need_no_decoded_message(
     assert len(set(map(id, decoded))) == len(decoded) == MAX_FINDINGS_PER_KIND
 
 
-CANONICAL, KEYS, RANGES, CODES, COMPLETE = (
+CANONICAL, KEYS, RANGES, CODES = (
     next(rule.screen for rule in capture_rules() if rule.id == name and rule.screen)
-    for name in ("E01", "A01", "N01", "C01", "F02")
+    for name in ("E01", "A01", "N01", "C01")
 )
-ALL = {CANONICAL, KEYS, RANGES, CODES, COMPLETE}
+ALL = {CANONICAL, KEYS, RANGES, CODES}
 
 REQUEST = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}])
 RESPONSE = response_frame(METADATA, 9, 1, topics=[{"name": "orders"}], cluster_id="c")
 
 
-def _passed(request: bytes, response: bytes, *, is_complete: bool = True) -> set[Screen]:
+def _passed(request: bytes, response: bytes) -> set[Screen]:
     """Return those of `ALL` that an exchange passes."""
     scene = Scene()
     scene.connect().client(request).broker(response)
@@ -188,9 +232,8 @@ def _passed(request: bytes, response: bytes, *, is_complete: bool = True) -> set
         each.exchanges for each in open_capture("-", stdin=file).windows() if len(each.exchanges)
     ]
     batches = PlainBatches(table, BatchSummaries(table), screens.bits)
-    connection = ConnectionState(0, "client", "broker")
-    connection.incomplete_reason = "" if is_complete else "packets are missing"
-    columns = screened_rows(table, {0: connection}, batches, np.zeros(1, np.bool_))
+    states = {0: ConnectionState(0, "client", "broker")}
+    columns = screened_rows(table, states, batches, np.zeros(1, np.bool_))
     (passed,) = screens.apply(columns, batches.fields).passed
     return {each for each in ALL if screens.bits[each.test] & passed}
 
@@ -204,10 +247,6 @@ def _changed(frame: bytes, old: bytes, new: bytes) -> bytes:
 
 def test_a_usual_exchange_passes_all() -> None:
     assert _passed(REQUEST, RESPONSE) == ALL
-
-
-def test_an_incomplete_connection() -> None:
-    assert _passed(REQUEST, RESPONSE, is_complete=False) == ALL - {COMPLETE}
 
 
 @pytest.mark.parametrize(
