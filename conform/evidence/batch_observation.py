@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from conform.evidence.observation import Observation
+from conform.registry.field_range import span_of
 from conform.registry.partition_results import PartitionResult, PlainBatch
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch
 from dissector.protocol.records_fields import RecordsField
-from dissector.protocol.spans import span_of
 
 
 class DecodedRecords(NamedTuple):

@@ -7,6 +7,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from conform.evidence.observation import ConnectionObservation, Observation
+from conform.registry.field_range import span_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
 from conform.registry.verdict import Finding, Verdict, finding_key
@@ -16,7 +17,6 @@ from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.blanked_ranges import overlaps_secret
 from dissector.protocol.embedded.secrecy.credentials import mask_texts
 from dissector.protocol.login_secrets import NOTHING_KNOWN
-from dissector.protocol.spans import span_of
 from dissector.view.text.escape import VARIABLE_PARTS
 
 if TYPE_CHECKING:

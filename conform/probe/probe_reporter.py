@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from conform.probe.raw_exchange import RawExchange
+from conform.registry.field_range import span_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
 from conform.registry.verdict import Finding, Verdict, finding_key
 from dissector.protocol.error_codes import error_code, error_name
-from dissector.protocol.spans import span_of
 
 _SHOWN_BYTES = 24
 

@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from construct import Container
 
@@ -19,9 +19,6 @@ from dissector.errors import DecodeError
 from dissector.protocol.codecs import structs, wire
 from dissector.protocol.codecs.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
-
-if TYPE_CHECKING:
-    from dissector.protocol.messages import Message
 
 
 @dataclass(slots=True)
@@ -71,23 +68,6 @@ def spans(schema: Schema, version: int, data: bytes, start: int = 0, name: str =
     reader = _Reader(stream, _layout_of(schema, version))
     reader.read_span(root, reader.read_struct, schema.fields, root)
     return root
-
-
-def span_of(message: Message, path: str) -> tuple[int, int] | None:
-    """Return the byte range in the frame of a body field, or of the nearest enclosing field."""
-    if message.schema is None or message.api_version is None:
-        return None
-    found = spans(message.schema, message.api_version, message.frame, message.body_start)
-    while (inner := _child_containing(found, path)) is not None:
-        found = inner
-    return (found.start, found.end) if found.path else None
-
-
-def _child_containing(span: Span, path: str) -> Span | None:
-    for child in span.children:
-        if path == child.path or path.startswith((f"{child.path}.", f"{child.path}[")):
-            return child
-    return None
 
 
 class _Layout:

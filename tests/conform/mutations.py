@@ -12,12 +12,12 @@ from random import Random
 from typing import Any, NamedTuple
 
 from conform.judge import Judge
+from conform.registry.field_range import span_of
 from conform.registry.verdict import Finding, Verdict, finding_key
 from dissector import open_capture
 from dissector.errors import EncodeError
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.schema import Field
-from dissector.protocol.spans import span_of
 from tests import tcp_captures
 from tests.conform.scene import MEASURED, capture_rules
 

@@ -9,11 +9,11 @@ import pytest
 from conform.evidence.batch_observation import BatchObservation
 from conform.evidence.observation import ConnectionObservation, Observation
 from conform.evidence.reporter import Reporter
+from conform.registry.field_range import span_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import Record, build_records, new_batch
-from dissector.protocol.spans import span_of
 from tests.conform.scene import Scene
 from tests.default_frames import sized
 from tests.dissector.cli.cli_traffic import request_frame

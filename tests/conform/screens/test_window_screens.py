@@ -179,7 +179,7 @@ def _counting(rule: Rule, called: Counter[str]) -> Rule:
     return replace(rule, call=call)
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", sorted(SCENES))
 def test_verdicts_of_scenes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tcp_captures.pcap_file(SCENES[name]().wire.packets)
     _assert_same(partial(_opened, file), monkeypatch)
