@@ -26,7 +26,6 @@ from pyspark.sql.types import StructType
 
 from dissector.capture.columns import Int64s, unique
 from dissector.capture.packets.decode_as import tunnel_ports
-from dissector.engine.reading.packet_files import FileNames
 from dissector.errors import PipelineError, UsageError
 from dissector.protocol.context import using
 from dissector.protocol.definitions.schemas import Schemas
@@ -34,11 +33,10 @@ from pipeline.jobs.local_job import Plan, plan_ranges
 from pipeline.jobs.worker import freeze_garbage
 from pipeline.split.byte_ranges import RANGE_BYTES, Range, ranges_of
 from pipeline.split.collection import find_captures
-from pipeline.split.connection_keys import part_of
-from pipeline.split.segment_sources import RangeSource
+from pipeline.split.connection_keys import parts_of
 from pipeline.tables.collection_facts import collection_facts
 from pipeline.tables.decoded_columns import found_values
-from pipeline.tables.dissect_task import UNREAD, dissect_range, dissect_shards
+from pipeline.tables.dissect_task import UNREAD, dissect_again, dissect_range
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.row_choice import RowChoice
 from pipeline.tables.shared_facts import ID_MARK, has_doubts
@@ -203,7 +201,6 @@ class CapturePartition(InputPartition):
         ranges: The ranges to read.
         crossing: Keys of the connections that are in more than one range: a single range leaves
             them out; a part reads only these.
-        files: The file of each packet.
         part: The number of the part; -1: a range; `ALL`: all connections.
         facts: The facts of the whole collection; None: this task reads them, if its rows depend on
             any.
@@ -212,7 +209,6 @@ class CapturePartition(InputPartition):
 
     ranges: Sequence[Range]
     crossing: Int64s
-    files: FileNames
     part: int = -1
     facts: Mapping[str, str] | None = None
     collection: Sequence[Range] = ()
@@ -224,18 +220,11 @@ class CapturePartition(InputPartition):
         if self.part == ALL:
             return whole_tables(self.ranges, options)
         if self.part < 0:
-            return dissect_range(self.ranges[0], self.crossing, 1, options)
-        return dissect_shards(self._shards(options), self.files, options)
-
-    def _shards(self, options: TableOptions) -> Iterator[pa.RecordBatch]:
-        for each in self.ranges:
-            source = RangeSource(each, self.crossing, 1, options.window_bytes)
-            for _ in source.windows():
-                yield from source.packer.full_shards()
-            yield from source.packer.finish()
+            return dissect_range(self.ranges[0], self.crossing, 0, options)
+        return dissect_again(self.ranges, self.crossing, options)
 
 
-NO_ROWS = CapturePartition([], np.zeros(0, np.int64), FileNames())
+NO_ROWS = CapturePartition([], np.zeros(0, np.int64))
 
 
 class CaptureReader(DataSourceReader):
@@ -288,13 +277,11 @@ class CaptureReader(DataSourceReader):
         ranges = ranges_of(captures, self._range_bytes, options.decode_as, options.timezone)
         plan = plan_ranges(ranges)
         if self._table in WHOLE:
-            return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
+            return [CapturePartition(plan.ranges, plan.crossing, ALL)]
         asked = [each for each in plan.ranges if self._may_have_rows(each, plan)]
-        tasks = [CapturePartition([each], plan.crossing, plan.files) for each in asked]
+        tasks = [CapturePartition([each], plan.crossing) for each in asked]
         parts = enumerate(_parts_of(plan, [each.number for each in asked]), len(plan.ranges))
-        tasks += [
-            CapturePartition(of_part, keys, plan.files, part) for part, (keys, of_part) in parts
-        ]
+        tasks += [CapturePartition(of_part, keys, part) for part, (keys, of_part) in parts]
         if not tasks:
             return [NO_ROWS]  # Spark takes a list without any as one that is not known
         if len(tasks) <= FEW:
@@ -350,7 +337,7 @@ def _parts_of(plan: Plan, asked: Sequence[int]) -> Iterator[tuple[Int64s, list[R
     )
     crossing = unique(keys[np.isin(numbers, asked)])
     count = min(PARTS, 1 + int(sizes[np.isin(keys, crossing)].sum()) // PART_BYTES)
-    parts = np.array([part_of(key, count) for key in crossing.tolist()], np.int64)
+    parts = parts_of(crossing, count)
     for part in unique(parts).tolist():
         chosen = crossing[parts == part]
         of_part = unique(numbers[np.isin(keys, chosen)]).tolist()

@@ -3,7 +3,8 @@ The job: the order of its stages, and what Spark shuffles between them.
 
 The shuffles carry keys, numbers and locations of shards: few and small; RDDs of them take a tenth
 of the planning time of DataFrames. The driver collects the scans of ranges, the number of
-connections that begin in each, the names of topics, and the number of rows written.
+connections that begin in each, the names of topics, the addresses of brokers, and the number of
+rows written.
 """
 
 from __future__ import annotations
@@ -21,6 +22,16 @@ from pyspark import RDD, Broadcast, SparkContext
 from pyspark.sql import SparkSession
 
 from pipeline.jobs import stages
+from pipeline.jobs.crossing_keys import (
+    Carried,
+    RangeKeys,
+    carried_by,
+    crossing_among,
+    index_results,
+    range_of,
+    scans_in,
+    split_keys,
+)
 from pipeline.jobs.job_state import (
     WORK,
     JobState,
@@ -32,18 +43,7 @@ from pipeline.jobs.job_state import (
     require_replaceable,
 )
 from pipeline.jobs.request import Request
-from pipeline.jobs.stages import (
-    Job,
-    Numbering,
-    RangeKeys,
-    TaskOutput,
-    TaskResult,
-    Written,
-    index_results,
-    range_of,
-    scans_in,
-    split_keys,
-)
+from pipeline.jobs.stages import Job, Numbering, TaskOutput, TaskResult, Written
 from pipeline.jobs.summaries import make_summaries
 from pipeline.split.byte_ranges import (
     RANGE_BYTES,
@@ -206,7 +206,7 @@ class _Run:
         Returns:
             Number of rows of each table.
         """
-        crossing = self._crossing(parts)
+        crossing = self._crossing(parts, size)
         with self._whole() as whole:
             by_range = self._dissected(crossing)
             numbering = self._numbering(by_range)
@@ -237,30 +237,46 @@ class _Run:
         with _exposed_attempts(self._context):
             return task.collect()
 
-    def _crossing(self, parts: int) -> RDD[tuple[int, RangeKeys]]:
-        """Return the keys that are in more than one range, each range in its partition."""
+    def _crossing(self, parts: int, size: int) -> RDD[tuple[int, RangeKeys]]:
+        """Return the keys that are in more than one range, by ranges."""
         count = len(self._job.ranges)
         if count == 1:
             return self._context.parallelize([], 1)
         self._on_progress("reading headers")
-        crossing = self._indexed().mapPartitions(stages.crossing)
-        shuffled_bytes = crossing.map(stages.carried_bytes).sum()
-        if shuffled_bytes:
+        crossing = self._indexed().mapPartitions(crossing_among)
+        carried = sum(crossing.mapPartitions(carried_by).collect(), Carried())
+        if carried.connections:
+            again = 0
+            if not parts and all(
+                each.is_divisible and each.time_slice is None for each in self._job.ranges
+            ):
+                again = carried.parts_to_read_again(self._cores, size)
             self._job = replace(
-                self._job, parts=parts or self._task_count(shuffled_bytes, PART_BYTES)
+                self._job,
+                parts=parts or again or self._task_count(carried.bytes, PART_BYTES),
+                again=again > 0,
             )
-        return crossing.partitionBy(count, int)
+        return crossing
 
     def _dissected(self, crossing: RDD[tuple[int, RangeKeys]]) -> RDD[tuple[int, TaskResult]]:
         """Return the outputs of ranges, then of parts, by the range where connections begin."""
         self._on_progress("dissecting")
         job, work = self._share(self._job), self._job.work
-        reports = crossing.mapPartitionsWithIndex(
+        reports = crossing.partitionBy(len(self._job.ranges), int).mapPartitionsWithIndex(
             lambda at, keys: kept(
                 work, f"range-{at:06d}", keys, lambda inputs: job.value.dissect(at, inputs)
             )
         )
-        if self._job.parts:
+        if self._job.again:
+            by_part = crossing.flatMap(lambda keys: job.value.keys_of_parts(keys))
+            again = by_part.partitionBy(self._job.parts, int).mapPartitionsWithIndex(
+                lambda at, keys: kept(
+                    work, f"part-{at:06d}", keys, lambda inputs: job.value.dissect_again(at, inputs)
+                )
+            )
+            # Parts take longest, so they begin first.
+            reports = again.union(reports)
+        elif self._job.parts:
             placed = reports.keyBy(lambda report: job.value.part_of(report))
             placed = placed.partitionBy(self._job.parts, int)
             reports = placed.mapPartitionsWithIndex(

@@ -36,7 +36,7 @@ from pipeline.split.connection_index import (
 )
 from pipeline.split.split_fragments import add_reassembled
 from pipeline.split.time_slices import slices_among, with_slices
-from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
+from pipeline.tables.dissect_task import SHARDS, dissect_again, dissect_range, dissect_shards
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.shared_facts import merge_facts
@@ -104,7 +104,11 @@ def dissect(
 def dissect_ranges(
     ranges: Sequence[Range], options: TableOptions, parts: int = PARTS, run: Any = map
 ) -> dict[str, pa.Table]:
-    """Return the tables of ranges of a collection; `run` is `map` or an equivalent."""
+    """
+    Return the tables of ranges of a collection.
+
+    `run` is `map` or an equivalent. With no parts connections across ranges are read again.
+    """
     return _dissect_plan(plan_ranges(ranges, run), options, parts, run)
 
 
@@ -143,6 +147,9 @@ def _dissect_plan(plan: Plan, options: TableOptions, parts: int, run: Any) -> di
     ]
     for name, batch in _flattened(run(_Task.dissect_shards, jobs)):
         tables[name].append(batch)
+    if not parts:
+        for name, batch in dissect_again(plan.ranges, plan.crossing, options):
+            tables[name].append(batch)
     if WHOLE & options.tables:
         for name, batch in whole_tables(plan.ranges, options):
             tables[name].append(batch)

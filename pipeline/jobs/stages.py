@@ -5,6 +5,7 @@ The stages of a job: functions from a task's input to its results.
     crossing     connections of ranges -> those that are in more than one
     dissect      range -> rows of the connections that lie in it, shards of the others
     gather       part -> rows of connections that cross ranges, from all their shards
+    again        part -> the same, from the captures: see `Carried.parts_to_read_again`
     number       first packets -> numbers of connections
     finish       range or part -> its rows with those numbers and with names, as Parquet
 
@@ -25,10 +26,12 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s, unique
 from dissector.engine.reading.packet_files import FileNames
+from pipeline.jobs.crossing_keys import RangeKeys
 from pipeline.jobs.worker import freeze_garbage
 from pipeline.split import connection_index as indexing
-from pipeline.split.byte_ranges import Range, RangeScan
+from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_index import RangeIndex
+from pipeline.split.connection_keys import parts_of
 from pipeline.split.task_spill import (
     BlockLocation,
     TaskOutputWriter,
@@ -38,27 +41,21 @@ from pipeline.split.task_spill import (
 )
 from pipeline.storage.parquet_store import TableWriter
 from pipeline.storage.shared_folder import require_mark
-from pipeline.tables.dissect_task import SHARDS, UNREAD, dissect_range, dissect_shards
+from pipeline.tables.dissect_task import (
+    SHARDS,
+    UNREAD,
+    dissect_again,
+    dissect_range,
+    dissect_shards,
+)
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
+from pipeline.tables.shared_facts import first_facts, merge_facts, split_doubts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 from pipeline.tables.whole_tables import whole_tables
 
-
-@dataclass(frozen=True, slots=True)
-class RangeKeys:
-    """
-    Connections of one range.
-
-    Attributes:
-        range: Number of the range.
-        keys: Keys of the connections; see `connection_keys`.
-        bytes: Number of bytes of each connection in the range.
-    """
-
-    range: int
-    keys: Int64s
-    bytes: Int64s
+DOUBTS = "doubts"
+"""The table of a task's own doubts: one for each connection of a kind, so only it reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ class TaskOutput:
 
     Attributes:
         source: The number of the range or part; parts are counted after all ranges.
-        tables: The tables that have rows.
+        tables: The tables that have rows, among them `DOUBTS`.
         first_packets: The first packets of its connections.
         numbers: The numbers of its connections, once assigned.
         unread: Files of which no packet of its range could be read, with the reasons.
@@ -102,6 +99,7 @@ class Job:
         out: The folder of the tables.
         mark: The driver's mark in the folder of the outputs; see `shared_folder`.
         parts: Number of parts for connections across ranges; 0 if there are none.
+        again: Whether the parts read these connections from the captures, not from shards.
         facts: The facts of all parts.
         name: Prefix of the names of the files that are written.
     """
@@ -112,6 +110,7 @@ class Job:
     out: str
     mark: str
     parts: int = 0
+    again: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
 
@@ -147,10 +146,36 @@ class Job:
         self._begin_task()
         keys = [np.zeros(0, np.int64), *(each.keys for _, each in crossing_keys)]
         crossing = np.sort(np.concatenate(keys))
-        byte_range = self.ranges[number]
-        return self._write_output(
-            number, dissect_range(byte_range, crossing, max(self.parts, 1), self.options)
-        )
+        byte_range, parts = self.ranges[number], 0 if self.again else self.parts
+        batches: Iterable[Batch] = ()
+        is_left_to_parts = byte_range.connections == len(crossing) and not byte_range.reassembled
+        if not (self.again and is_left_to_parts):
+            batches = dissect_range(byte_range, crossing, parts, self.options)
+        return self._write_output(number, batches)
+
+    def keys_of_parts(self, crossing: tuple[int, RangeKeys]) -> Iterator[tuple[int, RangeKeys]]:
+        """Yield the connections of a range that cross its borders, by their parts."""
+        _, each = crossing
+        parts = parts_of(each.keys, self.parts)
+        for part in unique(parts).tolist():
+            of_part = parts == part
+            yield part, RangeKeys(each.range, each.keys[of_part], each.bytes[of_part])
+
+    def dissect_again(
+        self, part: int, crossing: Iterable[tuple[int, RangeKeys]]
+    ) -> Iterator[TaskReport]:
+        """Dissect a part from the captures; `crossing` are the keys of its connections."""
+        self._begin_task()
+        of_ranges = [each for _, each in crossing]
+        if of_ranges:
+            numbers = sorted({each.range for each in of_ranges})
+            keys = unique(np.concatenate([each.keys for each in of_ranges]))
+            ranges = [self.ranges[number] for number in numbers]
+            # So that windows have the usual number of bytes of these connections.
+            window_bytes = self.options.window_bytes * self.parts
+            options = replace(self.options, window_bytes=window_bytes)
+            batches = dissect_again(ranges, keys, options)
+            yield from self._write_output(len(self.ranges) + part, batches)
 
     def part_of(self, report: TaskReport) -> int:
         """Return the part that receives a report; only locations need a certain one."""
@@ -176,13 +201,13 @@ class Job:
     def _write_output(self, source: int, batches: Iterable[Batch]) -> Iterator[Any]:
         """Write a task's batches to its output; yield reports."""
         first_packets: list[Any] = [np.zeros(0, np.int64)]
-        tables, unread = set(), dict[str, str]()
+        tables, unread, facts = set(), dict[str, str](), first_facts([])
         with TaskOutputWriter(self.work, source) as output:
             for table, batch in batches:
                 if table == SHARDS:
                     yield output.write_shard(batch)
                 elif table == FACTS:
-                    yield batch
+                    facts = first_facts([facts, batch])
                 elif table == UNREAD:
                     both = (batch.column(name).to_pylist() for name in ("path", "reason"))
                     unread = dict(zip(*both, strict=True))
@@ -191,6 +216,12 @@ class Job:
                 else:
                     tables.add(table)
                     output.write_rows(table, batch)
+            shared, doubts = split_doubts(facts)
+            if doubts.num_rows:
+                tables.add(DOUBTS)
+                output.write_rows(DOUBTS, doubts)
+        if shared.num_rows:
+            yield shared
         yield TaskOutput(source, sorted(tables), np.concatenate(first_packets), unread=unread)
 
     def by_range(self, result: TaskResult) -> Iterator[tuple[int, TaskResult]]:
@@ -235,9 +266,13 @@ class Job:
         numbers = np.concatenate([each.numbers for each in outputs])
         order = np.argsort(first_packets)
         secrets, values = self.options.show_secrets, self.options.values
-        finisher = RowFinisher(first_packets[order], self.facts, secrets, numbers[order], values)
-        for table in outputs[0].tables:
-            for batch in in_larger_batches(read_rows(self.work, table, outputs[0].source)):
+        source, tables = outputs[0].source, {*outputs[0].tables}
+        facts = dict(self.facts)
+        if DOUBTS in tables:
+            facts |= merge_facts(read_rows(self.work, DOUBTS, source))
+        finisher = RowFinisher(first_packets[order], facts, secrets, numbers[order], values)
+        for table in sorted(tables - {DOUBTS}):
+            for batch in in_larger_batches(read_rows(self.work, table, source)):
                 writer.add(table, finisher(table, batch))
 
 
@@ -245,68 +280,21 @@ Written: TypeAlias = tuple[str, int]
 """A table, and the number of rows written to it."""
 
 
-def index_results(indexed: RangeIndex, tasks: int) -> Iterator[tuple[int, RangeScan | RangeKeys]]:
-    """Yield the scan of a range, and its connections, divided among this many tasks."""
-    yield indexed.scan.number % tasks, indexed.scan
-    yield from split_keys(indexed.rows, tasks)
-
-
-def split_keys(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, RangeKeys]]:
-    """Yield the connections of a range, given as rows of the index, divided among tasks."""
-    number, key, carried = (rows.column(name) for name in ("range", "key", "bytes"))
-    keys, carried = np.asarray(key), np.asarray(carried)
-    to = keys % tasks
-    for task in unique(to).tolist():
-        is_of_task = to == task
-        yield task, RangeKeys(number[0].as_py(), keys[is_of_task], carried[is_of_task])
-
-
-def range_of(result: tuple[int, RangeScan | RangeKeys]) -> int:
-    """Return the range that a result is about."""
-    each = result[1]
-    return each.number if isinstance(each, RangeScan) else each.range
-
-
-def scans_in(results: Iterable[tuple[int, RangeScan | RangeKeys]]) -> Iterator[RangeScan]:
-    """Yield the scans of ranges."""
-    freeze_garbage()
-    return (each for _, each in results if isinstance(each, RangeScan))
-
-
-def crossing(
-    results: Iterable[tuple[int, RangeScan | RangeKeys]],
-) -> Iterator[tuple[int, RangeKeys]]:
-    """Yield the connections that are in more than one range, by their ranges."""
-    freeze_garbage()
-    ranges = [each for _, each in results if isinstance(each, RangeKeys)]
-    keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
-    found, count = np.unique(keys, return_counts=True)
-    crossing_keys = found[count > 1]
-    for each in ranges:
-        is_crossing = np.isin(each.keys, crossing_keys)
-        if is_crossing.any():
-            yield each.range, RangeKeys(each.range, each.keys[is_crossing], each.bytes[is_crossing])
-
-
-def carried_bytes(crossing: tuple[int, RangeKeys]) -> int:
-    """Return the shuffled bytes of a range; at least one if any connection is shuffled."""
-    return int(crossing[1].bytes.sum()) or 1
-
-
 def count_by_range(
     results: Iterable[tuple[int, TaskResult]],
 ) -> Iterator[tuple[int, int] | TaskResult]:
-    """Yield the number of connections that begin in each range, facts, and unread ranges."""
+    """Yield the number of connections that begin in each range, facts once, and unread ranges."""
     freeze_garbage()
-    counts = Counter[int]()
+    counts, facts = Counter[int](), list[pa.RecordBatch]()
     for range_number, result in results:
         if isinstance(result, TaskOutput):
             counts[range_number] += len(result.first_packets)
             if result.unread:
-                yield result
+                yield TaskOutput(result.source, (), np.zeros(0, np.int64), unread=result.unread)
         else:
-            yield result
+            facts.append(result)
     yield from counts.items()
+    yield first_facts(facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ class Range:
         time_slice: What is read in its place: files that overlap in time; None for a part of one
             file.
         joined: The files that are read in its place, as in one process; empty for a part of one.
+        connections: Number of connections of which it has packets, if nothing else in it makes
+            rows; -1: unknown.
     """
 
     number: int
@@ -73,6 +75,7 @@ class Range:
     is_divisible: bool = False
     time_slice: TimeSlice | None = None
     joined: tuple[str, ...] = ()
+    connections: int = -1
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -157,6 +160,7 @@ class RangeScan:
         marks: Places in the range by time, serialised; see `time_marks`.
         damaged_ns: The latest time of a packet some way before its first damage; None if undamaged.
         members: The scans of the members of a slice.
+        connections: As in `Range`.
     """
 
     number: int
@@ -172,6 +176,7 @@ class RangeScan:
     marks: bytes = b""
     damaged_ns: int | None = None
     members: tuple[RangeScan, ...] = ()
+    connections: int = -1
 
     @property
     def is_whole(self) -> bool:
@@ -293,7 +298,10 @@ def numbered_ranges(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> 
     for each in ranges:
         placed = replace(each, first_packet=packets)
         if each.is_read:
-            placed = limited_to_scan(placed, scans[each.number])
+            placed = replace(
+                limited_to_scan(placed, scans[each.number]),
+                connections=scans[each.number].connections,
+            )
             packets += scans[each.number].packets
         out.append(placed)
     return out

@@ -52,6 +52,8 @@ def index_range(byte_range: Range, window_bytes: int = WINDOW_BYTES) -> RangeInd
         counts.add(layers.segments(packets))
         fragments.update(packets, layers.incomplete_packets)
         del packets
+    rows = _rows(byte_range, counts)
+    has_problems = reader.scan.damaged or layers.evicted or byte_range.problem
     scan = replace(
         reader.scan,
         split_fragments=fragments.serialised(),
@@ -59,8 +61,9 @@ def index_range(byte_range: Range, window_bytes: int = WINDOW_BYTES) -> RangeInd
         times=times,
         marks=marks.serialised(),
         damaged_ns=marks.damaged_ns,
+        connections=-1 if has_problems else rows.num_rows,
     )
-    return RangeIndex(scan, _rows(byte_range, counts))
+    return RangeIndex(scan, rows)
 
 
 def index_reassembled(ranges: Iterable[Range]) -> Iterator[pa.RecordBatch]:

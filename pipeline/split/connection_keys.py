@@ -103,6 +103,11 @@ def part_of(key: int, parts: int) -> int:
     return key % _PRIME % parts
 
 
+def parts_of(keys: Int64s, parts: int) -> Int64s:
+    """Return `part_of` each key."""
+    return keys % _PRIME % parts
+
+
 class EndpointArrays(NamedTuple):
     """Endpoints and captured lengths of segments, as in `Segments`; addresses are signed."""
 

@@ -30,10 +30,10 @@ _Key = TypeVar("_Key", str, int)
 
 class RangeSource(FileNames):
     """
-    The segments of connections that lie in one range; a `SegmentSource`.
+    The segments of connections that lie in one range, or of the others; a `SegmentSource`.
 
     Attributes:
-        packer: Receives the segments of connections across the range's borders.
+        packer: Receives the segments of connections across the range's borders, if requested.
         found_logs: The request log by its name, from the first window on.
     """
 
@@ -45,6 +45,7 @@ class RangeSource(FileNames):
         window_bytes: int = WINDOW_BYTES,
         *,
         files: FileNames | None = None,
+        yields_crossing: bool = False,
     ) -> None:
         """
         Start.
@@ -52,9 +53,10 @@ class RangeSource(FileNames):
         Args:
             byte_range: The range.
             crossing: Keys of the connections that are in other ranges too, in order.
-            parts: Number of parts for these connections.
+            parts: Number of parts for these connections; 0: they are not packed.
             window_bytes: About how much of the range is in memory at a time.
             files: Receives the file of each packet too.
+            yields_crossing: Whether it yields these connections in place of the others.
         """
         super().__init__(files)
         self._reader = reader_of(byte_range, window_bytes)
@@ -64,6 +66,7 @@ class RangeSource(FileNames):
         self._layers = Layers(byte_range.clock_ns, byte_range.decode_as)
         self._crossing = KeySet(crossing)
         self._parts = parts
+        self._yields_crossing = yields_crossing
         self._reassembled = reassembled_segments(byte_range, self._layers.network_number)
         self.packets = 0
         self.bytes = 0
@@ -94,7 +97,7 @@ class RangeSource(FileNames):
             self.add_window(packets, self._paths)
             clock_ns = self._layers.clock_ns
             segments = self._with_reassembled(self._layers.segments(packets), packets, clock_ns)
-            yield self._keep_local(segments), packets.problems
+            yield self._chosen(segments), self._problems_of(packets)
             del segments
             del packets
         self._layers.finish()
@@ -115,28 +118,49 @@ class RangeSource(FileNames):
             select_rows(merged, np.argsort(merged.packet, kind="stable"))
         )
 
-    def _keep_local(self, segments: Segments) -> Segments:
-        """Return the segments of local connections; pack the others."""
-        into, sums = self._crossing.assign_parts(segments, self._parts)
+    def _chosen(self, segments: Segments) -> Segments:
+        """Return the segments of local connections, and pack the others; or return the others."""
+        into, sums = self._crossing.assign_parts(segments, max(self._parts, 1))
         crossing_count = int(sums["segments"].sum())
-        if not crossing_count:
+        if crossing_count == (len(segments) if self._yields_crossing else 0):
             return segments
-        self.packer.add(segments, into, sums)
+        if self._yields_crossing:
+            return select_rows(segments, np.flatnonzero(into >= 0))
+        if self._parts:
+            self.packer.add(segments, into, sums)
         return select_rows(segments, np.flatnonzero(into < 0))
+
+    def _problems_of(self, packets: Packets) -> FileProblems:
+        """Return the problems of a window; those of the captures are in the rows of the others."""
+        is_known = self._yields_crossing and not self._reader.scan.problem
+        return [] if is_known else packets.problems
 
 
 class CollectionSource(FileNames):
     """
-    All segments of a collection, range after range; a `SegmentSource`.
+    All segments of ranges, one after the other, or those of some connections; a `SegmentSource`.
 
     Attributes:
         evicted: As in `RangeSource`.
     """
 
-    def __init__(self, ranges: Sequence[Range], window_bytes: int = WINDOW_BYTES) -> None:
-        """Start; the ranges have their proven starts."""
+    def __init__(
+        self,
+        ranges: Sequence[Range],
+        window_bytes: int = WINDOW_BYTES,
+        crossing: Int64s | None = None,
+    ) -> None:
+        """
+        Start.
+
+        Args:
+            ranges: With their proven starts and first packets.
+            window_bytes: About how much of a range is in memory at a time.
+            crossing: Keys of the connections to yield, in order; None: all.
+        """
         super().__init__()
         self._ranges = ranges
+        self._crossing = crossing
         self._window_bytes = window_bytes
         self._numbers = {"": 0}
         self._found_logs: dict[str, Converted] = {}
@@ -154,7 +178,7 @@ class CollectionSource(FileNames):
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the ranges in order."""
         for each in self._ranges:
-            source = RangeSource(each, np.zeros(0, np.int64), 1, self._window_bytes, files=self)
+            source = self._source_of(each)
             for segments, problems in source.windows():
                 self.packets = each.first_packet + source.packets
                 self._found_logs |= source.found_logs
@@ -165,11 +189,20 @@ class CollectionSource(FileNames):
                 segments.network = np.array(numbers, np.int32)[segments.network]
                 yield segments, problems
                 del segments
-            self.evicted += source.evicted
+            if self._crossing is None:
+                self.evicted += source.evicted
             self.bytes += source.bytes
             self.longest_packet = max(self.longest_packet, source.longest_packet)
             _add_counts(self.passed_over, source.passed_over)
             _add_counts(self.unread_links, source.unread_links)
+
+    def _source_of(self, byte_range: Range) -> RangeSource:
+        keys = np.zeros(0, np.int64) if self._crossing is None else self._crossing
+        return RangeSource(
+            *(byte_range, keys, 0, self._window_bytes),
+            files=self,
+            yields_crossing=self._crossing is not None,
+        )
 
 
 def _add_counts(into: dict[_Key, int], more: Mapping[_Key, int]) -> None:

@@ -1,15 +1,15 @@
-"""The two tasks that make tables: dissecting a range, and dissecting shards."""
+"""The tasks that make tables: dissecting a range, and connections across ranges, in two ways."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from dissector.capture.columns import Int64s
 from dissector.engine.reading.packet_files import FileNames
 from pipeline.split.byte_ranges import Range
-from pipeline.split.segment_sources import RangeSource
+from pipeline.split.segment_sources import CollectionSource, RangeSource
 from pipeline.tables.incremental import IncrementalDissection, first_packet_rows
 from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
 
@@ -29,7 +29,7 @@ def dissect_range(
     Args:
         byte_range: The range.
         crossing: Keys of the connections that are in other ranges too, in order.
-        parts: Number of parts for these connections.
+        parts: Number of parts for these connections; 0: they are left to `dissect_again`.
         options: Tables to make, and options of dissection.
     """
     source = RangeSource(byte_range, crossing, parts, options.window_bytes)
@@ -46,6 +46,25 @@ def dissect_range(
         yield UNREAD, pa.RecordBatch.from_pydict(rows)
     for shard in source.packer.finish():
         yield SHARDS, shard
+
+
+def dissect_again(
+    ranges: Sequence[Range], crossing: Int64s, options: TableOptions
+) -> Iterator[Batch]:
+    """
+    Dissect connections across ranges from the captures, without shards.
+
+    Args:
+        ranges: Those that have packets of the connections, in order.
+        crossing: Keys of the connections, in order.
+        options: Tables to make, and options of dissection.
+    """
+    tables = TableBuilder(CollectionSource(ranges, options.window_bytes, crossing), options)
+    for window in tables.reading.windows():
+        yield from tables.rows_of(window)
+        del window
+    yield from tables.connections()
+    yield first_packet_rows(tables.reading.streams.connections)
 
 
 def dissect_shards(

@@ -100,6 +100,12 @@ def has_doubts(facts: pa.RecordBatch) -> bool:
     return any(key.startswith(_DOUBT) for key in facts.column("topic_id").to_pylist())
 
 
+def split_doubts(facts: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Return the facts for all parts, and the doubts, which concern only the part's own rows."""
+    is_doubt = pc.starts_with(facts.column("topic_id"), _DOUBT)
+    return facts.filter(pc.invert(is_doubt)), facts.filter(is_doubt)
+
+
 def lasting_facts(facts: pa.Table) -> pa.Table:
     """Return the facts that later rows may depend on too: a doubt concerns only its own batch."""
     return facts.filter(pc.invert(pc.starts_with(facts["topic_id"], _DOUBT)))
@@ -129,8 +135,14 @@ def topic_names(facts: Mapping[str, str]) -> dict[str, str]:
     return {key: name for key, name in facts.items() if not key.startswith(other_prefixes)}
 
 
-def merge_facts(batches: Iterable[pa.RecordBatch]) -> dict[str, str]:
-    """Return the facts of all parts; for each id the first name in the collection wins."""
+def first_facts(batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return each fact of some parts once, for each id that of the first packet."""
     rows = [row for batch in batches for row in batch.to_pylist()]
     rows.sort(key=lambda row: (row["packet"], row["name"]), reverse=True)
-    return {row["topic_id"]: row["name"] for row in rows}
+    found = {row["topic_id"]: row for row in rows}
+    return pa.RecordBatch.from_pylist([*found.values()], FACTS_SCHEMA)
+
+
+def merge_facts(batches: Iterable[pa.RecordBatch]) -> dict[str, str]:
+    """Return the facts of all parts; for each id the first name in the collection wins."""
+    return {row["topic_id"]: row["name"] for row in first_facts(batches).to_pylist()}

@@ -47,7 +47,7 @@ from pipeline.tables.shared_facts import DeferredNames, broker_facts
 from pipeline.tables.table_schemas import SCHEMAS, with_needed
 
 if TYPE_CHECKING:
-    from pipeline.split.segment_sources import RangeSource, ShardSource
+    from pipeline.split.segment_sources import CollectionSource, RangeSource, ShardSource
 
 __all__ = ["FACTS", "SCHEMAS", "Batch", "TableBuilder", "TableOptions"]
 
@@ -150,7 +150,9 @@ class TableBuilder:
         reading: The reading of the part.
     """
 
-    def __init__(self, source: RangeSource | ShardSource, options: TableOptions) -> None:
+    def __init__(
+        self, source: RangeSource | CollectionSource | ShardSource, options: TableOptions
+    ) -> None:
         self._source = source
         self._options = options
         self._capture = Capture([], options.reading)

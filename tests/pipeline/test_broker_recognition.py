@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.jobs.local_job import dissect, plan_ranges
+from pipeline.jobs.stages import Job, Numbering, TaskOutput, count_by_range
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
+from pipeline.storage.shared_folder import leave_mark
 from pipeline.tables.dissect_task import dissect_range
 from pipeline.tables.shared_facts import has_doubts
 from pipeline.tables.table_builder import FACTS, TableOptions
@@ -64,3 +69,36 @@ def test_a_single_response_of_a_broker_known_from_elsewhere(
             if name == "exchanges":
                 assert doubts == ("orphan" in batch.column("status").to_pylist())
     assert_same(dissect(files, ALL, range_bytes=200, parts=3), expected)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_the_driver_gets_nothing_of_connections_in_doubt(known: bool, tmp_path: Path) -> None:
+    shared = {}
+    for count in (1, 20):
+        packets = [
+            packet
+            for _ in range(count)
+            for packet in single_responses(known=known, closed=True).packets
+        ]
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        path = write(folder / "a.pcap", packets)
+        work = str(folder / "out")
+        plan = plan_ranges(ranges_of(Collection.of([path])))
+        job = Job(plan.ranges, ALL, work, work, leave_mark(work))
+        results = [each for report in job.dissect(0, []) for each in job.by_range(report)]
+        counted = list(count_by_range(results))
+        (facts,) = (each for each in counted if isinstance(each, pa.RecordBatch))
+        shared[count] = facts.to_pylist()
+        job = replace(job, facts={row["topic_id"]: row["name"] for row in shared[count]})
+        numbered = Numbering([0, 0]).number(results)
+        rows = dict(job.finish(0, ((0, each) for each in numbered)))
+        expected = tables_of([path], folder)
+        assert rows["connections"] == len(expected["connections"])
+        found = pq.read_table(next(Path(work, "connections").rglob("*.parquet")))
+        speaks = sorted(found.column("speaks").to_pylist())
+        assert speaks == sorted(row["speaks"] for row in expected["connections"])
+        assert rows.get("exchanges", 0) == len(expected["exchanges"])
+        assert any("doubts" in each.tables for _, each in results if isinstance(each, TaskOutput))
+    assert shared[1] == shared[20]
+    assert len(shared[1]) == known

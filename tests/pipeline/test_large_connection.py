@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.jobs.crossing_keys import RangeKeys
 from pipeline.jobs.local_job import plan_ranges
-from pipeline.jobs.stages import Job, RangeKeys, TaskOutput, TaskReport
+from pipeline.jobs.stages import Job, TaskOutput, TaskReport
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.split.task_spill import BlockLocation

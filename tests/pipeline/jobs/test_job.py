@@ -74,7 +74,9 @@ def test_lost_repeated_and_late_packets_over_files(
     third = len(packets) // 3
     parts = [packets[a:b] for a, b in pairwise([0, third, 2 * third, len(packets)])]
     files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
-    got = job_tables(spark, files, tmp_path / "out", [3000, 8000, 1 << 20][seed], parts=1 + seed)
+    # The last has so few packet headers that its connections are read again, without shards.
+    range_bytes, parts = [(3000, 1), (8000, 2), (1 << 20, 0)][seed]
+    got = job_tables(spark, files, tmp_path / "out", range_bytes, parts)
     assert_same(got, tables_of(files, tmp_path))
 
 

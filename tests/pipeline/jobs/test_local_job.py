@@ -63,6 +63,19 @@ def test_every_packet_may_be_its_own_range(tmp_path: Path) -> None:
     assert_same(dissect_ranges(ranges, ALL, parts=3), tables_of([name], tmp_path))
 
 
+@pytest.mark.parametrize("seed", fast_and_long([0, 1], [2, 3, 4, 5]))
+def test_connections_across_ranges_are_read_again_without_parts(seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    name = write(path, imperfect_packets(seed))
+    starts = record_starts(path)
+    ranges = divided(name, *starts[20::40])
+    assert len(plan_ranges(ranges).crossing) > 3
+    got = dissect_ranges(ranges, ALL, parts=0)
+    shards = dissect_ranges(ranges, ALL, parts=2)
+    assert_same(got, {table: rows.to_pylist() for table, rows in shards.items()})
+    assert_same(got, tables_of([name], tmp_path))
+
+
 def test_values_are_decoded_as_in_one_process(tmp_path: Path) -> None:
     path = write_values(tmp_path / "a.pcap")
     dump = tmp_path / "registry.json"
