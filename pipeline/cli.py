@@ -62,7 +62,7 @@ class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueOptions
         default=None,
         metavar="DIR",
         help="Folder of the tables; a path or URI.",
-        role=Writes(in_folder=rf"{TABLES.replace(',', '|')}|summaries|_.*"),
+        role=Writes(in_folder=rf"{TABLES.replace(',', '|')}|summaries|iceberg|_.*"),
     )
     watch: str | None = option(
         "--watch",
@@ -149,6 +149,13 @@ class PipelineOptions(DecodingOptions, FrameOptions, SecretOptions, ValueOptions
         metavar="NAME",
         help="The Kafka cluster that the captures are of, for --partition-by.",
     )
+    format: str = option(
+        "--format",
+        default="parquet",
+        metavar="FORMAT",
+        choices=("parquet", "delta", "iceberg"),
+        help="parquet; or delta or iceberg, whose jar --conf spark.jars.packages names.",
+    )
     overwrite: bool = option("--overwrite", default=False, help="Replace existing tables.")
     resume: bool = option(
         "--resume",
@@ -166,6 +173,8 @@ def pipeline(given: PipelineOptions) -> int:
         raise UsageError("give either CAPTURE... or --watch DIR")
     if watch and given.resume:
         raise UsageError("--watch goes on by itself, without --resume")
+    if watch and given.format != "parquet":
+        raise UsageError(f"--watch writes parquet, not {given.format}")
     settings = _settings(given.conf)
     try:
         import pyspark  # noqa: F401  (a missing Spark is a usage error)
@@ -174,6 +183,7 @@ def pipeline(given: PipelineOptions) -> int:
     options = _table_options(given)
     from pipeline.jobs.job import Request, check_request, make_tables
     from pipeline.jobs.job_progress import Progress
+    from pipeline.jobs.lakehouse import settings_for
     from pipeline.jobs.session import has_reader, open_session
     from pipeline.watch.stream_job import MINUTE_NS, Watch
 
@@ -187,6 +197,7 @@ def pipeline(given: PipelineOptions) -> int:
         overwrite=given.overwrite,
         resume=given.resume,
         summaries=summaries,
+        format=given.format,
     )
     if watch:
         idle_ns = given.idle_minutes * MINUTE_NS
@@ -195,10 +206,11 @@ def pipeline(given: PipelineOptions) -> int:
         return report_unread(stream.unread)
     # Check before starting Java, which takes seconds.
     check_request(request)
+    settings = settings_for(given.format, out) | settings
     with open_session(given.master, settings) as spark, Progress(spark.sparkContext) as progress:
-        if summaries and not has_reader(spark, out):
+        if (summaries or given.format != "parquet") and not has_reader(spark, out):
             raise UsageError(
-                f"Spark can't read {out}, which summaries need: "
+                f"Spark can't read {out}, which summaries and --format need: "
                 "--no-summaries makes only the tables"
             )
         made = make_tables(spark, request, progress.set_stage)

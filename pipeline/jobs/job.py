@@ -42,6 +42,7 @@ from pipeline.jobs.job_state import (
     mark_success,
     require_replaceable,
 )
+from pipeline.jobs.lakehouse import PARQUET, convert, require_format
 from pipeline.jobs.request import Request
 from pipeline.jobs.stages import Job, Numbering, TaskOutput, TaskResult, Written
 from pipeline.jobs.summaries import make_summaries
@@ -94,11 +95,13 @@ def make_tables(
         on_progress: Called with the name of each stage.
 
     Raises:
-        UsageError: No captures exist, tables exist already, or they are of another job.
+        UsageError: No captures exist, tables exist already, they are of another job, or Spark can't
+            write the format.
         CaptureError: A named capture does not exist, or none of the files is a capture.
     """
     on_progress("looking for captures")
     check_request(request)
+    require_format(spark, request.format, request.out)
     collection = find_captures(request.captures)
     context, out = spark.sparkContext, absolute(request.out)
     state = JobState.of(collection, request, context.defaultParallelism)
@@ -113,6 +116,9 @@ def make_tables(
         if request.summaries:
             on_progress("making summaries")
             make_summaries(spark, out)
+        if request.format != PARQUET:
+            on_progress(f"making tables of {request.format}")
+            convert(spark, request.format, out, made.rows, request.options.folders)
         mark_success(out, made)
     remove_folder(join_path(out, WORK))
     return made

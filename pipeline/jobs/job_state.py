@@ -86,7 +86,8 @@ class JobState:
         captures: list[list[Any]] = [
             [each.path, each.size, each.first_ns] for each in collection.files
         ]
-        options = _hashes(request.options) | {"summaries": str(request.summaries)}
+        options = _hashes(request.options)
+        options |= {"summaries": str(request.summaries), "format": request.format}
         return cls(release(), options, captures, request.range_bytes, request.parts, cores)
 
     def save(self, out: str) -> None:
@@ -208,5 +209,6 @@ def clear_tables(out: str) -> None:
     """Remove all tables, and the files that belong to them; first those that call them complete."""
     for name in (SUCCESS_FILE, STATE_FILE):
         remove_file(join_path(out, name))
-    for table in (*SCHEMAS, WORK, "_checkpoint", "_names", "_numbers", "_nameless", "summaries"):
+    others = "_checkpoint", "_names", "_numbers", "_nameless", "summaries", "iceberg"
+    for table in (*SCHEMAS, WORK, *others):
         remove_folder(join_path(out, table))

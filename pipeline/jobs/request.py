@@ -23,6 +23,7 @@ class Request:
         overwrite: Whether existing tables are replaced.
         resume: Whether an unfinished job in `out` is continued: the same, that was ended before.
         summaries: Whether the summaries are made too.
+        format: `parquet`, or `delta` or `iceberg`; see `lakehouse`.
     """
 
     captures: Sequence[str]
@@ -33,3 +34,4 @@ class Request:
     overwrite: bool = False
     resume: bool = False
     summaries: bool = False
+    format: str = "parquet"

@@ -162,7 +162,7 @@ def spark_errors(log: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        text = _root_cause_text(error)
+        text = root_cause_text(error)
         if "JAVA_GATEWAY_EXITED" in text and log is not None:
             text = log.read_text(errors="replace")
         raise PipelineError(error_summary(text), "" if log is None else str(log)) from None
@@ -172,7 +172,7 @@ def spark_errors(log: Path | None = None) -> Iterator[None]:
         raise PipelineError(error.what, str(log)) from None
 
 
-def _root_cause_text(error: Any) -> str:
+def root_cause_text(error: Any) -> str:
     """Return the text of an error; of a Java error, its root cause."""
     text = str(error)
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)

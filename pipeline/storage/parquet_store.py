@@ -165,6 +165,12 @@ def partition_path(table: str, partition: str, name: str, folders: Sequence[str]
     return join_path(table, *filter(None, (*places, f"{name}.parquet")))
 
 
+def partition_columns(columns: Sequence[str], folders: Sequence[str]) -> list[str]:
+    """Return the columns that are in the folders of a table with these columns."""
+    has_date = not {*TIMES}.isdisjoint(columns)
+    return [each.partition("=")[0] for each in folders if has_date or each != DATE]
+
+
 def in_order_of_apis(rows: pa.Table) -> pa.Table:
     """Return rows of a table in the order of their APIs, if they have any."""
     if API not in rows.schema.names:

@@ -42,6 +42,7 @@ DENIED = str(CAPTURES / "kafka4-denied.pcap")
             [DENIED, "--out", "x", "--partition-by", "date,cluster", "--cluster", "a/b"],
             "--cluster takes letters, digits, '.', '_' and '-', not 'a/b'",
         ),
+        (["--watch", "y", "--out", "x", "--format", "delta"], "--watch writes parquet, not delta"),
         (["--watch", "y", "--out", "x", "--tables", "lags"], "--watch makes no table lags: "),
     ],
 )
@@ -158,7 +159,7 @@ def test_impossible_summaries_are_refused_before_the_job(tmp_path: Path) -> None
         assert not kept.objects
     assert ran.returncode == 2
     assert ran.stderr == (
-        f"kafkashark: Spark can't read {out}, which summaries need: "
+        f"kafkashark: Spark can't read {out}, which summaries and --format need: "
         "--no-summaries makes only the tables\n"
     )
 

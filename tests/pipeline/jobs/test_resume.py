@@ -162,6 +162,7 @@ def test_another_job_is_not_continued(tmp_path: Path) -> None:
     others = {
         "another value of the option tables": replace(request, options=TableOptions()),
         "another value of the option folders": replace(request, options=in_dates),
+        "another value of the option format": replace(request, format="delta"),
         "another value of the option summaries": replace(request, summaries=True),
         "parts 0, not 3": replace(request, parts=3),
         f"other captures: {files[1]} is new, missing": replace(request, captures=files[:1]),
