@@ -29,6 +29,28 @@ class _ConnectionOffer:
         self.packet = -1
 
 
+class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
+    """The versions that each broker last offered on any connection, and the response's packet."""
+
+
+def _is_offered(observation: Observation) -> int | None:
+    """Return 1 for an answered request in a version that the broker offers, as both rules ask."""
+    exchange, key, version = observation.exchange, observation.api_key, observation.version
+    if key == API_VERSIONS or key is None or version is None or not observation.is_complete:
+        return None
+    offered = observation.connection.state(_ConnectionOffer)
+    offers = observation.capture_state.state(_OffersByBroker)
+    offer_packet, ranges = offers.get(observation.connection.broker.address, (0, None))
+    packet = exchange.request_packet
+    if offered.ranges is None or ranges is None or packet is None or exchange.status != "answered":
+        return None
+    is_later = packet >= offered.packet and packet >= offer_packet
+    for each in (offered.ranges, ranges):
+        lowest, highest = each.get(key, (0, -1))
+        is_later = is_later and lowest <= version <= highest
+    return 1 if is_later else None
+
+
 @rule(
     "F14",
     "Request in a version that the broker does not offer",
@@ -37,6 +59,7 @@ class _ConnectionOffer:
     asks="API and version of a request are offered in the last ApiVersions response of this "
     "connection.",
     example="Metadata v13, where ApiVersions offered Metadata v0-12",
+    fast_check=_is_offered,
 )
 def check_requested_version(observation: Observation, reporter: Reporter) -> None:
     """Report requests in versions that the broker does not offer."""
@@ -77,10 +100,6 @@ _CLIENT_TELEMETRY_APIS = (71, 72)
 """Brokers without a telemetry plugin do not offer these APIs, but respond to them."""
 
 
-class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
-    """The versions that each broker last offered on any connection, and the response's packet."""
-
-
 @rule(
     "F17",
     "Response to a version that the broker does not offer",
@@ -90,6 +109,7 @@ class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
     asks="A request whose API or version the broker does not offer gets no response, or "
     "UNSUPPORTED_VERSION (35).",
     example="API 500 gets a response",
+    fast_check=_is_offered,
 )
 def check_offered_version_accepted(observation: Observation, reporter: Reporter) -> None:
     """Report responses to requests in versions that the broker does not offer."""
