@@ -56,9 +56,11 @@ _BUCKETS = 64 * _BUCKETS_PER_DOUBLING
 """More than the buckets of all times of 64 bits."""
 
 _SUMS = ("count", "errors", "unanswered", "request_bytes", "response_bytes")
+_NARROW: Mapping[str, type[np.signedinteger[Any]]] = {"label": np.int16, "bucket": np.int16}
+"""Types of columns that need no 64 bits: there may be millions of rows."""
 
-_Totals: TypeAlias = Mapping[str, Ints]
-"""Columns of one length: `dimension`, `label`, `bin`, `bucket`, `max_ns` and those of `_SUMS`."""
+_Totals: TypeAlias = Mapping[str, NDArray[Any]]
+"""Columns of one dimension, of one length: `label`, `bin`, `bucket`, `max_ns`, those of `_SUMS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ class TimeBins:
         self._max_bins = max_bins
         self._width = 0
         self._labels: dict[str, dict[Label, int]] = {name: {} for name in DIMENSIONS}
-        self._merged: _Totals | None = None
-        self._pending: list[_Totals] = []
+        self._merged: dict[str, _Totals] = {}
+        self._pending: dict[str, list[_Totals]] = {name: [] for name in DIMENSIONS}
         self._pending_rows = 0
 
     @property
@@ -104,34 +106,33 @@ class TimeBins:
         """Add columns of `pairs`."""
         measured = _measured(columns)
         measured["bin"] = measured.pop("time_ns") // self.width_ns
-        for number, (dimension, keys) in enumerate(DIMENSIONS.items()):
+        for dimension, keys in DIMENSIONS.items():
             found = group_rows(columns, keys, _unknown_software)
             codes = self._codes(dimension, found.codes, found.labels)
             if len(codes):
                 totals = {name: column[found.rows] for name, column in measured.items()}
-                self._append(totals | {"label": codes, "dimension": np.full(len(codes), number)})
-        most = 0 if self._merged is None else _row_count(self._merged)
-        if self._pending_rows > max(_MIN_PENDING, most):
+                grouped = _grouped({"label": codes, **totals})
+                self._pending[dimension].append(grouped)
+                self._pending_rows += _row_count(grouped)
+        if self._pending_rows > max(_MIN_PENDING, sum(map(_row_count, self._merged.values()))):
             self._merge()
 
     def occupied(self) -> list[int]:
         """Return the numbers of occupied bins, in order; number times width is the begin."""
-        totals = self._merge()
-        if totals is None:
+        merged = self._merge()
+        if not merged:
             return []
-        while _spread(totals) > _USUAL_BINS and self._width + 1 < len(_WIDTHS_NS):
-            totals = self._widened(totals)
-        self._merged = totals
-        found: list[int] = _bins_of_all(totals)[1].tolist()
+        while _spread(merged["all"]) > _USUAL_BINS and self._width + 1 < len(_WIDTHS_NS):
+            self._widen()
+        found: list[int] = distinct(merged["all"]["bin"])[1].tolist()
         return found
 
     def series(self, dimension: str, most: int) -> list[Series]:
         """Return the series of the labels with the most exchanges, in descending order."""
-        totals = self._merge()
-        if totals is None:
+        own = self._merge().get(dimension)
+        if own is None:
             return []
         labels = self._labels[dimension]
-        own = _chosen(totals, totals["dimension"] == list(DIMENSIONS).index(dimension))
         counts = np.zeros(len(labels) + 1, np.int64)
         np.add.at(counts, own["label"], own["count"])
         counts[0] = 0
@@ -145,11 +146,10 @@ class TimeBins:
 
     def density(self) -> list[dict[str, Any]]:
         """Return `count` and `errors` for each `bin` and `bucket` of latencies of all exchanges."""
-        totals = self._merge()
+        totals = self._merge().get("all")
         if totals is None:
             return []
-        is_answered = (totals["dimension"] == 0) & (totals["bucket"] != _NO_LATENCY)
-        answered = _chosen(totals, is_answered)
+        answered = _chosen(totals, totals["bucket"] != _NO_LATENCY)
         coarse = answered["bucket"] // (_BUCKETS_PER_DOUBLING // self.BUCKETS)
         found = _grouped({**answered, "bucket": coarse})
         return _rows({name: found[name] for name in ("bin", "bucket", "count", "errors")})
@@ -163,32 +163,31 @@ class TimeBins:
                 numbers[code] = known.setdefault(labels[code], len(known) + 1)
         return numbers[codes]
 
-    def _append(self, totals: _Totals) -> None:
-        self._pending.append(_grouped(totals))
-        self._pending_rows += _row_count(self._pending[-1])
-
-    def _merge(self) -> _Totals | None:
-        """Merge all totals into one table, with wider bins if there are too many."""
-        if self._pending:
-            parts = [*([] if self._merged is None else [self._merged]), *self._pending]
-            self._pending, self._pending_rows = [], 0
-            names = parts[0]
-            self._merged = _grouped(
-                {name: np.concatenate([part[name] for part in parts]) for name in names}
-            )
-        while self._merged is not None and self._is_too_large(self._merged):
-            self._merged = self._widened(self._merged)
+    def _merge(self) -> Mapping[str, _Totals]:
+        """Merge all totals into one table a dimension, with wider bins if there are too many."""
+        self._pending_rows = 0
+        for dimension, pending in self._pending.items():
+            if not pending:
+                continue
+            merged = self._merged.pop(dimension, None)
+            parts = [*([] if merged is None else [merged]), *pending]
+            pending.clear()
+            joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            del merged, parts
+            self._merged[dimension] = _grouped(joined)
+        while self._merged and self._are_too_many() and self._width + 1 < len(_WIDTHS_NS):
+            self._widen()
         return self._merged
 
-    def _widened(self, totals: _Totals) -> _Totals:
+    def _widen(self) -> None:
         ratio = _WIDTHS_NS[self._width + 1] // self.width_ns
         self._width += 1
-        return _grouped({**totals, "bin": totals["bin"] // ratio})
+        for dimension, totals in self._merged.items():
+            self._merged[dimension] = _grouped({**totals, "bin": totals["bin"] // ratio})
 
-    def _is_too_large(self, totals: _Totals) -> bool:
-        bins = len(_bins_of_all(totals)[1])
-        is_large = bins > self._max_bins or _row_count(totals) > _MAX_ROWS
-        return is_large and self._width + 1 < len(_WIDTHS_NS)
+    def _are_too_many(self) -> bool:
+        bins = len(distinct(self._merged["all"]["bin"])[1])
+        return bins > self._max_bins or sum(map(_row_count, self._merged.values())) > _MAX_ROWS
 
 
 def _unknown_software(connection: int) -> Software:
@@ -236,16 +235,17 @@ def _rows(columns: Mapping[str, Ints]) -> list[dict[str, Any]]:
 
 
 def _grouped(totals: _Totals) -> _Totals:
-    """Return one row for each dimension, label, bin and bucket, in this order."""
+    """Return one row for each label, bin and bucket, in this order."""
     places, bins = distinct(totals["bin"])
-    keys = totals["dimension"] * (MAX_LABELS + 1) + totals["label"]
-    keys = (keys * len(bins) + places) * _BUCKETS + (totals["bucket"] - _NO_LATENCY)
+    keys = totals["label"].astype(np.int64) * len(bins) + places
+    keys = keys * _BUCKETS + (totals["bucket"] - _NO_LATENCY)
     order = np.argsort(keys)
     starts = _starts(keys[order])
     first = order[starts]
-    out = {name: totals[name][first] for name in ("dimension", "label", "bin", "bucket")}
+    out = {name: totals[name][first] for name in ("label", "bin", "bucket")}
     out |= {name: np.add.reduceat(totals[name][order], starts) for name in _SUMS}
-    return {**totals, **out, "max_ns": np.maximum.reduceat(totals["max_ns"][order], starts)}
+    out["max_ns"] = np.maximum.reduceat(totals["max_ns"][order], starts)
+    return {name: each.astype(_NARROW.get(name, np.int64)) for name, each in out.items()}
 
 
 def _starts(ordered: Ints) -> Ints:
@@ -253,17 +253,11 @@ def _starts(ordered: Ints) -> Ints:
     return np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
 
 
-def _bins_of_all(totals: _Totals) -> tuple[Ints, Ints]:
-    """Return the rows of the first dimension, and the bins that are occupied, in order."""
-    rows = np.flatnonzero(totals["dimension"] == 0)
-    return rows, distinct(totals["bin"][rows])[1]
-
-
 def _spread(totals: _Totals) -> int:
     """Return the number of bins between most exchanges, ignoring outliers of wrong clocks."""
-    rows, bins = _bins_of_all(totals)
+    places, bins = distinct(totals["bin"])
     counts = np.zeros(len(bins), np.int64)
-    np.add.at(counts, np.searchsorted(bins, totals["bin"][rows]), totals["count"][rows])
+    np.add.at(counts, places, totals["count"])
     share = np.cumsum(counts) / counts.sum()
     middle = bins[(share >= 0.01) & (share <= 0.99)]
     return int(middle[-1] - middle[0]) + 1 if len(middle) else 1
