@@ -7,7 +7,7 @@ and their words have one implementation. A screen may let an exchange fail that 
 must never let one pass that breaks it.
 
 Each screen implies that every captured message of the exchange is whole, of a known API and
-version, and canonical: the bytes that Kafka's own writers produce, without tagged fields.
+version, and canonical: the bytes that Kafka's own writers produce, without unknown tags.
 """
 
 from __future__ import annotations

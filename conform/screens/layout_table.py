@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from conform.registry.rule_screen import ANY_LIMITS, FieldLimits, ItemKeys
 from conform.registry.screened_columns import Bools
-from conform.screens.message_layout import MessageLayout, message_layout
+from conform.screens.message_layout import ANY_VALUE, MessageLayout, message_layout
 from dissector.engine.facts.fact_kernel import VERSIONS
 from dissector.engine.tape.tape import Tape
 from dissector.protocol.api import Kind
@@ -24,7 +24,7 @@ MIN_MESSAGES = 16
 NO_LAYOUT = -1
 
 _UNKNOWN_FIELD = 0
-"""The row of what a layout does not have, such as tagged fields: nothing is known of it."""
+"""The row of what a layout does not have, such as unknown tags: nothing is known of it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +34,7 @@ class LayoutColumns:
 
     Attributes:
         step: Of each layout, the first instruction of its program.
-        base_size: Of each layout, the size of the tag sections outside arrays.
+        base_size: Of each layout, the size of the tag sections outside arrays and tagged fields.
         row: The row of a field here, by the number of its layout and its own.
         limited: The limits of a field other than any value, as bits.
     """
@@ -49,6 +49,9 @@ class LayoutColumns:
     has_content: Bools
     list_of: Ints
     is_topic: Bools
+    is_tagged: Bools
+    tag_size: Ints
+    default: Ints
     lowest: Ints
     highest: Ints
     limited: Ints
@@ -122,13 +125,15 @@ class LayoutTable:
         lowest, highest = joined("lowest", ANY_LIMITS[0]), joined("highest", ANY_LIMITS[1])
         is_limited = (lowest != ANY_LIMITS[0]) | (highest != ANY_LIMITS[1])
         bits = 1 << np.arange(is_limited.shape[1])
-        names = ("size", "unit_size", "is_compact", "is_text", "has_content", "list_of", "is_topic")
+        names = ["size", "unit_size", "is_compact", "is_text", "has_content", "list_of", "is_topic"]
+        names += ["is_tagged", "tag_size"]
         return LayoutColumns(
             step=np.array([each.step for each in layouts], np.int64),
             base_size=np.array([each.base_size for each in layouts], np.int64),
             row=row,
             lowest=lowest,
             highest=highest,
+            default=joined("default", ANY_VALUE),
             limited=(is_limited * bits).sum(axis=1),
             **{name: joined(name) for name in names},
         )

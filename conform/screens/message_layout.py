@@ -1,16 +1,17 @@
 """
 Layout of one version of a message: the size of its canonical form, and the limits of its fields.
 
-The canonical form of a message without tagged fields is its shortest: each varint has the fewest
-bytes, and each tag section is a single 0. So a message is canonical exactly if its size is the sum
-of the smallest sizes of its fields, and its values are canonical.
+The canonical form of a message is its shortest: each varint has the fewest bytes, and each tag
+section has only the declared fields that differ from their default. So a message is canonical if
+its size is the sum of the smallest sizes of its fields (`conform.screens.canonical_sizes`), and its
+values are canonical.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,12 @@ from dissector.protocol.schema import Field, Schema, split_tagged
 
 Ints: TypeAlias = NDArray[np.int64]
 
+ANY_VALUE = -(2**63)
+"""In place of a default: no value shows that it is another one."""
+
+ZERO_ID = ANY_VALUE + 1
+"""In place of a default that is the zero id."""
+
 _NULL = -1
 _FIXED_SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}
 _FIXED_SIZES |= {"uuid": 16, "float64": 8}
@@ -44,9 +51,10 @@ class MessageLayout:
     Attributes:
         step: The first instruction of its program.
         is_flexible: Whether the version of the body is flexible.
-        base_size: Size of the tag sections outside arrays.
+        base_size: Size of the tag sections outside arrays and tagged fields, without tags.
         fields: The number of the field, as on the tape.
-        size: Size of a value, without what depends on it.
+        size: Size of a value, without what depends on it; in the first row of a tagged struct, with
+            the tag sections of that.
         unit_size: Bytes for each unit of the value: 1 for texts and bytes, the tag sections of an
             item for arrays.
         is_compact: Whether a varint precedes the value.
@@ -54,6 +62,10 @@ class MessageLayout:
         has_content: Whether the value is the length of a text or of bytes, or of an id.
         list_of: Of fields that are part of the key of an item, the number of the list; else 0.
         is_topic: Whether the value is the name of a topic.
+        is_tagged: Whether the field is a tagged one, or inside it.
+        tag_size: Size of the number of a tag, in the first row of its field; else 0.
+        default: The value of a tagged field, or of one inside it, if it is absent; ZERO_ID; or
+            ANY_VALUE if columns do not say whether it has another.
         lowest: Of each field the lowest values, one for each of the requested limits.
         highest: Likewise.
     """
@@ -69,6 +81,9 @@ class MessageLayout:
     has_content: NDArray[np.bool_]
     list_of: Ints
     is_topic: NDArray[np.bool_]
+    is_tagged: NDArray[np.bool_]
+    tag_size: Ints
+    default: Ints
     lowest: Ints
     highest: Ints
 
@@ -110,7 +125,7 @@ def message_layout(
     parts = [_Part(-1, kind, header, header_version), _Part(key, kind, schema, version)]
     if any(_has_nullable_struct(each.schema.fields, each.version) for each in parts):
         return None
-    placed = [(part, path, place) for part in parts for path, place in part.all_places()]
+    placed = [(part, each) for part in parts for each in part.all_places()]
     count = len(placed)
     lowest, highest = (np.full((count, len(limits)), each, np.int64) for each in ANY_LIMITS)
     layout = MessageLayout(
@@ -125,13 +140,18 @@ def message_layout(
         has_content=np.zeros(count, np.bool_),
         list_of=np.zeros(count, np.int64),
         is_topic=np.zeros(count, np.bool_),
+        is_tagged=np.zeros(count, np.bool_),
+        tag_size=np.zeros(count, np.int64),
+        default=np.full(count, ANY_VALUE, np.int64),
         lowest=lowest,
         highest=highest,
     )
     key_paths: dict[tuple[int, str], int] = {}
-    for row, (part, path, place) in enumerate(placed):
+    for row, (part, (path, place, tagged, is_first)) in enumerate(placed):
         layout.fields[row] = programs().field_number(FieldRef(part.key, kind, path, place.declared))
         part.add(layout, row, place)
+        if tagged is not None:
+            part.add_tag(layout, row, place, tagged if is_first else None)
         layout.list_of[row] = key_paths.get((part.key, path), 0)
         if keys is not None and place.type.startswith("[]"):
             names = keys(place)
@@ -150,6 +170,28 @@ def _has_nullable_struct(fields: tuple[Field, ...], version: int) -> bool:
     )
 
 
+def _has_tags(fields: tuple[Field, ...], version: int) -> bool:
+    plain, tagged = split_tagged(fields, version)
+    return bool(tagged) or any(_has_tags(each.fields, version) for each in plain)
+
+
+class _Placed(NamedTuple):
+    """
+    A field of a message that has rows on the tape.
+
+    Attributes:
+        path: Its path.
+        place: Its place.
+        tagged: The tagged field that it is, or that it is inside of.
+        is_first: Whether it is the first row of that.
+    """
+
+    path: str
+    place: FieldPlace
+    tagged: Field | None = None
+    is_first: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """The header or the body of a message; the key of headers is -1, as in programs."""
@@ -163,21 +205,33 @@ class _Part:
     def is_flexible(self) -> bool:
         return self.version in self.schema.flexible
 
-    def all_places(self) -> Iterator[tuple[str, FieldPlace]]:
-        """Yield the path and the place of each field of the message that has rows on the tape."""
+    def all_places(self) -> Iterator[_Placed]:
+        """Yield the fields of the message, in the order of the tape."""
         return self.places(self.schema.fields, "")
 
-    def places(self, fields: tuple[Field, ...], prefix: str) -> Iterator[tuple[str, FieldPlace]]:
-        """Yield the same of the fields of a struct."""
+    def places(self, fields: tuple[Field, ...], prefix: str) -> Iterator[_Placed]:
+        """Yield the fields of a struct; none of the tagged ones that have no columns."""
         plain, tagged = split_tagged(fields, self.version)
+        siblings = plain + tagged
         for each in plain:
-            path = prefix + each.name
-            if each.type != "struct":
-                yield path, FieldPlace(each, plain + tagged, self.version, False)
-            if each.fields:
-                yield from self.places(each.fields, f"{path}.")
-            elif each.type.startswith("[]"):
-                yield f"{path}.[]", FieldPlace(each, plain + tagged, self.version, True)
+            yield from self.field_places(each, siblings, prefix)
+        for each in tagged:
+            if _has_nullable_struct((each,), self.version) or _has_tags(each.fields, self.version):
+                continue
+            for row, placed in enumerate(self.field_places(each, siblings, prefix)):
+                yield placed._replace(tagged=each, is_first=row == 0)
+
+    def field_places(
+        self, each: Field, siblings: Sequence[Field], prefix: str
+    ) -> Iterator[_Placed]:
+        """Yield a field, with all that are inside it."""
+        path = prefix + each.name
+        if each.type != "struct":
+            yield _Placed(path, FieldPlace(each, siblings, self.version, False))
+        if each.fields:
+            yield from self.places(each.fields, f"{path}.")
+        elif each.type.startswith("[]"):
+            yield _Placed(f"{path}.[]", FieldPlace(each, siblings, self.version, True))
 
     def tag_sections(self, fields: tuple[Field, ...]) -> int:
         """Return the number of tag sections of a struct, those in arrays apart."""
@@ -204,3 +258,38 @@ class _Part:
             layout.unit_size[number] = 1
         elif declared.type == "[]struct":
             layout.unit_size[number] = self.tag_sections(declared.fields)
+
+    def add_tag(
+        self, layout: MessageLayout, number: int, place: FieldPlace, tagged: Field | None
+    ) -> None:
+        """Add what is known of a place in a tagged field; in its first row that field is given."""
+        layout.is_tagged[number] = True
+        if not place.is_item:
+            layout.default[number] = _default(place)
+        if tagged is None:
+            return
+        layout.tag_size[number] = varint_sizes(np.array([tagged.tag]))[0]
+        if tagged.type == "struct":
+            layout.size[number] += self.tag_sections(tagged.fields)
+
+
+def _default(place: FieldPlace) -> int:
+    """Return the default of a field as the tape has its value, or what is in its place."""
+    zero = place.declared.zero(place.version)
+    if zero is None:
+        return _NULL
+    if place.type == "uuid":
+        return ANY_VALUE if zero.int else ZERO_ID
+    if place.type == "float64":
+        return ANY_VALUE
+    if place.type in ("string", "bytes", "records") or place.type.startswith("[]"):
+        return ANY_VALUE if zero else 0
+    return int(zero)
+
+
+def varint_sizes(values: Ints) -> Ints:
+    """Return the bytes of the shortest varints of numbers below 2**32."""
+    sizes = np.ones(len(values), np.int64)
+    for bits in (7, 14, 21, 28):
+        sizes += values >= 1 << bits
+    return sizes

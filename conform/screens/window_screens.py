@@ -17,6 +17,7 @@ from conform.registry.screened_columns import (
     ScreenedPartitions,
     ScreenedRows,
 )
+from conform.screens.canonical_sizes import canonical_sizes
 from conform.screens.item_keys import messages_with_repeats
 from conform.screens.layout_table import NO_LAYOUT, LayoutColumns, LayoutTable
 from conform.screens.message_layout import canonical_limits, message_layout
@@ -180,8 +181,7 @@ def _passes(
     """Return which messages of a tape are inside; see `_Side`."""
     limits = columns.lowest.shape[1]
     passes = np.tile(tape.state == FITS, (limits + 2, 1))
-    canonical = _canonical_sizes(tape, at, columns, len(sizes)) + columns.base_size[layouts]
-    passes[0] &= canonical == sizes
+    passes[0] &= canonical_sizes(table, tape, at, columns, layouts) == sizes
     texts = np.flatnonzero(columns.is_text[at] & (tape.value > 0))
     passes[0, tape.message[texts[text_bytes_are(table, tape, texts, _HIGH_BYTES)]]] = False
     limited = columns.limited[at]
@@ -226,14 +226,3 @@ def _readable(table: Exchanges, kinds: Ints, side: Kind, frames: Frames) -> Bool
     is_refusal = table.int16_at(frames.start[chosen] + 4) == UNSUPPORTED_VERSION
     is_readable[chosen[is_refusal]] = False
     return is_readable
-
-
-def _canonical_sizes(tape: Tape, at: Ints, columns: LayoutColumns, count: int) -> Ints:
-    """Return the size of the shortest form of each message, without the tags outside arrays."""
-    units = np.maximum(tape.value, 0)
-    size = columns.size[at] + columns.unit_size[at] * units
-    is_compact = columns.is_compact[at]
-    length = tape.value[is_compact] + 1
-    size[is_compact] += 1 + sum((length >= 1 << bits).astype(np.int64) for bits in (7, 14, 21, 28))
-    sums: Ints = np.bincount(tape.message, size, count).astype(np.int64)
-    return sums
