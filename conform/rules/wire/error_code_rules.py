@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import FieldPlace, Limits, Screen, response_judged
+from conform.registry.screened_columns import Bools, ScreenedPartitions
 from conform.registry.usual_values import without_errors
 from dissector.protocol.error_codes import ERRORS, error_name
 from dissector.protocol.facts import ERROR, NO_ID, Facts, collect, fact_role
+from dissector.protocol.headers import FETCH
 from dissector.protocol.spans import spans
 from dissector.view.text.escape import quoted
 
@@ -88,6 +92,25 @@ def _path_of(observation: Observation, code: int) -> str:
     )
 
 
+_IN_PARTITIONS = frozenset(("base_offset", "high_watermark"))
+"""Fields beside the error codes of partitions in Produce and Fetch, which are in columns."""
+
+
+def _without_other_errors(place: FieldPlace) -> Limits | None:
+    """Return limits without error codes, but for those of these partitions."""
+    if any(each.name in _IN_PARTITIONS for each in place.siblings):
+        return None
+    return without_errors(place)
+
+
+def _empty_next_to_errors(partitions: ScreenedPartitions) -> Bools:
+    """Let Produce and Fetch pass whose partitions have no result next to an error."""
+    response = partitions.response
+    is_fetch = partitions.rows.is_of(FETCH)[response.row]
+    is_empty = np.where(is_fetch, response.records <= 0, response.offset == -1)
+    return response.all_of(len(partitions), (response.error == 0) | is_empty)
+
+
 @rule(
     "C03",
     "Result next to an error",
@@ -99,7 +122,7 @@ def _path_of(observation: Observation, code: int) -> str:
     "assignments and lists are empty.",
     example="Produce: error_code 6, base_offset 17",
     apis=tuple(_EMPTY_RESULTS),
-    screen=Screen(response_judged, limits=without_errors),
+    screen=Screen(response_judged, limits=_without_other_errors, partitions=_empty_next_to_errors),
 )
 def check_no_result_with_error(observation: Observation, reporter: Reporter) -> None:
     """Report results next to errors."""

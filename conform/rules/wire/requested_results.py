@@ -11,8 +11,8 @@ from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import Screen, none_judged
-from conform.registry.screened_columns import Bools, ScreenedRows
-from conform.registry.usual_values import partition_counts, usual_results
+from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
+from conform.registry.usual_values import of_consumer
 from conform.rules.wire.error_code_rules import structs_at
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import FETCH, PRODUCE
@@ -82,6 +82,18 @@ def _answers_partitions(rows: ScreenedRows) -> Bools:
     return (rows.is_of(PRODUCE) | rows.is_of(FETCH)) & rows.has_response
 
 
+def _has_results(partitions: ScreenedPartitions) -> Bools:
+    """Let the same pass if each partition without an error has an offset."""
+    response = partitions.response
+    return response.all_of(len(partitions), (response.error != 0) | (response.offset >= 0))
+
+
+def _successes(partitions: ScreenedPartitions) -> Ints:
+    """Count the partitions without an error."""
+    response = partitions.response
+    return response.count(len(partitions), response.error == 0)
+
+
 @rule(
     "C05",
     "Success without a result",
@@ -93,7 +105,11 @@ def _answers_partitions(rows: ScreenedRows) -> Bools:
     example="InitProducerId: error_code 0, producer_id -1",
     apis=tuple(_RESULTS),
     screen=Screen(
-        none_judged, limits=usual_results, rows=_answers_partitions, count=partition_counts()
+        none_judged,
+        limits=of_consumer,
+        rows=_answers_partitions,
+        partitions=_has_results,
+        count=_successes,
     ),
 )
 def check_has_result(observation: Observation, reporter: Reporter) -> None:

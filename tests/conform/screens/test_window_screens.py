@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ from tests.conform.scene import BREAKS, KEEPS, MEASURED, Case, Scene, capture_ru
 from tests.corpus import fast_and_long
 from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
-METADATA = 3
+PRODUCE, METADATA = 0, 3
 
 CAPTURES = [path for path in corpus.CAPTURES if path.stat().st_size < 1_000_000]
 PLAIN = sorted((Path(__file__).parents[3] / "captures").glob("*.pcap"))
@@ -217,17 +217,21 @@ CANONICAL, KEYS, RANGES, CODES = (
     for name in ("E01", "A01", "N01", "C01")
 )
 ALL = {CANONICAL, KEYS, RANGES, CODES}
+NO_RESULT_WITH_ERROR, HAS_RESULT = (
+    next(rule.screen for rule in capture_rules() if rule.id == name and rule.screen)
+    for name in ("C03", "C05")
+)
 
 REQUEST = request_frame(METADATA, 9, 1, topics=[{"name": "orders"}])
 RESPONSE = response_frame(METADATA, 9, 1, topics=[{"name": "orders"}], cluster_id="c")
 
 
-def _passed(request: bytes, response: bytes) -> set[Screen]:
-    """Return those of `ALL` that an exchange passes."""
+def _passed(request: bytes, response: bytes, of: Collection[Screen] = ALL) -> set[Screen]:
+    """Return those of some screens that an exchange passes."""
     scene = Scene()
     scene.connect().client(request).broker(response)
     file = io.BytesIO(tcp_captures.pcap_file(scene.wire.packets))
-    screens = WindowScreens(each.test for each in ALL)
+    screens = WindowScreens(each.test for each in of)
     (table,) = [
         each.exchanges for each in open_capture("-", stdin=file).windows() if len(each.exchanges)
     ]
@@ -235,7 +239,7 @@ def _passed(request: bytes, response: bytes) -> set[Screen]:
     states = {0: ConnectionState(0, "client", "broker")}
     columns = screened_rows(table, states, batches, np.zeros(1, np.bool_))
     (passed,) = screens.apply(columns, batches.fields).passed
-    return {each for each in ALL if screens.bits[each.test] & passed}
+    return {each for each in of if screens.bits[each.test] & passed}
 
 
 def _changed(frame: bytes, old: bytes, new: bytes) -> bytes:
@@ -288,3 +292,25 @@ def test_topics_are_keyed_by_their_id_alone(name: str) -> None:
     siblings, _ = split_tagged(found.request.fields, version)
     (declared,) = (each for each in siblings if each.name == topics)
     assert distinct_key_fields(FieldPlace(declared, siblings, version, False))[0] == "topic_id"
+
+
+@pytest.mark.parametrize(
+    ("error", "offset", "passed"),
+    [
+        (0, 7, {NO_RESULT_WITH_ERROR, HAS_RESULT}),
+        (6, -1, {NO_RESULT_WITH_ERROR, HAS_RESULT}),
+        (-1, -1, {NO_RESULT_WITH_ERROR, HAS_RESULT}),
+        (6, 7, {HAS_RESULT}),
+        (-1, 7, {HAS_RESULT}),
+        (0, -1, {NO_RESULT_WITH_ERROR}),
+    ],
+)
+def test_results_of_produce_and_errors(error: int, offset: int, passed: set[Screen]) -> None:
+    partition = {"index": 3, "error_code": error, "base_offset": offset}
+    request = request_frame(
+        PRODUCE, 9, 1, acks=-1, topic_data=[{"name": "orders", "partition_data": [{"index": 3}]}]
+    )
+    response = response_frame(
+        PRODUCE, 9, 1, responses=[{"name": "orders", "partition_responses": [partition]}]
+    )
+    assert _passed(request, response, of=(NO_RESULT_WITH_ERROR, HAS_RESULT)) == passed
