@@ -264,6 +264,10 @@ def _all_masked(value: Any) -> Any:
     return None if value is None else MASK
 
 
+_LEAST_MESSAGE_BYTES = 8
+"""A size and a token: a damaged size makes a frame of a message and a login behind it."""
+
+
 def secret_ranges(
     message: Message, request: Message | None = None, body: Span | None = None
 ) -> list[tuple[int, int]]:
@@ -271,7 +275,8 @@ def secret_ranges(
     Return the ranges [start, end) of a message's frame to blank in a hex dump.
 
     A message that may contain secrets is blanked from the first invalid byte on; a message of an
-    unknown API from the end of its header.
+    unknown API from the end of its header. So is what is left over behind a body, if it is long
+    enough to hold a next message.
 
     Args:
         message: The message.
@@ -302,7 +307,8 @@ def _secret_ranges(
     ranges += secret_spans(root, request, message.topic_name)
     rest = _uncertain_start(root) if root.problem else root.end
     if (
-        is_foreign
+        (not root.problem and size - rest >= _LEAST_MESSAGE_BYTES)
+        or is_foreign
         or carries_secrets(schema.fields)
         or _has_secret_topic(root, message.topic_name)
         or holds_credential(message.frame[rest:])

@@ -404,3 +404,11 @@ def test_dump_and_body_of_each_version_mask_equally(key: int, kind: str, version
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 def test_dump_and_body_mask_equally(key: int, kind: str, version: int, source: Source) -> None:
     _masks_equally(key, kind, version, source)
+
+
+def test_a_login_behind_a_whole_body_is_blanked() -> None:
+    """A size with a flipped bit takes the next messages into the frame of a harmless one."""
+    head = b"\0\x12\0\0\0\0\0\1\xff\xff"  # ApiVersions v0, which has an empty body
+    login = b"\0\0\0\x09\0a\0secret"
+    assert secret_ranges(decode_request(head + login)) == [(len(head), len(head + login))]
+    assert secret_ranges(decode_request(head + b"\0\0")) == []
