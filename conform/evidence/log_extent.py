@@ -63,12 +63,14 @@ class LogExtent:
 
     Attributes:
         ranges: The newest appends.
+        ranges_end: None of them ends above this offset.
         end: The highest high watermark in a response, or the end of an append with acks = -1.
         start: The highest log start offset in a response.
         topic_id: Id of the topic; None if no message contained it.
     """
 
     ranges: deque[AppendedRange] = field(default_factory=lambda: deque(maxlen=_MAX_RANGES))
+    ranges_end: int = 0
     end: OffsetBound | None = None
     start: OffsetBound | None = None
     topic_id: UUID | None = None
@@ -123,6 +125,7 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
         response_ns, connection = self._response_time_and_connection
         if claim.append is not None:
             log.ranges.append(claim.append)
+            log.ranges_end = max(log.ranges_end, claim.append.end)
         if claim.end is not None and (log.end is None or claim.end >= log.end.offset):
             log.end = OffsetBound(claim.end, response_ns, connection)
         if claim.start is not None and (log.start is None or claim.start >= log.start.offset):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
@@ -135,7 +136,8 @@ class Reporter:
         self._tally.broken += 1
         version = exchange.api_version if exchange else None
         known = exchange.known_secrets if exchange else NOTHING_KNOWN
-        software = peer.software and mask_texts(peer.software, known)
+        software = peer.software
+        software = mask_texts(software, known) if known is not NOTHING_KNOWN else _masked(software)
         key = finding_key(self._rule, side, software, api, path, found)
         kind = self._verdict.kind(key, version)
         if kind is None:
@@ -176,6 +178,13 @@ class Reporter:
                 origin=connection.client.origin or "",
             )
         )
+
+
+@lru_cache(256)
+def _masked(software: str) -> str:
+    """Return the name of a software, which many findings share, without credentials."""
+    found: str = mask_texts(software)
+    return found
 
 
 def observation_text(observation: ConnectionObservation) -> str:

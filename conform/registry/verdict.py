@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from conform.registry.rank import Rank, Severity, rank_of
 from conform.registry.rule import Rule, Side
@@ -97,8 +98,14 @@ class Finding:
 
 def finding_key(rule: Rule, side: Side, software: str, api: str, path: str, found: str) -> str:
     """Return the key that equal findings share, as a baseline stores it."""
-    general_path, general_text = _INDEX.sub("[]", path), VARIABLE_PARTS.sub("#", found)
-    return "|".join((rule.id, side, software, api, general_path, general_text))
+    general_text = VARIABLE_PARTS.sub("#", found)
+    return "|".join((rule.id, side, software, api, _general(path), general_text))
+
+
+@lru_cache(4096)
+def _general(path: str) -> str:
+    """Return a path without indices; findings have few paths."""
+    return _INDEX.sub("[]", path)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from conform.evidence.fetch_history import replica_id_of
 from conform.evidence.log_extent import (
     AppendedRange,
     LogClaim,
+    LogExtent,
     LogExtents,
     OffsetBound,
     fetch_results,
@@ -61,17 +62,29 @@ def check_unique_offsets(observation: Observation, reporter: Reporter) -> None:
         if append is None or log is None:
             continue
         reporter.count_judged()
-        for earlier in log.ranges:
-            if earlier.producer == append.producer and append.producer[0] >= 0:
+        earlier = _range_not_below(append, log, request_ns)
+        if earlier is not None:
+            found = (
+                f"offset {append.first} is assigned, {earlier.first} to {earlier.end - 1} were "
+                "assigned before"
+            )
+            _report_log(observation, reporter, claim, earlier, found)
+
+
+def _range_not_below(
+    append: AppendedRange, log: LogExtent, request_ns: int
+) -> AppendedRange | None:
+    """Return the first append that has offsets of another, or was answered before with later."""
+    first, end, _, _, producer = append
+    if first >= log.ranges_end:
+        return None
+    for earlier in log.ranges:
+        other_first, other_end, _, response_ns, other_producer = earlier
+        if first < other_end and (other_first < end or response_ns < request_ns):
+            if other_producer == producer and producer[0] >= 0:
                 continue  # rule T02 examines resent batches
-            overlaps = append.first < earlier.end and earlier.first < append.end
-            if overlaps or (earlier.response_ns < request_ns and append.first < earlier.end):
-                found = (
-                    f"offset {append.first} is assigned, {earlier.first} to {earlier.end - 1} were "
-                    "assigned before"
-                )
-                _report_log(observation, reporter, claim, earlier, found)
-                break
+            return earlier
+    return None
 
 
 def _report_log(
@@ -205,9 +218,7 @@ def check_as_appended(observation: Observation, reporter: Reporter) -> None:
         partition_key = observation.connection.broker.address, name, each.partition
         log = logs.extent_of(partition_key, each.topic_id)
         reporter.count_judged()
-        found = _epoch_decrease(batches) or (
-            _appended_otherwise(batches, list(log.ranges)) if log else ""
-        )
+        found = _epoch_decrease(batches) or (_appended_otherwise(batches, log) if log else "")
         if found:
             reporter.report_violation(Side.BROKER, found, path=each.records_path)
 
@@ -225,20 +236,16 @@ def _epoch_decrease(batches: Sequence[RecordBatch | PlainBatch]) -> str:
     return ""
 
 
-def _appended_otherwise(
-    batches: Sequence[RecordBatch | PlainBatch], ranges: list[AppendedRange]
-) -> str:
+def _appended_otherwise(batches: Sequence[RecordBatch | PlainBatch], log: LogExtent) -> str:
     """Return the first batch that differs from the append at its offsets; empty: none."""
     for batch in batches:
         first, end = batch.base_offset, batch.base_offset + batch.last_offset_delta + 1
-        for append in ranges:
-            if (
-                first < append.end
-                and append.first < end
-                and (first, end) != (append.first, append.end)
-            ):
+        if first >= log.ranges_end:
+            continue
+        for other_first, other_end, _, _, _ in log.ranges:
+            if first < other_end and other_first < end and (first, end) != (other_first, other_end):
                 return (
-                    f"offsets {first} to {end - 1} in a batch, {append.first} to {append.end - 1} "
+                    f"offsets {first} to {end - 1} in a batch, {other_first} to {other_end - 1} "
                     "were appended as one batch"
                 )
     return ""
