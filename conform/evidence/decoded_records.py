@@ -22,7 +22,7 @@ class DecodedPart(NamedTuple):
         side: `key` or `value`.
         data: Its bytes.
         headers: The headers of the record.
-        found: What it says.
+        found: Its format, schema and problem.
     """
 
     record: int
@@ -60,5 +60,6 @@ def _parts(observation: BatchObservation) -> Iterator[DecodedPart]:
         for side, is_key in SIDES.items():
             data = record.key if is_key else record.value
             if data is not None:
-                found = values.read(known, is_key)
+                # Rules ask how it decodes, not what it says, which may be large.
+                found = values.read(known, is_key)._replace(value=None, text=None)
                 yield DecodedPart(index, side, data, headers, found)

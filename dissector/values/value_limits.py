@@ -5,7 +5,7 @@ from __future__ import annotations
 OUTPUT_PER_BYTE = 64
 """Bytes of output for each byte of a key or value; a few short bytes may have `MIN_OUTPUT`."""
 
-MIN_OUTPUT = 1 << 16
+MIN_OUTPUT = 1 << 14
 
 _SHORT = MIN_OUTPUT // OUTPUT_PER_BYTE
 

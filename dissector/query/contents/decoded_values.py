@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from dissector.engine.tables.column_types import (
     Slices,
     Texts,
     row_count,
+    select_rows,
     with_bytes,
     with_json_texts,
 )
@@ -49,6 +51,9 @@ from dissector.values.value_settings import ValueSettings
 COLUMNS = names(VALUES)
 
 _SIDES = {"key": True, "value": False}
+
+_PIECE_ROWS = 8_192
+"""Rows decoded at a time: a short value may give `MIN_OUTPUT`."""
 
 
 class RecordValues:
@@ -127,7 +132,8 @@ class RecordValues:
             chosen: Names of the columns.
             fields: Returns more cells of a record.
         """
-        return (self._wider(part, chosen, fields) for part in parts)
+        pieces = chain.from_iterable(map(_pieces, parts))
+        return (self._wider(piece, chosen, fields) for piece in pieces)
 
     def _wider(self, columns: Columns, chosen: Sequence[str], fields: Cells | None) -> Columns:
         """Return columns with more columns."""
@@ -362,3 +368,9 @@ class ValueQuery(ColumnQuery):
             found[row] = each
         is_found[missing] = True
         return found
+
+
+def _pieces(columns: Columns) -> Iterator[Columns]:
+    """Yield the rows of a part, not too many at a time."""
+    for begin in range(0, max(row_count(columns), 1), _PIECE_ROWS):
+        yield select_rows(columns, slice(begin, begin + _PIECE_ROWS))
