@@ -10,6 +10,7 @@ their folder and name. Pipes, devices and terminals may be named twice.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
@@ -19,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from glob import has_magic
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from dissector.errors import UsageError
 
@@ -68,6 +69,31 @@ class NamedPath(NamedTuple):
     role: Reads | Writes
 
 
+class _OutputFile(io.FileIO):
+    """A file whose name is in errors of its writes too: the system's has none for a full disk."""
+
+    shown_name = ""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = self.shown_name
+            raise
+
+
+def open_output(path: Path, mode: str = "wb", shown: Path | None = None) -> BinaryIO:
+    """
+    Open a file for bytes; errors name it, or `shown`.
+
+    Raises:
+        OSError: It can't be opened. What is returned raises such errors when it can't be written.
+    """
+    file = _OutputFile(path, mode)
+    file.shown_name = str(shown or path)
+    return io.BufferedWriter(file)
+
+
 @contextmanager
 def written_when_complete(
     path: Path, watch: Callable[[Path], AbstractContextManager[object]] = nullcontext
@@ -87,7 +113,7 @@ def written_when_complete(
     with watch(part):
         try:
             try:
-                file = part.open("xb")
+                file = open_output(part, "xb", path)
             except OSError as error:
                 error.filename = str(path)
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from dissector.cli import interrupt
 from dissector.cli.interrupt import OutputClosed
 from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
-from dissector.file_roles import written_when_complete
+from dissector.file_roles import open_output, written_when_complete
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
 from dissector.view.text.wrapping import wrapped
@@ -33,7 +34,8 @@ def open_text(output: str | None) -> Iterator[TextIO]:
             yield sys.stdout
             sys.stdout.flush()
         else:
-            with Path(output).open("w", encoding="utf-8", newline="") as file:
+            binary = open_output(Path(output))
+            with io.TextIOWrapper(binary, encoding="utf-8", newline="") as file:
                 yield file
     except BrokenPipeError:
         raise OutputClosed from None
@@ -132,7 +134,7 @@ def _open_binary(output: str | None) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         else:
-            with Path(output).open("wb") as file:
+            with open_output(Path(output)) as file:
                 yield file
     except BrokenPipeError:
         raise OutputClosed from None

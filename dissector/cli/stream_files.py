@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.reader import PLAINTEXT_BEGINS
+from dissector.file_roles import open_output
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.messages import Message
 
@@ -142,7 +143,7 @@ class StreamFiles:
         if file is None:
             if len(self._open_files) >= MAX_OPEN_FILES:
                 self._open_files.popitem(last=False)[1].close()
-            file = self._path(key).open("ab" if key in self._created else "wb")
+            file = open_output(self._path(key), "ab" if key in self._created else "wb")
             self._created.add(key)
         self._open_files[key] = file
         return file

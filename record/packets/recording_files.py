@@ -12,7 +12,7 @@ from typing import BinaryIO
 from dissector.capture.writing.capture_writer import CaptureWriter
 from dissector.cli.live_input import Ring
 from dissector.errors import UsageError
-from dissector.file_roles import STANDARD_STREAM
+from dissector.file_roles import STANDARD_STREAM, open_output
 
 _ETHERNET = 1
 
@@ -83,7 +83,7 @@ class RecordingFiles:
             self._kept.append(path)
             if len(self._kept) > self._ring.files:
                 self._kept.popleft().unlink(missing_ok=True)
-        return path.open("wb")
+        return open_output(path)
 
     def _new_writer(self) -> CaptureWriter:
         writer = CaptureWriter(self._file)

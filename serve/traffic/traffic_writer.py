@@ -13,6 +13,7 @@ from dissector.capture.writing.plain_connections import (
     socket_endpoint,
 )
 from dissector.errors import UsageError
+from dissector.file_roles import open_output
 
 _ETHERNET = 1
 
@@ -30,7 +31,7 @@ class TrafficWriter:
 
     def __init__(self, path: str | Path) -> None:
         try:
-            self._file: BinaryIO = Path(path).open("wb")  # noqa: SIM115
+            self._file: BinaryIO = open_output(Path(path))
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}") from None
         self._writer = CaptureWriter(self._file)

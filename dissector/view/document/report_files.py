@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dissector.errors import UsageError
+from dissector.file_roles import open_output
 from dissector.view.text.value_text import json_text
 
 Form: TypeAlias = str
@@ -57,8 +58,8 @@ def check_writable(file: str | Path) -> None:
 
 def write_lines(lines: Iterable[str], file: str | Path) -> None:
     """Write lines of text to a file."""
-    with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as out:
-        out.writelines(f"{line}\n" for line in lines)
+    with open_output(Path(file)) as out:
+        out.writelines(f"{line}\n".encode("utf-8", "backslashreplace") for line in lines)
 
 
 def section_lines(sections: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> Iterable[str]:

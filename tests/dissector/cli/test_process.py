@@ -14,6 +14,7 @@ import pytest
 from tests import tcp_captures
 from tests.corpus import fast_and_long
 from tests.dissector.cli import cli_traffic
+from tests.dissector.cli.conftest import Run
 from tests.waiting import PATIENCE_S, wait_until
 
 
@@ -43,6 +44,29 @@ def test_no_space_left(shop: Path, form: str) -> None:
     with Path("/dev/full").open("wb") as full:
         status, _, err = ended("pairs", shop, "-T", form, stdout=full)
     assert (status, err) == (2, said)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("form", ["table", "ndjson", "parquet"])
+def test_a_full_disk_is_told_with_the_file(run: Run, shop: Path, form: str) -> None:
+    done = run("pairs", shop, "-T", form, "-o", "/dev/full")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "kafkashark: /dev/full: No space left on device\n"
+
+
+def test_a_file_that_can_not_grow_is_told_by_the_name_that_it_would_get(
+    shop: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "rows.parquet"
+    program = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"
+        f"from dissector.cli import main; sys.exit(main({['pairs', str(shop), '-T', 'parquet']!r}"
+        f" + ['-o', {str(output)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == f"kafkashark: {output}: File too large\n".encode()
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_as_a_process(shop: Path) -> None:
