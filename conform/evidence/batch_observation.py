@@ -48,7 +48,7 @@ class BatchObservation(Observation):
         records = self._records
         if isinstance(records, DecodedRecords) or records.batches is None:
             return None
-        header: PlainBatch = records.batches[self.index]
+        header: PlainBatch | None = records.batches[self.index]
         return header
 
     @cached_property

@@ -113,10 +113,10 @@ def newest_timestamp_of(batch: RecordBatch) -> int | None:
 
 class SummaryColumns(NamedTuple):
     """
-    What batches say of their records, a row each.
+    What batches say of their records, a row each; all but the first say nothing of messages.
 
     Attributes:
-        last_offset_delta: The last offset delta by the header of the batch.
+        last_offset_delta: The last offset delta by the header of the batch; 0 of a message.
         last_delta: The offset delta of the last record; 0 without records.
         newest_timestamp: The greatest timestamp of the records; 0 without records.
         is_dense: Whether the offset deltas are 0, 1, 2 and so on.
@@ -151,7 +151,12 @@ class BatchSummaries:
         if total < MIN_SUMMARY_BYTES:
             return
         found = self.batches = find_batches(
-            table.data, table.carry_over, fields.start, fields.length, fields.may_be_cut
+            table.data,
+            table.carry_over,
+            fields.start,
+            fields.length,
+            fields.may_be_cut,
+            message_sets=True,
         )
         summaries = _summarize(table, found)
         self.columns = SummaryColumns(
@@ -160,10 +165,11 @@ class BatchSummaries:
             *(summaries[_DENSE:] != 0),
         )
         numbers = np.arange(len(fields.row))
-        is_valid = found.state == VALID
+        is_summarized = found.state == VALID
+        is_summarized[found.field[found.magic < 2]] = False
         begin = np.searchsorted(found.field, numbers)
         end = np.searchsorted(found.field, numbers, "right")
-        columns = fields.row, fields.length, np.where(is_valid, begin, -1), end
+        columns = fields.row, fields.length, np.where(is_summarized, begin, -1), end
         self._rows.extend(zip(*(column.tolist() for column in columns), strict=True))
         self._summaries = summaries.T.tolist()
 
@@ -228,9 +234,9 @@ def _summarize(table: Exchanges, found: Batches) -> Ints:
         first = np.flatnonzero(np.diff(records.batch, prepend=-1))
         batch = records.batch[first]
         offset, timestamp = records.offset, records.timestamp
-        found.state[
-            found.field[records.batch[(offset < MIN_COLUMN_VALUE) | (timestamp < MIN_COLUMN_VALUE)]]
-        ] = UNDECIDED
+        is_unclear = (offset < MIN_COLUMN_VALUE) | (timestamp < MIN_COLUMN_VALUE)
+        is_unclear &= found.magic[records.batch] == 2  # of messages no column is asked for
+        found.state[found.field[records.batch[is_unclear]]] = UNDECIDED
         delta = offset - found.base_offset[records.batch]
         last = np.append(first[1:], len(delta)) - 1
         summaries[_LAST, batch] = delta[last]

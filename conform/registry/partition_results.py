@@ -37,7 +37,8 @@ class PartitionResult(NamedTuple):
         error_code: The error code of the response.
         offset: The base offset of Produce, or the high watermark.
         start: The log start offset; -1 if unknown.
-        batches: The batches of the records; None without records.
+        batches: The batches of the records, each None if it is a plain message of magic 0 or 1,
+            whose header no rule needs; None without records.
         transactional_id: The transactional id of Produce; None without one.
     """
 

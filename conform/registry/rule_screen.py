@@ -94,17 +94,24 @@ class Shape(NamedTuple):
 
 class BatchShape(NamedTuple):
     """
-    What a plain record batch is; see `conform.screens.plain_batches`.
+    What a plain record batch, or a plain message of a message set, is; see `plain_batches`.
 
     Attributes:
         api_key: The API of the message that carries it.
+        magic: Its magic; below 2 it is a message.
         codec: The number of its codec.
         is_transactional: Whether it belongs to a transaction.
     """
 
     api_key: int
+    magic: int
     codec: int
     is_transactional: bool
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is a message, with any messages inside it."""
+        return self.magic < 2
 
 
 class HeaderFault(IntFlag):
@@ -121,9 +128,19 @@ PlainCount: TypeAlias = Callable[[BatchShape], int]
 """Returns the number of cases that a rule judges in a plain batch, which keeps it."""
 
 
-def one_of_batch(shape: BatchShape) -> int:
-    """Count a case."""
+def one_of_any(shape: BatchShape) -> int:
+    """Count a case in a batch and in a message."""
     return 1
+
+
+def one_of_batch(shape: BatchShape) -> int:
+    """Count a case in a batch of magic 2."""
+    return int(not shape.is_message)
+
+
+def one_of_message(shape: BatchShape) -> int:
+    """Count a case in a message."""
+    return int(shape.is_message)
 
 
 def none_of_batch(shape: BatchShape) -> int:

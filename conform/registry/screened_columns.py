@@ -27,8 +27,7 @@ class FieldBatches:
         acks: The acks of its Produce request.
         is_plain: Whether all its batches are plain; the rest says nothing of others.
         count: The number of its batches.
-        first_base: The lowest base offset.
-        last_base: The highest base offset.
+        last_base: The highest base offset of batches of magic 2; messages count as -1.
         first_end: The last offset of its first batch.
         is_ascending: Whether each batch ends above the previous one.
         is_idempotent: Whether a batch has a producer id.
@@ -38,7 +37,6 @@ class FieldBatches:
     acks: Ints
     is_plain: Bools
     count: Ints
-    first_base: Ints
     last_base: Ints
     first_end: Ints
     is_ascending: Bools

@@ -1,10 +1,13 @@
 """
 Finds the exchanges whose record batches all keep every rule on batches, in columns.
 
-A batch is plain if it is of magic 2 and sound, and none of its header fields, nor the order and the
-times of its records, can break a rule. The rules count it (`Rule.plain_batch`), and make no object
-of it; an exchange with any other batch has all of its batches judged one by one. A plain batch may
-have a `HeaderFault`, which concerns one rule alone: that judges its header.
+A batch is plain if it is sound, and none of its header fields, nor the order and the times of its
+records, can break a rule. The rules count it (`Rule.plain_batch`), and make no object of it; an
+exchange with any other batch has all of its batches judged one by one. A plain batch may have a
+`HeaderFault`, which concerns one rule alone: that judges its header.
+
+A message of a message set (magic 0 and 1) is a batch too, and plain in the versions of Produce and
+Fetch that only have such.
 """
 
 from __future__ import annotations
@@ -29,7 +32,12 @@ from dissector.engine.records.batch_table import VALID, Batches
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.headers import FETCH, PRODUCE
 from dissector.protocol.records.compression import CODEC_IDS, CODEC_MASK, CODECS
-from dissector.protocol.records.layout import DELETE_HORIZON, TRANSACTIONAL
+from dissector.protocol.records.layout import (
+    DELETE_HORIZON,
+    MAGIC_AT,
+    TIMESTAMP_TYPE,
+    TRANSACTIONAL,
+)
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -37,8 +45,14 @@ _PLAIN_BITS = CODEC_MASK | TRANSACTIONAL | DELETE_HORIZON
 _ZSTD = CODEC_IDS["zstd"]
 _FIRST_PRODUCE, _FIRST_PRODUCE_OF_ZSTD = 3, 7
 _FIRST_FETCH, _FIRST_FETCH_OF_ZSTD = 4, 10
-_KEY, _CODEC = 4, 1
-"""Bits of a shape's number below the API and the codec."""
+_KEY, _MAGIC, _CODEC = 6, 4, 1
+_MAGIC_MASK = 3
+"""Bits of a shape's number below the API, the magic and the codec."""
+
+_USED_BITS_OF_MESSAGES = CODEC_MASK, CODEC_MASK | TIMESTAMP_TYPE
+"""Attributes of messages by magic."""
+_LAST_FETCH_OF_MAGIC_0 = 1
+_NO_OFFSET = -1
 
 
 def _has_transactional_id(place: FieldPlace) -> Limits | None:
@@ -83,14 +97,16 @@ class PlainBatches:
             needed[self._row[is_transactional & (key == PRODUCE)]] |= bits.get(
                 NAMES_TRANSACTION, -1
             )
-            found = np.where(key == PRODUCE, _header_faults(batches), NO_FAULT)
+            has_faults = (key == PRODUCE) & (batches.magic == 2)
+            found = np.where(has_faults, _header_faults(batches), NO_FAULT)
             np.bitwise_or.at(faults, self._row, found)
             codec = batches.attributes & CODEC_MASK
-            self._shape = key << _KEY | codec << _CODEC | is_transactional
+            self._shape = key << _KEY | batches.magic << _MAGIC | codec << _CODEC
+            self._shape |= is_transactional
         needed[fields.row[~is_plain]] = -1
         self.needed: list[int] = needed.tolist()
         self.faults: list[int] = faults.tolist()
-        self.fields = _field_batches(fields.start, is_plain, summaries)
+        self.fields = _field_batches(table, is_plain, summaries)
         self.is_plain = np.ones(len(table), np.bool_)
         self.is_plain[fields.row[~is_plain]] = False
         self.is_idempotent, self.is_transactional = np.zeros((2, len(table)), np.bool_)
@@ -110,38 +126,48 @@ class PlainBatches:
 
 
 def _shape_of(number: int) -> BatchShape:
-    return BatchShape(number >> _KEY, number >> _CODEC & CODEC_MASK, bool(number & 1))
+    magic, codec = number >> _MAGIC & _MAGIC_MASK, number >> _CODEC & CODEC_MASK
+    return BatchShape(number >> _KEY, magic, codec, bool(number & 1))
 
 
-def _field_batches(start: Ints, is_plain: Bools, summaries: BatchSummaries) -> FieldBatches:
+def _field_batches(table: Exchanges, is_plain: Bools, summaries: BatchSummaries) -> FieldBatches:
     """Return the columns of the batches of each field."""
-    count = len(start)
-    counts, first_base, last_base, first_end = np.zeros((4, count), np.int64)
+    count = len(is_plain)
+    counts, last_base, first_end = np.zeros((3, count), np.int64)
     is_ascending, is_idempotent = np.ones(count, np.bool_), np.zeros(count, np.bool_)
     batches = summaries.batches
     if batches is not None and len(batches):
         first = np.flatnonzero(np.diff(batches.field, prepend=-1))
         field = batches.field[first]
+        is_message = batches.magic < 2
+        base = np.where(is_message, _NO_OFFSET, batches.base_offset)
         end = batches.base_offset + summaries.columns.last_offset_delta
-        is_above = np.diff(end, prepend=0) > 0
+        end[is_message] = _message_offsets(table, batches.start[is_message])
+        is_above = np.append(True, end[1:] > end[:-1])
         is_above[first] = True
         counts = np.bincount(batches.field, minlength=count)
-        first_base[field] = np.minimum.reduceat(batches.base_offset, first)
-        last_base[field] = np.maximum.reduceat(batches.base_offset, first)
+        last_base[field] = np.maximum.reduceat(base, first)
         first_end[field] = end[first]
         is_ascending[field] = np.logical_and.reduceat(is_above, first)
         is_idempotent[field] = np.logical_or.reduceat(batches.producer_id >= 0, first)
     return FieldBatches(
-        start,
+        summaries.fields.start,
         summaries.fields.acks,
         is_plain,
         counts,
-        first_base,
         last_base,
         first_end,
         is_ascending,
         is_idempotent,
     )
+
+
+def _message_offsets(table: Exchanges, starts: Ints) -> Ints:
+    """Return the offsets in the headers of messages that begin at these places."""
+    offsets: Ints = table.int16_at(starts)
+    for at in range(2, 8, 2):
+        offsets = offsets << 16 | table.int16_at(starts + at) & 0xFFFF
+    return offsets
 
 
 def _ends(batches: Batches, fields: int) -> Ints:
@@ -164,6 +190,30 @@ def _header_faults(batches: Batches) -> Ints:
 
 def _plain(table: Exchanges, summaries: BatchSummaries, batches: Batches, row: Ints) -> Bools:
     """Return which of the batches of sound fields keep every rule."""
+    plain = _plain_of_magic_2(table, summaries, batches, row)
+    messages = np.flatnonzero(batches.magic < 2)
+    plain[messages] = _plain_messages(table, batches, messages, row[messages])
+    return plain
+
+
+def _plain_messages(table: Exchanges, batches: Batches, chosen: Ints, row: Ints) -> Bools:
+    """Return which of some messages of sound fields keep every rule."""
+    key, version, magic = table.api_key[row], table.api_version[row], batches.magic[chosen]
+    codec = batches.attributes[chosen] & CODEC_MASK
+    attributes = table.int16_at(batches.start[chosen] + MAGIC_AT) & 0xFF
+    plain: Bools = attributes & ~np.array(_USED_BITS_OF_MESSAGES)[magic] == 0
+    plain &= np.isin(codec, list(CODECS)) & (codec != _ZSTD)
+    is_new = (magic > 0) & (version <= _LAST_FETCH_OF_MAGIC_0)
+    produced = (key == PRODUCE) & (version < _FIRST_PRODUCE)
+    fetched = (key == FETCH) & (version < _FIRST_FETCH) & ~is_new
+    plain &= produced | fetched
+    return plain
+
+
+def _plain_of_magic_2(
+    table: Exchanges, summaries: BatchSummaries, batches: Batches, row: Ints
+) -> Bools:
+    """Return the same of batches of magic 2."""
     key, version = table.api_key[row], table.api_version[row]
     codec = batches.attributes & CODEC_MASK
     last = batches.record_count - 1

@@ -96,7 +96,7 @@ class WindowResults:
         for at in range(self._begin[row], self._end[row]):
             number, topic, index, own_topic, own_index, records, field, *rest = self._columns[at]
             acks, error, offset, start = rest
-            batches: list[PlainBatch] | None = None
+            batches: list[PlainBatch | None] | None = None
             if records >= 0:
                 first, last = self._first_batch[field : field + 2] if field >= 0 else (0, 0)
                 batches = self._batches[first:last]
@@ -145,7 +145,9 @@ def _name(content: bytes, is_id: bool) -> str | UUID:
     return UUID(bytes=content) if is_id else content.decode()
 
 
-def _batches(table: Exchanges, summaries: BatchSummaries) -> tuple[list[PlainBatch], list[int]]:
+def _batches(
+    table: Exchanges, summaries: BatchSummaries
+) -> tuple[list[PlainBatch | None], list[int]]:
     """Return the batches of all fields, and the first of each field, with their end."""
     batches, count = summaries.batches, len(summaries.fields.row)
     if batches is None:
@@ -159,7 +161,12 @@ def _batches(table: Exchanges, summaries: BatchSummaries) -> tuple[list[PlainBat
         leader_epochs(table, summaries),
         batches.attributes & TRANSACTIONAL != 0,
     ]
-    found = [PlainBatch(*each) for each in zip(*(each.tolist() for each in columns), strict=True)]
+    found = [
+        None if is_message else PlainBatch(*each)
+        for is_message, *each in zip(
+            (batches.magic < 2).tolist(), *(each.tolist() for each in columns), strict=True
+        )
+    ]
     first = np.searchsorted(batches.field, np.arange(count + 1))
     return found, first.tolist()
 

@@ -62,16 +62,28 @@ def produced(*fields: bytes | None, version: int = 9, **values: Any) -> Scene:
     return scene
 
 
-def fetched(data: bytes | None, version: int = 6, offset: int = 0, **values: Any) -> Scene:
-    """Return a scene with one Fetch only, without a session."""
-    scene = Scene()
-    connection = scene.connect()
+def fetch(
+    connection: SceneConnection,
+    number: int,
+    data: bytes | None,
+    *,
+    version: int = 6,
+    offset: int = 0,
+    **values: Any,
+) -> None:
+    """Fetch one partition without a session, with a response."""
     partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     topic = {"topic": "orders", "partitions": [partition]}
-    connection.request(FETCH, version, 1, replica_id=-1, max_wait_ms=500, topics=[topic])
+    connection.request(FETCH, version, number, replica_id=-1, max_wait_ms=500, topics=[topic])
     usual: dict[str, Any] = {"partition_index": 0, "high_watermark": 100, "records": data}
     if version >= 4:
         usual |= {"last_stable_offset": 100, "aborted_transactions": None}
     answer = {"topic": "orders", "partitions": [usual | values]}
-    connection.response(FETCH, version, 1, responses=[answer])
+    connection.response(FETCH, version, number, responses=[answer])
+
+
+def fetched(data: bytes | None, version: int = 6, offset: int = 0, **values: Any) -> Scene:
+    """Return a scene with one Fetch only, without a session."""
+    scene = Scene()
+    fetch(scene.connect(), 1, data, version=version, offset=offset, **values)
     return scene

@@ -21,6 +21,7 @@ from conform.registry.rule_screen import (
     none_judged,
     none_of_batch,
     one_of_batch,
+    one_of_message,
 )
 from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
 from conform.rules.data.record_batches import report_field, sound_batch, sound_header
@@ -156,7 +157,7 @@ def check_one_batch(observation: Observation, reporter: Reporter) -> None:
     "v1, to 0 or 1 in v2 and v3.",
     example="a batch of magic 2 in Fetch v3",
     on="batch",
-    plain_batch=none_of_batch,
+    plain_batch=one_of_message,
     apis=("Fetch",),
 )
 def check_old_magic_for_old_fetch(observation: BatchObservation, reporter: Reporter) -> None:

@@ -12,7 +12,13 @@ from conform.evidence.reporter import Reporter
 from conform.registry.partition_results import PlainBatch
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import BatchShape, PlainCount, none_of_batch, one_of_batch
+from conform.registry.rule_screen import (
+    BatchShape,
+    PlainCount,
+    one_of_any,
+    one_of_batch,
+    one_of_message,
+)
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import LegacyBatch, RecordBatch, UnreadBatch
 from dissector.protocol.records.compression import CODEC_MASK
@@ -184,7 +190,7 @@ _byte_rule(
     "are those of the messages inside a wrapper.",
     "an inner message whose CRC was not computed",
     is_message,
-    none_of_batch,
+    one_of_message,
 )
 _byte_rule(
     "B03",
@@ -195,6 +201,7 @@ _byte_rule(
     "batch.",
     "a Produce request with a truncated last batch",
     _is_complete,
+    one_of_any,
 )
 _byte_rule(
     "B09",

@@ -15,7 +15,7 @@ from conform.evidence.batch_summaries import (
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import rule
-from conform.registry.rule_screen import one_of_batch
+from conform.registry.rule_screen import one_of_any, one_of_batch
 from conform.rules.data.record_batches import (
     incomplete_reason,
     is_batch,
@@ -113,7 +113,7 @@ def check_last_offset_delta(observation: BatchObservation, reporter: Reporter) -
     example="offset deltas 0, 0, 1",
     on="batch",
     fast_check=_keeps_all_rules,
-    plain_batch=one_of_batch,
+    plain_batch=one_of_any,
 )
 def check_offsets_increase(observation: BatchObservation, reporter: Reporter) -> None:
     """Check the order of the record offsets."""
@@ -182,7 +182,7 @@ def check_max_timestamp(observation: BatchObservation, reporter: Reporter) -> No
     example="codec 5",
     on="batch",
     fast_check=_keeps_all_rules,
-    plain_batch=one_of_batch,
+    plain_batch=one_of_any,
 )
 def check_defined_attributes(observation: BatchObservation, reporter: Reporter) -> None:
     """Check the attributes for unknown codecs and undefined bits."""
