@@ -21,6 +21,7 @@ from benchmarks import (
     layouts,
     message_commands,
     pipeline,
+    pipeline_growth,
     recorded_traffic,
     replay,
     screen,
@@ -57,6 +58,7 @@ ROWS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
     "replay": replay.rows,
     "screen": screen.rows,
     "pipeline": pipeline.rows,
+    "growth": pipeline_growth.rows,
 }
 """The groups of rows."""
 

@@ -10,11 +10,17 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s, unique
 from pipeline.jobs.worker import freeze_garbage
-from pipeline.split.byte_ranges import RangeScan
+from pipeline.split.byte_ranges import RANGE_BYTES, RangeScan
 from pipeline.split.connection_index import RangeIndex
 
+PART_BYTES = RANGE_BYTES
+"""Approximate bytes of range-crossing connections that are dissected together."""
+
 PART_CONNECTIONS = 1 << 16
-"""Most connections, on average, of a part that reads the captures again."""
+"""Most connections of a part, on average; its memory does not grow with their bytes."""
+
+CORE_PARTS = 4
+"""Parts for each core, which are enough to keep all busy."""
 
 AGAIN = 4
 """Headers of so many bytes are read in the time that a byte takes on the way through a shard."""
@@ -64,6 +70,17 @@ class Carried:
         """
         parts = -(-self.connections // (cores * PART_CONNECTIONS)) * cores
         return parts if parts * size <= AGAIN * self.bytes else 0
+
+    def parts_of_shards(self, cores: int) -> int:
+        """
+        Return the number of parts for shards, a multiple of the number of cores.
+
+        Each range reports to each part: if there were as many parts as ranges, what Spark keeps of
+        these reports would grow with the square of the captures.
+        """
+        by_bytes = -(-self.bytes // (cores * PART_BYTES))
+        by_connections = -(-self.connections // (cores * PART_CONNECTIONS))
+        return max(1, min(by_bytes, max(CORE_PARTS, by_connections))) * cores
 
 
 def index_results(indexed: RangeIndex, tasks: int) -> Iterator[tuple[int, RangeScan | RangeKeys]]:

@@ -47,7 +47,6 @@ from pipeline.jobs.request import Request
 from pipeline.jobs.stages import Job, Numbering, TaskOutput, TaskResult, Written
 from pipeline.jobs.summaries import make_summaries
 from pipeline.split.byte_ranges import (
-    RANGE_BYTES,
     Range,
     RangeScan,
     misplaced,
@@ -70,9 +69,6 @@ from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.tables.whole_tables import WHOLE
 
 __all__ = ["Made", "Request", "check_request", "make_tables"]
-
-PART_BYTES = RANGE_BYTES
-"""Approximate bytes of range-crossing connections that are dissected together."""
 
 GROUP_BYTES = 1 << 30
 """Bytes of captures with rows that one task writes."""
@@ -259,7 +255,7 @@ class _Run:
                 again = carried.parts_to_read_again(self._cores, size)
             self._job = replace(
                 self._job,
-                parts=parts or again or self._task_count(carried.bytes, PART_BYTES),
+                parts=parts or again or carried.parts_of_shards(self._cores),
                 again=again > 0,
             )
         return crossing

@@ -90,12 +90,17 @@ def _renumbered(data: bytes, shift: int) -> bytes:
     return data[:SEQUENCE_AT] + struct.pack(">II", *numbers) + data[SEQUENCE_AT + 8 :]
 
 
-def write(path: Path, packets: int, files: int) -> None:
-    """Write a number of packets to files of similar size."""
+def traffic() -> Iterator[Packet]:
+    """Yield the packets of copies side by side, in the order of their times, without end."""
     order = random.Random(SEED)
     sources = originals()
     lanes = [copies(sources, lane, order) for lane in range(SIDE_BY_SIDE)]
-    stream = merge(*lanes, key=lambda packet: packet[0])
+    return merge(*lanes, key=lambda packet: packet[0])
+
+
+def write(path: Path, packets: int, files: int) -> None:
+    """Write a number of packets to files of similar size."""
+    stream = traffic()
     each = -(-packets // files)
     for at in range(files):
         name = path if files == 1 else path.with_name(f"{path.stem}-{at}{path.suffix}")
