@@ -139,6 +139,7 @@ class Judge:
                 is_canonical=screened.passed[row] != NOTHING,
                 results=results.of(row),
                 fetch=sessions.of(row),
+                read_throttle_ms=screened.throttle_ms[row],
             )
             is_plain = passed & batches.needed[row] == batches.needed[row] and not decodes_values
             is_plain &= not batches.faults[row] or observation.results is not None

@@ -215,6 +215,7 @@ class Observation(ConnectionObservation):
         results: The partitions of a Produce or Fetch exchange, as columns show them; None: only its
             decoded messages do.
         fetch: What a Fetch says of its session, likewise.
+        read_throttle_ms: The throttle time in its response, if its messages are canonical.
     """
 
     def __init__(
@@ -226,6 +227,7 @@ class Observation(ConnectionObservation):
         is_canonical: bool = False,
         results: list[PartitionResult] | None = None,
         fetch: FetchContent | None = None,
+        read_throttle_ms: int = 0,
     ) -> None:
         super().__init__(connection, capture_state)
         self.exchange = exchange
@@ -233,6 +235,7 @@ class Observation(ConnectionObservation):
         self.is_canonical = is_canonical
         self.results = results
         self.fetch = fetch
+        self._read_throttle_ms = read_throttle_ms
 
     @_cached
     def request(self) -> Message | None:
@@ -255,6 +258,15 @@ class Observation(ConnectionObservation):
         """The body of the response; None if it is missing or unreliable."""
         message = self.response
         return None if message is None or self._response_unreadable_reason else message.body
+
+    @property
+    def throttle_ms(self) -> int:
+        """The throttle time in the response; 0 without one."""
+        if self.is_canonical:
+            return self._read_throttle_ms  # it needs not be decoded
+        body = self.response_body
+        found: int = 0 if body is None else body.get("throttle_time_ms") or 0
+        return found
 
     @_cached
     def record_fields(self) -> list[tuple[Message, RecordsField]]:

@@ -22,7 +22,7 @@ from conform.screens.item_keys import messages_with_repeats
 from conform.screens.layout_table import NO_LAYOUT, LayoutColumns, LayoutTable
 from conform.screens.message_layout import canonical_limits, message_layout
 from conform.screens.partition_columns import joined, paired, partitions_of
-from conform.screens.session_columns import SessionFields
+from conform.screens.single_fields import SingleFields
 from conform.screens.text_bytes import text_bytes_are
 from dissector.engine.facts.fact_kernel import VERSIONS
 from dissector.engine.facts.fact_tables import message_kinds
@@ -61,11 +61,13 @@ class ScreenedWindow:
             `WindowScreens`; NOTHING unless its messages are canonical.
         shape: Of each exchange, the number of its shape; see `shape_of`.
         partitions: The partitions in its Produce and Fetch messages.
+        throttle_ms: The throttle time in its response, if its messages are canonical.
     """
 
     passed: list[int]
     shape: list[int]
     partitions: ScreenedPartitions
+    throttle_ms: list[int]
 
 
 class _Side(NamedTuple):
@@ -114,15 +116,16 @@ class WindowScreens:
         table = rows.table
         kinds = np.where(table.token, -1, message_kinds(table))
         shape = kinds * 4 + rows.has_request * _REQUEST + rows.has_response * _RESPONSE
-        fields = SessionFields(len(table))
+        fields = SingleFields(len(table))
         request, response = (self._side(table, kinds, side, fields) for side in SIDES)
         inside = request.inside & response.inside
         sessions = fields.sessions(rows)
         partitions = paired(
             rows, request.partitions, response.partitions, request.topics, batches, sessions
         )
+        throttle_ms = fields.throttle_ms.tolist()
         if not self.bits:
-            return ScreenedWindow([NOTHING] * len(table), shape.tolist(), partitions)
+            return ScreenedWindow([NOTHING] * len(table), shape.tolist(), partitions, throttle_ms)
         passed = np.zeros(len(table), np.int64)
         for test, bit in self.bits.items():
             passes = inside[0].copy()
@@ -139,10 +142,10 @@ class WindowScreens:
             if test.partitions is not None:
                 passes &= test.partitions(partitions)
             passed[passes] |= bit
-        return ScreenedWindow(passed.tolist(), shape.tolist(), partitions)
+        return ScreenedWindow(passed.tolist(), shape.tolist(), partitions, throttle_ms)
 
-    def _side(self, table: Exchanges, kinds: Ints, side: Kind, fields: SessionFields) -> _Side:
-        """Read the messages of one side, and the fields about sessions."""
+    def _side(self, table: Exchanges, kinds: Ints, side: Kind, fields: SingleFields) -> _Side:
+        """Read the messages of one side, and the fields that they have once."""
         frames = table.request if side == "request" else table.response
         inside = np.zeros((len(self._limits) + 2, len(table)), np.bool_)
         inside[:, (frames.start == NONE) & (kinds >= 0)] = True

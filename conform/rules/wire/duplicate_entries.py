@@ -130,7 +130,9 @@ def _full_judged(partitions: ScreenedPartitions) -> Ints:
 )
 def check_requested_items(observation: Observation, reporter: Reporter) -> None:
     """Compare the items of a request and its response."""
-    request, response = observation.request_body, observation.response_body
+    response = observation.response_body
+    # A request without a response needs not be decoded.
+    request = None if response is None else observation.request_body
     if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return

@@ -119,9 +119,9 @@ def check_throttle_is_respected(observation: Observation, reporter: Reporter) ->
     if reporter.is_screened:
         return  # there is no throttle time
     key, version = observation.api_key, observation.version
-    if key is None or version is None or observation.response_body is None:
+    throttle_ms = observation.throttle_ms
+    if key is None or version is None:
         return
-    throttle_ms = observation.response_body.get("throttle_time_ms") or 0
     first_version = _FIRST_THROTTLED_VERSION.get(
         key, 0 if key >= _FIRST_KEY_ALWAYS_THROTTLED else version + 1
     )
