@@ -7,7 +7,7 @@ exchange with any other batch has all of its batches judged one by one. A plain 
 `HeaderFault`, which concerns one rule alone: that judges its header.
 
 A message of a message set (magic 0 and 1) is a batch too, and plain in the versions of Produce and
-Fetch that only have such.
+Fetch that only have such. No rule on batches judges what a broker cut off behind the first batch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MAGIC_MASK = 3
 _USED_BITS_OF_MESSAGES = CODEC_MASK, CODEC_MASK | TIMESTAMP_TYPE
 """Attributes of messages by magic."""
 _LAST_FETCH_OF_MAGIC_0 = 1
-_NO_OFFSET = -1
+_NO_OFFSET = _NO_BATCH = -1
 
 
 def _has_transactional_id(place: FieldPlace) -> Limits | None:
@@ -92,7 +92,9 @@ class PlainBatches:
             key = table.api_key[self._row]
             is_transactional = batches.attributes & TRANSACTIONAL != 0
             is_plain = batches.state == VALID
-            is_plain &= _ends(batches, len(fields.row)) == fields.start + fields.length
+            end = _ends(batches, len(fields.row))
+            is_cut = (table.api_key[fields.row] == FETCH) & (end != _NO_BATCH)
+            is_plain &= is_cut | (end == fields.start + fields.length)
             is_plain[batches.field[~_plain(table, summaries, batches, self._row)]] = False
             needed[self._row[is_transactional & (key == PRODUCE)]] |= bits.get(
                 NAMES_TRANSACTION, -1
@@ -171,8 +173,8 @@ def _message_offsets(table: Exchanges, starts: Ints) -> Ints:
 
 
 def _ends(batches: Batches, fields: int) -> Ints:
-    """Return the end of the last batch of each field; -1 without one."""
-    ends = np.full(fields, -1, np.int64)
+    """Return the end of the last batch of each field."""
+    ends = np.full(fields, _NO_BATCH, np.int64)
     ends[batches.field] = batches.end
     return ends
 

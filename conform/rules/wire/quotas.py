@@ -152,7 +152,7 @@ def _accepted_by_4_0(rows: ScreenedRows) -> Bools:
 def check_not_deprecated(observation: Observation, reporter: Reporter) -> None:
     """Report APIs and versions that brokers of Kafka 4.0 no longer accept."""
     key, version = observation.api_key, observation.version
-    if key is None or version is None or observation.request is None:
+    if key is None or version is None or observation.exchange.request_packet is None:
         return
     reporter.count_judged()
     if key in _REMOVED_IN_4_0:
