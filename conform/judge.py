@@ -33,6 +33,7 @@ from conform.rule_budgets import RuleBudget, RuleBudgets
 from conform.rule_plans import PLAIN, RuleGroup, RulePlans, tests_of
 from conform.screens.connection_columns import screened_rows
 from conform.screens.plain_batches import PlainBatches
+from conform.screens.row_numbers import row_numbers
 from conform.screens.window_results import WindowResults
 from conform.screens.window_screens import NOTHING, WindowScreens
 from conform.screens.window_sessions import WindowSessions
@@ -126,6 +127,7 @@ class Judge:
         results = WindowResults(screened.partitions, is_canonical, summaries)
         sessions = WindowSessions(screened.partitions, is_canonical)
         decodes_values = self._capture_state.values is not None
+        columns = row_numbers(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             connection = self._connections[exchange.connection]
             self._current.note(exchange)
@@ -133,6 +135,7 @@ class Judge:
             passed = screened.passed[row] & connection.at_rest & self._capture_state.at_rest
             observation = Observation(
                 exchange,
+                columns[row],
                 connection,
                 self._capture_state,
                 summaries.reader(row),

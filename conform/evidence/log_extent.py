@@ -18,11 +18,16 @@ from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
 from conform.evidence.producer_appends import PartitionKey, produce_results
 from conform.registry.partition_results import PartitionResult, PlainBatch
+from dissector.protocol.headers import FETCH, PRODUCE
 from dissector.protocol.records import RecordBatch
 
 _MAX_LOGS = 10_000
 _MAX_RANGES = 50
 """Limit of the retained appends of one partition."""
+
+_LIST_OFFSETS, _DELETE_RECORDS = 2, 21
+TOPIC_CHANGES = 19, 20
+"""The keys of CreateTopics and DeleteTopics."""
 
 _LATEST, _EARLIEST = -1, -2
 _ALL = -1
@@ -103,10 +108,10 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
                 self._apply(claim)
             self._current, self._claims = ref(observation), _claims(observation)
             self._response_time_and_connection = (
-                observation.exchange.response_time_ns or 0,
+                observation.row.response_ns or 0,
                 observation.connection.number,
             )
-            if observation.exchange.api in ("CreateTopics", "DeleteTopics"):
+            if observation.api_key in TOPIC_CHANGES:
                 self.clear()
         return self._claims
 
@@ -134,19 +139,19 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
 
 def _claims(observation: Observation) -> list[LogClaim]:
     """Return the claims of an exchange about logs."""
-    api = observation.exchange.api
-    if observation.exchange.response_time_ns is None or observation.unreadable_reason():
+    key = observation.api_key
+    if observation.row.response_ns is None or observation.unreadable_reason():
         return []
-    if api == "Produce":
+    if key == PRODUCE:
         return _produce_claims(observation)
-    if api == "Fetch":
+    if key == FETCH:
         return _fetch_claims(observation)
     request, response = observation.request_body, observation.response_body
     if request is None or response is None:
         return []
-    if observation.exchange.api == "ListOffsets" and observation.version:
+    if key == _LIST_OFFSETS and observation.version:
         return _list_offsets_claims(observation, request, response)
-    if observation.exchange.api == "DeleteRecords":
+    if key == _DELETE_RECORDS:
         broker = observation.connection.broker.address
         return [
             LogClaim(
@@ -171,7 +176,7 @@ def _produce_claims(observation: Observation) -> list[LogClaim]:
         if isinstance(batch, (PlainBatch, RecordBatch)) and batch.last_offset_delta >= 0:
             end = each.offset + batch.last_offset_delta + 1
             producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
-            response_ns = observation.exchange.response_time_ns or 0
+            response_ns = observation.row.response_ns or 0
             appended = AppendedRange(
                 each.offset, end, observation.connection.number, response_ns, producer
             )

@@ -15,6 +15,7 @@ from construct import Container
 from conform.evidence.bounded_memory import NO_RESTS, RuleStates
 from conform.evidence.decode_mismatch import DecodeMismatch, decode_mismatch_of
 from conform.evidence.unreadable import unreadable_reason
+from conform.registry.exchange_row import ExchangeRow
 from conform.registry.fetch_content import FetchContent
 from conform.registry.partition_results import PartitionResult
 from dissector.engine.exchanges.exchange import Exchange
@@ -158,34 +159,26 @@ class ConnectionState(RuleStates):
 
     def record(self, observation: Observation) -> None:
         """Update the state of the connection with the outcome of an exchange."""
-        exchange = observation.exchange
-        self.last_response_ns = max(self.last_response_ns, exchange.response_time_ns or 0)
+        exchange, row = observation.exchange, observation.row
+        self.last_response_ns = max(self.last_response_ns, row.response_ns or 0)
         if (
-            not self.incomplete_reason
+            not observation.is_canonical
+            and not self.incomplete_reason
             and len(self.truncated) < MAX_RETAINED
             and observation.truncated_message is not None
         ):
             self.truncated.append(observation.detach())
-        if exchange.is_token or (
-            observation.api_key == SASL_HANDSHAKE and observation.version == 0
-        ):
+        if exchange.is_token or (row.api_key == SASL_HANDSHAKE and row.version == 0):
             self.may_have_raw_tokens = True
         if exchange.status == "answered":
-            self.last_answered = max(
-                self.last_answered,
-                (observation.request_offset, exchange.correlation_id),
-                key=_first,
-            )
+            if row.request_offset > self.last_answered[0]:
+                self.last_answered = row.request_offset, row.correlation_id
             return
         self.is_disordered |= exchange.status in ("unanswered", "orphan")
         observation.capture_state.is_disordered |= exchange.status == "orphan"
         retained = {"unanswered": self.unanswered, "orphan": self.orphans}.get(exchange.status)
         if retained is not None and not self.incomplete_reason and len(retained) < MAX_RETAINED:
             retained.append(observation.detach())
-
-
-def _first(pair: tuple[int, int | None]) -> int:
-    return pair[0]
 
 
 class ConnectionObservation:
@@ -207,6 +200,7 @@ class Observation(ConnectionObservation):
 
     Attributes:
         exchange: The exchange.
+        row: Its columns.
         connection: State of its connection.
         capture_state: State of the capture.
         read_records: Decodes the `records` fields of its messages, which must be read in order.
@@ -216,11 +210,15 @@ class Observation(ConnectionObservation):
             decoded messages do.
         fetch: What a Fetch says of its session, likewise.
         read_throttle_ms: The throttle time in its response, if its messages are canonical.
+        api_key: The key of the API; None for orphan responses and raw SASL tokens.
+        version: The version of the request.
+        request_offset: Offset of the request in its stream; -1 if it was not captured.
     """
 
     def __init__(
         self,
         exchange: Exchange,
+        row: ExchangeRow,
         connection: ConnectionState,
         capture_state: CaptureState,
         read_records: ReadRecords = read_field,
@@ -231,6 +229,9 @@ class Observation(ConnectionObservation):
     ) -> None:
         super().__init__(connection, capture_state)
         self.exchange = exchange
+        self.row = row
+        self.api_key, self.version = row.api_key, row.version
+        self.request_offset = row.request_offset
         self.read_records = read_records
         self.is_canonical = is_canonical
         self.results = results
@@ -279,16 +280,6 @@ class Observation(ConnectionObservation):
         ]
 
     @_cached
-    def api_key(self) -> int | None:
-        """The key of the API; None for orphan responses and raw SASL tokens."""
-        return self.exchange.api_key
-
-    @_cached
-    def version(self) -> int | None:
-        """The version of the request."""
-        return self.exchange.api_version
-
-    @_cached
     def decodable_messages(self) -> list[Message]:
         """The messages with a known API and version."""
         messages = self.exchange.messages
@@ -311,16 +302,13 @@ class Observation(ConnectionObservation):
 
     def detach(self) -> Observation:
         """Return a copy with its own bytes, which outlives the window."""
-        return Observation(self.exchange.kept(), self.connection, self.capture_state)
-
-    @_cached
-    def request_offset(self) -> int:
-        """Offset of the request in its stream; -1 if it was not captured."""
-        has_request = self.exchange.request_packet is not None
-        return self.exchange.place_of("request")[0] if has_request else -1
+        return Observation(self.exchange.kept(), self.row, self.connection, self.capture_state)
 
     def unreadable_reason(self, *, request: bool = True, response: bool = True) -> str:
         """Return why the bodies of request and response are not available; empty: they are."""
+        row = self.row
+        if self.is_canonical and None not in (row.request_packet, row.response_packet):
+            return ""  # they need not be decoded
         return (
             (request and self._request_unreadable_reason)
             or (response and self._response_unreadable_reason)
@@ -334,13 +322,13 @@ class Observation(ConnectionObservation):
 
     @_cached
     def _request_unreadable_reason(self) -> str:
-        if self.is_canonical and self.exchange.request_packet is not None:
+        if self.is_canonical and self.row.request_packet is not None:
             return ""  # it needs not be decoded
         return unreadable_reason("request", self.request, self.is_canonical)
 
     @_cached
     def _response_unreadable_reason(self) -> str:
-        if self.is_canonical and self.exchange.response_packet is not None:
+        if self.is_canonical and self.row.response_packet is not None:
             return ""
         return unreadable_reason("response", self.response, self.is_canonical)
 

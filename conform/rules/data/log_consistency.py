@@ -9,6 +9,7 @@ import numpy as np
 
 from conform.evidence.fetch_history import replica_id_of
 from conform.evidence.log_extent import (
+    TOPIC_CHANGES,
     AppendedRange,
     LogClaim,
     LogExtent,
@@ -24,6 +25,7 @@ from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import Screen, none_judged
 from conform.registry.screened_columns import Bools, ScreenedPartitions
 from conform.registry.usual_values import field_counts, has_plain_batches, usual_results
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import RecordBatch
 
 _TOPIC_CHANGES = ("CreateTopics", "DeleteTopics")
@@ -54,9 +56,9 @@ def check_unique_offsets(observation: Observation, reporter: Reporter) -> None:
     """Compare the offsets of each append with earlier appends."""
     logs = observation.capture_state.state(LogExtents)
     claims = logs.claims_of(observation)
-    if observation.exchange.api != "Produce" or _is_incomplete(observation, reporter):
+    if observation.api_key != PRODUCE or _is_incomplete(observation, reporter):
         return
-    request_ns = observation.exchange.request_time_ns or 0
+    request_ns = observation.row.request_ns or 0
     for claim in claims:
         append, log = claim.append, logs.extent_of(claim.partition_key, claim.topic_id)
         if append is None or log is None:
@@ -115,9 +117,9 @@ def check_log_ends_never_go_back(observation: Observation, reporter: Reporter) -
     """Compare the offsets reported for a log with those reported before."""
     logs = observation.capture_state.state(LogExtents)
     claims = logs.claims_of(observation)
-    if observation.exchange.api in _TOPIC_CHANGES or _is_incomplete(observation, reporter):
+    if observation.api_key in TOPIC_CHANGES or _is_incomplete(observation, reporter):
         return
-    request_ns = observation.exchange.request_time_ns or 0
+    request_ns = observation.row.request_ns or 0
     for claim in claims:
         log = logs.extent_of(claim.partition_key, claim.topic_id)
         if log is None:
