@@ -20,9 +20,9 @@ from dissector.protocol.headers import (
 )
 from dissector.protocol.messages import Message, decode_response
 from dissector.protocol.schema import Schema
-from dissector.protocol.undeclared_nulls import holds_undeclared_null, readable_body
+from dissector.protocol.undeclared_nulls import has_null_list, holds_null_list
 
-UNDECLARED_NULL = "a null in a field that is not nullable"
+NULL_LIST = "a null for a list that is not nullable"
 
 LAST_CORRELATION_ID = 2**31 - 9
 """Java clients reserve the eight ids above for SASL (Kafka, SaslClientAuthenticator.java)."""
@@ -48,11 +48,11 @@ class ApiCodecs(NamedTuple):
         Return the body of a response, which clients can read.
 
         Raises:
-            DecodeError: It is damaged, or has a null in a field that is not nullable.
+            DecodeError: It is damaged, or has a null for a list that is not nullable.
         """
         parsed = self.response.parse(body)
-        if holds_undeclared_null(self.response_schema, self.version, parsed):
-            raise DecodeError(UNDECLARED_NULL)
+        if holds_null_list(self.response_schema, self.version, parsed):
+            raise DecodeError(NULL_LIST)
         return parsed
 
 
@@ -190,9 +190,9 @@ class PendingRequest:
             except DecodeError:
                 pass  # message() reports the position
         message = await self.message()
-        body = readable_body(message)
-        if body is None:
-            what = message.problems[0] if message.body is None else f"{self} with {UNDECLARED_NULL}"
+        body = message.body
+        if body is None or has_null_list(message):
+            what = message.problems[0] if body is None else f"{self} with {NULL_LIST}"
             raise ReplayError(self._peer.address, f"sent an undecodable response: {what}")
         return body
 

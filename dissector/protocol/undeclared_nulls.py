@@ -62,34 +62,49 @@ def readable_body(message: Message | None) -> Container | None:
 
 def has_undeclared_null(message: Message) -> bool:
     """Return whether the body has a null in a field that is not nullable in its version."""
+    return _has_null(message, _LENGTH_FIELDS)
+
+
+def has_null_list(message: Message) -> bool:
+    """Return whether the body has a null for a list that is not nullable; see `holds_null_list`."""
+    return _has_null(message, ())
+
+
+def _has_null(message: Message, types: tuple[str, ...]) -> bool:
     schema, version = message.schema, message.api_version
     if message.body is None or schema is None or version is None:
         return False
-    return holds_undeclared_null(schema, version, message.body)
+    return _checked_fields(schema, version, types).has_null(message.body)
 
 
-def holds_undeclared_null(schema: Schema, version: int, body: Container) -> bool:
-    """Return whether a body of a version has a null in a field that is not nullable."""
-    return _checked_fields(schema, version).has_null(body)
+def holds_null_list(schema: Schema, version: int, body: Container) -> bool:
+    """
+    Return whether a body of a version has a null for a list that is not nullable.
+
+    Texts are left out: librdkafka's mock answers FindCoordinator with an error and a null host.
+    Source: librdkafka, rdkafka_mock_handlers.c (rd_kafka_mock_handle_FindCoordinator).
+    """
+    return _checked_fields(schema, version, ()).has_null(body)
 
 
 @lru_cache(1024)
-def _checked_fields(schema: Schema, version: int) -> _Struct:
-    return _struct(schema.fields, version)
+def _checked_fields(schema: Schema, version: int, types: tuple[str, ...]) -> _Struct:
+    """Return the fields that are checked: lists, and those of some types with a length."""
+    return _struct(schema.fields, version, types)
 
 
-def _struct(fields: tuple[Field, ...], version: int) -> _Struct:
+def _struct(fields: tuple[Field, ...], version: int, types: tuple[str, ...]) -> _Struct:
     here = [each for each in fields if version in each.versions]
-    nested = [(each, _struct(each.fields, version)) for each in here if each.fields]
+    nested = [(each, _struct(each.fields, version, types)) for each in here if each.fields]
     nested = [(each, inner) for each, inner in nested if any(inner)]
     return _Struct(
-        tuple(each.name for each in here if _is_required(each, version)),
-        tuple(each.name for each in here if each.type == "[]string"),
+        tuple(each.name for each in here if _is_required(each, version, types)),
+        tuple(each.name for each in here if each.type == "[]string" and "string" in types),
         tuple((each.name, inner) for each, inner in nested if each.type == "struct"),
         tuple((each.name, inner) for each, inner in nested if each.type == "[]struct"),
     )
 
 
-def _is_required(each: Field, version: int) -> bool:
-    has_length = each.type in _LENGTH_FIELDS or each.type.startswith("[]")
+def _is_required(each: Field, version: int, types: tuple[str, ...]) -> bool:
+    has_length = each.type in types or each.type.startswith("[]")
     return has_length and version not in each.null

@@ -212,13 +212,25 @@ def test_a_null_that_no_client_reads_leaves_the_connection_usable() -> None:
         asked: dict[str, Any] = {"topics": []}
         for topics in (None, [{"name": "orders", "partitions": None}]):
             answers["topics"] = topics
-            with pytest.raises(ReplayError, match="OffsetForLeaderEpoch v2 with a null in a field"):
+            with pytest.raises(ReplayError, match="OffsetForLeaderEpoch v2 with a null for a list"):
                 await link.request(OFFSET_FOR_LEADER_EPOCH, 2, asked)
         answers["topics"] = []
         assert await link.request(OFFSET_FOR_LEADER_EPOCH, 2, asked) is not None
 
     answers: dict[str, Any] = {"throttle_time_ms": 0}
     with_link({"OffsetForLeaderEpoch": lambda _: answers}, do)
+
+
+def test_a_null_text_is_read() -> None:
+    """As librdkafka's mock answers with an error."""
+
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
+        found = await link.request(KEYS["FindCoordinator"], 1, {"key": "g", "key_type": 0})
+        assert found is not None
+        assert (found.error_code, found.host) == (15, None)
+
+    answer = {"error_code": 15, "node_id": -1, "host": None, "port": -1, "throttle_time_ms": 0}
+    with_link({"FindCoordinator": lambda _: answer}, do)
 
 
 def test_a_closed_port_is_an_error() -> None:
