@@ -16,11 +16,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches, last_offset_deltas
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_decoder import read_records
-from dissector.engine.records.record_locator import RecordFields, locate_records
+from dissector.engine.records.record_locator import RecordFields, find_field_batches, locate_records
 from dissector.engine.records.record_windows import MIN_COLUMN_VALUE, PART_RECORDS
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.records import Batch, Record, RecordBatch, parse_records
@@ -150,14 +149,7 @@ class BatchSummaries:
         fields, total = self.fields, int(self.fields.length.sum())
         if total < MIN_SUMMARY_BYTES:
             return
-        found = self.batches = find_batches(
-            table.data,
-            table.carry_over,
-            fields.start,
-            fields.length,
-            fields.may_be_cut,
-            message_sets=True,
-        )
+        found = self.batches = find_field_batches(table, fields, message_sets=True)
         summaries = _summarize(table, found)
         self.columns = SummaryColumns(
             _last_offset_deltas(table, found),

@@ -9,9 +9,8 @@ from uuid import UUID
 
 import numpy as np
 
-from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import Batches
-from dissector.engine.records.record_locator import RecordFields, locate_records
+from dissector.engine.records.record_locator import RecordFields, find_field_batches, locate_records
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, Ints
 
 FETCH, HOUR_NS = 1, 3600 * 10**9
@@ -132,9 +131,7 @@ def _read_positions(
     is_full = np.zeros(len(rows), np.bool_)
     fields = locate_records(chosen)
     is_full[fields.row] = is_full[fields.undecoded] = True
-    found = find_batches(
-        chosen.data, chosen.carry_over, fields.start, fields.length, fields.may_be_cut
-    )
+    found = find_field_batches(chosen, fields)
     field, distance = records_behind(chosen, fields, found)
     known: dict[int, dict[tuple[int, int], Position]] = defaultdict(dict)
     columns = (group[fields.row[field]], fields.topic[field], fields.partition[field], distance)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.record_locator import locate_records
+from dissector.engine.records.record_locator import find_field_batches, locate_records
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.records.layout import CONTROL, TRANSACTIONAL
 
@@ -30,9 +29,7 @@ def fetched_batches(table: Exchanges, producers: Collection[int]) -> list[Fetche
         return []
     chosen = table.rows(rows)
     fields = locate_records(chosen)
-    found = find_batches(
-        chosen.data, chosen.carry_over, fields.start, fields.length, fields.may_be_cut
-    )
+    found = find_field_batches(chosen, fields)
     producer_id = found.producer_id
     is_wanted = found.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
     is_wanted &= (found.magic == 2) & np.isin(producer_id, list(producers))

@@ -14,6 +14,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.engine.records.batch_scanner import find_batches
+from dissector.engine.records.batch_table import Batches
 from dissector.engine.records.produce_results import last_marked, no_results, produce_results
 from dissector.engine.tables.column_types import Coded, distinct, numbered
 from dissector.engine.tables.dictionaries import numbered_texts
@@ -191,6 +193,14 @@ def _category(ref: FieldRef | None) -> int:
     if ref is None or (ref.key >= 0 and (ref.key, ref.kind) not in RECORD_CARRIERS):
         return _OTHER
     return _PATHS.get(ref.path, _OTHER)
+
+
+def find_field_batches(
+    table: Exchanges, fields: RecordFields, *, message_sets: bool = False
+) -> Batches:
+    """Find the batches of the `records` fields of a window; see `find_batches`."""
+    locations = fields.start, fields.length, fields.may_be_cut
+    return find_batches(table.data, table.carry_over, *locations, message_sets=message_sets)
 
 
 def number_topics(

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dissector.capture.columns import unique
 from dissector.engine.facts.topic_table import TopicNames, name_defining_rows
-from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.produce_results import records_before
@@ -26,6 +25,7 @@ from dissector.engine.records.record_locator import (
     RECORD_CARRIERS,
     RecordFields,
     client_ids,
+    find_field_batches,
     locate_records,
 )
 from dissector.engine.tables.column_types import (
@@ -93,8 +93,7 @@ def record_parts(
             objects.
     """
     fields = locate_records(table)
-    locations = fields.start, fields.length, fields.may_be_cut
-    batches = find_batches(table.data, table.carry_over, *locations, message_sets=True)
+    batches = find_field_batches(table, fields, message_sets=True)
     naming_rows = _NO_ROWS
     if not names.is_rereadable:
         naming_rows = name_defining_rows(table.api_key, table.api_version)

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
-from dissector.engine.records.batch_scanner import find_batches, verify_crcs
+from dissector.engine.records.batch_scanner import verify_crcs
 from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.checksum import SMALL_BYTES
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_decoder import check_records
-from dissector.engine.records.record_locator import RecordFields, locate_records
+from dissector.engine.records.record_locator import RecordFields, find_field_batches, locate_records
 from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, select_rows
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.kernel.arrays import Buffers
@@ -87,14 +87,7 @@ class _WindowBatches:
         self._table = table
         self._record_fields: RecordFields = locate_records(table)
         fields = self._record_fields
-        self._batches: Batches = find_batches(
-            table.data,
-            table.carry_over,
-            fields.start,
-            fields.length,
-            fields.may_be_cut,
-            message_sets=True,
-        )
+        self._batches: Batches = find_field_batches(table, fields, message_sets=True)
         batches = self._batches
         self.state = batches.state
         if not show_secrets:

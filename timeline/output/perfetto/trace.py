@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from dissector.engine.reading.capture import Capture, Window
-from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.record_locator import locate_records
+from dissector.engine.records.record_locator import find_field_batches, locate_records
 from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
@@ -105,9 +104,7 @@ class Trace:
             return
         table = exchanges.table
         fields = locate_records(table)
-        found = find_batches(
-            table.data, table.carry_over, fields.start, fields.length, fields.may_be_cut
-        )
+        found = find_field_batches(table, fields)
         self._slices.add(exchanges, self._flows.find(table, fields, found))
         self._counters.add(exchanges, complete_ns)
         self._counters.add_positions(exchanges, fields, found)
