@@ -218,8 +218,7 @@ def _texts(slices: Slices) -> _Encoded:
     is_set = None if present == len(slices) else flags
     if present == 0:
         return _Encoded(is_set)
-    buffers = slices.buffers
-    texts = Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
+    texts = slices.buffers.for_kernels
     start, length = np.ascontiguousarray(slices.start), np.ascontiguousarray(slices.length)
     found = distinct_texts(texts, start, length, min(present, MAX_DISTINCT))
     if found is None:

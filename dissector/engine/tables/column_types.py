@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.kernel.arrays import Buffers
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -107,6 +108,11 @@ class SliceBuffers:
 
     def __len__(self) -> int:
         return len(self.data) + len(self.carry_over) + len(self.arena)
+
+    @property
+    def for_kernels(self) -> Buffers:
+        """The buffers in the form that kernels take."""
+        return Buffers._make((self.data, self.carry_over, self.arena))
 
     def bytes_at(self, start: int, length: int) -> bytes:
         """Return some bytes, all of one buffer."""

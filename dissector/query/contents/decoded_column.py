@@ -19,7 +19,7 @@ from dissector.engine.tables.column_types import (
 from dissector.engine.tables.dictionaries import distinct_texts
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.query.contents.hooked_records import contents_of, headers_of
-from dissector.query.contents.record_programs import buffers_of, has_header
+from dissector.query.contents.record_programs import has_header
 from dissector.values.carriers.envelopes import CLOUD_EVENT_HEADER
 from dissector.values.carriers.schema_headers import SCHEMA_HEADERS
 from dissector.values.value_reader import NOTHING, DecodedValue, ValueReader
@@ -132,7 +132,7 @@ def _equal_rows(
         return every, every
     assert isinstance(topics, Coded)
     start, length = data.start[rows], data.length[rows]
-    found = distinct_texts(buffers_of(data), start, length)
+    found = distinct_texts(data.buffers.for_kernels, start, length)
     if found is None:
         return every, every
     content = np.zeros(len(rows), np.int64)

@@ -16,7 +16,7 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter.evaluate import values_at
 from dissector.filter.field_values import FieldValues, field_values
 from dissector.query.contents.hooked_records import headers_of
-from dissector.query.contents.record_programs import RecordPrograms, buffers_of
+from dissector.query.contents.record_programs import RecordPrograms
 from dissector.values.steps.field_arrays import Form
 from dissector.values.steps.step_programs import FieldColumns, FieldProgram, Place
 from dissector.values.value_reader import ValueReader
@@ -36,7 +36,7 @@ class RecordFields:
     def values(self, topics: Coded, data: Slices, headers: Column, rows: Ints) -> list[FieldValues]:
         """Return the values at the path in keys or values; none of those that do not decode."""
         parts: list[FieldValues] = []
-        buffers = buffers_of(data)
+        buffers = data.buffers.for_kernels
 
         def find(program: FieldProgram, prefix: bytes, group: Ints) -> Ints:
             some = rows[group]

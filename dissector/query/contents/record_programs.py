@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dissector.engine.tables.column_types import Coded, Column, Headers, Slices
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.kernel.arrays import Buffers
 from dissector.values.carriers.schema_headers import SCHEMA_HEADERS
 from dissector.values.carriers.schema_prefixes import PREFIX_END
 from dissector.values.steps.field_arrays import Form
@@ -120,12 +119,6 @@ def has_header(headers: Column, rows: Ints, names: Collection[bytes]) -> NDArray
         is_name = np.fromiter((key in names for key in keys), np.bool_, len(of_row))
         found[of_row[is_name]] = True
     return found
-
-
-def buffers_of(data: Slices) -> Buffers:
-    """Return the bytes that keys or values refer to."""
-    buffers = data.buffers
-    return Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
 
 
 def _groups(topics: Coded, codes: Ints, rows: Ints) -> Iterator[tuple[str | None, Ints]]:

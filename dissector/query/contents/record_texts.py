@@ -13,7 +13,7 @@ import numpy as np
 
 from dissector.engine.tables.column_types import Bytes, Coded, Column, Slices
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.query.contents.record_programs import RecordPrograms, buffers_of
+from dissector.query.contents.record_programs import RecordPrograms
 from dissector.values.carriers.envelopes import CLOUD_EVENT_HEADER
 from dissector.values.steps.field_arrays import Form
 from dissector.values.steps.step_programs import TextProgram
@@ -73,7 +73,7 @@ class RecordTexts:
         of_row = np.full(len(data), NONE)
         texts: list[Bytes] = []
         programs: list[TextProgram] = []
-        buffers = buffers_of(data)
+        buffers = data.buffers.for_kernels
 
         def write(program: TextProgram, prefix: bytes, group: Ints) -> Ints:
             found = program.write(prefix, data.start[group], data.length[group], buffers)

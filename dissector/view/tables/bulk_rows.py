@@ -23,7 +23,6 @@ from dissector.engine.tables.column_types import (
     Slices,
     shared_buffers,
 )
-from dissector.kernel.arrays import Buffers
 from dissector.kernel.json_strings import UNSAFE
 from dissector.kernel.named_rows import dtype_of, table_of
 from dissector.view.tables import row_kernel as loop
@@ -172,8 +171,7 @@ class _RowWriter:
         self._strips = int(strip_spaces)
         self._items = lay_out(items, pool)
         self._fragments = pool.arrays()
-        slices = shared_buffers(each.column for each in items)
-        self._buffers = Buffers._make((slices.data, slices.carry_over, slices.arena))
+        self._buffers = shared_buffers(each.column for each in items).for_kernels
         self._headers = _headers(items)
         places = np.cumsum([0, *(len(each.cells) for each in self._items)])
         self._width = int(places[-1])
