@@ -84,9 +84,10 @@ class ValueUses:
             coded = [_coded(columns[name]) for name in (*grouped, "api", "client_id")]
             present = np.flatnonzero(_is_present(columns[side]))
             numbers = np.zeros(len(present), np.int64)
-            for each in coded:  # in the order of all codes
-                together = numbers * (len(each.values) + 1) + each.codes[present] - NONE
-                numbers, _ = distinct(together)
+            for each in coded:  # in the order of all codes, null first
+                codes = each.codes[present]
+                place = np.where(codes == NONE, 0, codes + 1)
+                numbers, _ = distinct(numbers * (len(each.values) + 1) + place)
             order = np.argsort(numbers, kind="stable")
             begin = 0
             for end in np.cumsum(np.bincount(numbers)).tolist():
