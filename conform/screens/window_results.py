@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 from uuid import UUID
 
@@ -64,57 +65,51 @@ class WindowResults:
         begin, end = (np.searchsorted(row, numbers, side) for side in ("left", "right"))
         self._is_known: list[bool] = (is_produced | is_fetched).tolist()
         self._begin, self._end = begin.tolist(), end.tolist()
-        self._key: list[int] = rows.table.api_key.tolist()
-        self._topics = topic_names(rows.table, response, answer)
-        self._transactions = _transactions(rows.table, request, produced)
-        self._transactions += [None] * len(fetched)
-        self._transactions = [self._transactions[each] for each in order.tolist()]
-        self._columns = list(
-            zip(
+        topics = topic_names(rows.table, response, answer)
+        transactions = _transactions(rows.table, request, produced) + [None] * len(fetched)
+        batches, first_batch = _batches(rows.table, summaries)
+        paths = zip(
+            rows.table.api_key[row].tolist(),
+            response.topic_index[answer].tolist(),
+            response.index[answer].tolist(),
+            columns("topic_index"),
+            columns("index"),
+            strict=True,
+        )
+        own_paths = [_paths(*each) for each in paths]
+        # A field of -1 has none: its slice begins at the end.
+        own_batches = [
+            None if records < 0 else batches[first_batch[each] : first_batch[each + 1]]
+            for records, each in zip(columns("records"), field.tolist(), strict=True)
+        ]
+        self._results = list(
+            map(
+                PartitionResult,
+                topics,
                 response.number[answer].tolist(),
-                response.topic_index[answer].tolist(),
-                response.index[answer].tolist(),
-                columns("topic_index"),
-                columns("index"),
-                columns("records"),
-                field.tolist(),
+                [path for path, _ in own_paths],
+                [path for _, path in own_paths],
                 np.append(summaries.fields.acks, NONE)[field].tolist(),
                 response.error[answer].tolist(),
                 response.offset[answer].tolist(),
                 response.start[answer].tolist(),
-                strict=True,
+                own_batches,
+                [transactions[each] for each in order.tolist()],
             )
         )
-        self._batches, self._first_batch = _batches(rows.table, summaries)
 
     def of(self, row: int) -> list[PartitionResult] | None:
         """Return the partitions of an exchange; None if only its decoded messages show them."""
         if not self._is_known[row]:
             return None
-        path, records_path = _PATHS[self._key[row]]
-        found = []
-        for at in range(self._begin[row], self._end[row]):
-            number, topic, index, own_topic, own_index, records, field, *rest = self._columns[at]
-            acks, error, offset, start = rest
-            batches: list[PlainBatch | None] | None = None
-            if records >= 0:
-                first, last = self._first_batch[field : field + 2] if field >= 0 else (0, 0)
-                batches = self._batches[first:last]
-            found.append(
-                PartitionResult(
-                    self._topics[at],
-                    number,
-                    path.format(topic, index),
-                    records_path.format(own_topic, own_index),
-                    acks,
-                    error,
-                    offset,
-                    start,
-                    batches,
-                    self._transactions[at],
-                )
-            )
-        return found
+        return self._results[self._begin[row] : self._end[row]]
+
+
+@lru_cache(4096)
+def _paths(key: int, topic: int, index: int, own_topic: int, own_index: int) -> tuple[str, str]:
+    """Return the paths of a partition and of its records; most messages share a few."""
+    path, records_path = _PATHS[key]
+    return path.format(topic, index), records_path.format(own_topic, own_index)
 
 
 def topic_names(table: Exchanges, side: Partitions, rows: Ints) -> list[str | UUID]:
