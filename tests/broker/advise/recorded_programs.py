@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +16,7 @@ from advise.registry.advice_report import AdviceFinding
 from record.public import Recorder
 from tests.broker.advise import client_steps
 from tests.broker.advise.old_releases import old_release
-from tests.broker.advise.plans import LIMITS, PLANS, Release, sides
+from tests.broker.advise.plans import LIMITS, Release, sides
 from tests.broker.kafka_cluster import Cluster, leashed
 from tests.broker.server_properties import PASSWORD, USER
 from tests.waiting import child
@@ -24,12 +25,24 @@ _JAVA = Path(__file__).with_name("AdvisedClient.java")
 _PATIENCE_S = 240
 
 
-def findings(cluster: Cluster, client: str, folder: Path) -> list[AdviceFinding]:
-    """Run all programs of a client for clusters of this release, and return the advice on them."""
+class ProgramError(Exception):
+    """Programs ended with an error; the end of what they said."""
+
+
+def findings(
+    cluster: Cluster, client: str, programs: Collection[tuple[str, str]], folder: Path
+) -> list[AdviceFinding]:
+    """
+    Run programs (advice, and side) of a client at once, and return the advice on them.
+
+    Raises:
+        MissingError: A release of the client is not there.
+        ProgramError: A program failed.
+    """
     chosen = [
-        {"name": f"{client}.{advice}.{side_name}", **vars(side)}
-        for advice, side_name, side in sides()
-        if PLANS[advice].version == cluster.shape.version and client not in side.impossible
+        {"name": f"{client}.{advice}.{name}", **vars(side)}
+        for advice, name, side in sides()
+        if (advice, name) in programs
     ]
     paths = {name: folder / f"{client}-{name}.pcapng" for name in cluster.shape.listeners}
     with ExitStack() as stack:
@@ -50,7 +63,8 @@ def findings(cluster: Cluster, client: str, folder: Path) -> list[AdviceFinding]
                 running.append(_start(cluster, client, release, path))
                 stack.enter_context(child(running[-1][0]))
         for process, said in running:
-            assert not process.wait(_PATIENCE_S), said.read_text("utf-8", "replace")[-3000:]
+            if process.wait(_PATIENCE_S):
+                raise ProgramError(said.read_text("utf-8", "replace")[-3000:])
     return [each for path in paths.values() for each in advise(path, limits=LIMITS)]
 
 
