@@ -120,7 +120,7 @@ class Judge:
         summaries = BatchSummaries(table)
         batches = PlainBatches(table, summaries, self._screens.bits)
         is_logged = reading.packet_columns().logs.is_logged(table)
-        rows = screened_rows(table, self._connections, batches, is_logged)
+        rows = screened_rows(table, self._connections, self._capture_state, batches, is_logged)
         screened = self._screens.apply(rows, batches.fields)
         self._plans.begin_window(screened, batches)
         is_canonical = np.array(screened.passed) != NOTHING
@@ -142,7 +142,7 @@ class Judge:
                 is_canonical=screened.passed[row] != NOTHING,
                 results=results.of(row),
                 fetch=sessions.of(row),
-                read_throttle_ms=screened.throttle_ms[row],
+                single=screened.single[row],
             )
             is_plain = passed & batches.needed[row] == batches.needed[row] and not decodes_values
             is_plain &= not batches.faults[row] or observation.results is not None

@@ -18,6 +18,7 @@ from conform.evidence.unreadable import unreadable_reason
 from conform.registry.exchange_row import ExchangeRow
 from conform.registry.fetch_content import FetchContent
 from conform.registry.partition_results import PartitionResult
+from conform.registry.single_values import NO_VALUES, SingleValues
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
@@ -209,7 +210,7 @@ class Observation(ConnectionObservation):
         results: The partitions of a Produce or Fetch exchange, as columns show them; None: only its
             decoded messages do.
         fetch: What a Fetch says of its session, likewise.
-        read_throttle_ms: The throttle time in its response, if its messages are canonical.
+        single: What its messages say once, if they are canonical.
         api_key: The key of the API; None for orphan responses and raw SASL tokens.
         version: The version of the request.
         request_offset: Offset of the request in its stream; -1 if it was not captured.
@@ -225,7 +226,7 @@ class Observation(ConnectionObservation):
         is_canonical: bool = False,
         results: list[PartitionResult] | None = None,
         fetch: FetchContent | None = None,
-        read_throttle_ms: int = 0,
+        single: SingleValues = NO_VALUES,
     ) -> None:
         super().__init__(connection, capture_state)
         self.exchange = exchange
@@ -236,7 +237,7 @@ class Observation(ConnectionObservation):
         self.is_canonical = is_canonical
         self.results = results
         self.fetch = fetch
-        self._read_throttle_ms = read_throttle_ms
+        self._single = single
 
     @_cached
     def request(self) -> Message | None:
@@ -264,10 +265,17 @@ class Observation(ConnectionObservation):
     def throttle_ms(self) -> int:
         """The throttle time in the response; 0 without one."""
         if self.is_canonical:
-            return self._read_throttle_ms  # it needs not be decoded
+            return self._single.throttle_ms  # it needs not be decoded
         body = self.response_body
         found: int = 0 if body is None else body.get("throttle_time_ms") or 0
         return found
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the response has the error UNSUPPORTED_VERSION."""
+        if self.is_canonical:
+            return self._single.is_refused
+        return "UNSUPPORTED_VERSION" in self.exchange.errors
 
     @_cached
     def record_fields(self) -> list[tuple[Message, RecordsField]]:

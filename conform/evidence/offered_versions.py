@@ -1,9 +1,14 @@
-"""The API versions that brokers offer in ApiVersions; equal responses are evaluated once."""
+"""
+The API versions that brokers offer in ApiVersions; equal responses are evaluated once.
+
+The last offers of a connection and of a broker are kept, for the exchanges behind them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
@@ -12,6 +17,21 @@ from dissector.protocol.releases.kafka_releases import release_of
 
 _MAX_OFFERS = 100
 
+Ranges: TypeAlias = dict[int, tuple[int, int]]
+"""API key -> lowest and highest offered version."""
+
+
+class ConnectionOffer:
+    """The versions that the broker last offered on a connection, and the response's packet."""
+
+    def __init__(self) -> None:
+        self.ranges: Ranges | None = None
+        self.packet = -1
+
+
+class OffersByBroker(BoundedDict[str, tuple[int, Ranges]]):
+    """The versions that each broker last offered on any connection, and the response's packet."""
+
 
 @dataclass(frozen=True)
 class OfferedVersions:
@@ -19,12 +39,12 @@ class OfferedVersions:
     The offered versions of one response.
 
     Attributes:
-        ranges: API key -> lowest and highest version.
+        ranges: The versions.
         is_canonical: Whether each API occurs once and has a valid range, and ApiVersions is
             included.
     """
 
-    ranges: dict[int, tuple[int, int]]
+    ranges: Ranges
     is_canonical: bool
 
     @cached_property

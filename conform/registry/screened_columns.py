@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -12,6 +13,9 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
+
+NO_OFFER, UNKNOWN_OFFER = -1, -2
+"""In place of an offer: there is none, or columns do not show it."""
 
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 """Session epochs of full Fetch requests: the first begins a session, the second has none."""
@@ -43,6 +47,31 @@ class FieldBatches:
     is_idempotent: Bools
 
 
+class KnownOffers(NamedTuple):
+    """
+    The versions that brokers offered before a window, by the connections and brokers in it.
+
+    Attributes:
+        ranges: The distinct offers, by API key.
+        connection: Of each exchange, the number of its connection here.
+        broker: Of each exchange, the number of its broker here.
+        by_connection: Of each connection, its last offer in `ranges`; NO_OFFER; UNKNOWN_OFFER.
+        by_broker: Of each broker, likewise.
+        packet_by_connection: Of each connection, the packet of that offer.
+        packet_by_broker: Of each broker, likewise.
+        is_paired: Of each exchange, whether its connection is complete, and pairs by ids alone.
+    """
+
+    ranges: list[Mapping[int, tuple[int, int]]]
+    connection: Ints
+    broker: Ints
+    by_connection: Ints
+    by_broker: Ints
+    packet_by_connection: Ints
+    packet_by_broker: Ints
+    is_paired: Bools
+
+
 class ScreenedRows(NamedTuple):
     """
     The exchanges of a window, for screens that test their columns.
@@ -57,6 +86,7 @@ class ScreenedRows(NamedTuple):
             request log, which has none.
         is_idempotent: Whether a plain batch of the exchange has a producer id.
         is_transactional: Whether a batch of the exchange belongs to a transaction.
+        offers: The versions that brokers offered before.
     """
 
     table: Exchanges
@@ -66,6 +96,7 @@ class ScreenedRows(NamedTuple):
     is_plain: Bools
     is_idempotent: Bools
     is_transactional: Bools
+    offers: KnownOffers
 
     @property
     def has_request(self) -> Bools:
@@ -167,6 +198,36 @@ class FetchSessions:
         return found
 
 
+class OfferColumns(NamedTuple):
+    """
+    The last offer before each exchange of a window.
+
+    Attributes:
+        is_known: Whether columns show it; the rest says nothing of others.
+        is_before: Whether there is one, and the request was sent after it.
+        has_version: Whether it has the version of the request.
+    """
+
+    is_known: Bools
+    is_before: Bools
+    has_version: Bools
+
+
+class VersionColumns(NamedTuple):
+    """
+    What responses say of the version of each exchange of a window.
+
+    Attributes:
+        of_connection: The last offer on its connection.
+        of_broker: The last offer of its broker.
+        is_refused: Whether its response has the error UNSUPPORTED_VERSION.
+    """
+
+    of_connection: OfferColumns
+    of_broker: OfferColumns
+    is_refused: Bools
+
+
 class ScreenedPartitions(NamedTuple):
     """
     The partitions in the Produce and Fetch messages of a window; other messages have none here.
@@ -183,6 +244,7 @@ class ScreenedPartitions(NamedTuple):
         topics: The number of topics with a name in each request.
         batches: The batches of each `records` field.
         sessions: The sessions of Fetch.
+        versions: Of each exchange, what is offered.
     """
 
     rows: ScreenedRows
@@ -194,6 +256,7 @@ class ScreenedPartitions(NamedTuple):
     topics: Ints
     batches: FieldBatches
     sessions: FetchSessions
+    versions: VersionColumns
 
     def __len__(self) -> int:
         return len(self.rows.table)

@@ -8,8 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from conform.evidence.observation import ConnectionState
+from conform.evidence.observation import CaptureState, ConnectionState
 from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.screens.offer_columns import known_offers
 from conform.screens.plain_batches import PlainBatches
 from dissector.capture.columns import unique
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
@@ -21,6 +22,7 @@ Ints: TypeAlias = NDArray[np.int64]
 def screened_rows(
     table: Exchanges,
     connections: Mapping[int, ConnectionState],
+    capture_state: CaptureState,
     batches: PlainBatches,
     is_logged: Bools,
 ) -> ScreenedRows:
@@ -43,6 +45,7 @@ def screened_rows(
         is_plain=batches.is_plain & ~is_logged,
         is_idempotent=batches.is_idempotent,
         is_transactional=batches.is_transactional,
+        offers=known_offers(states, index, capture_state),
     )
 
 

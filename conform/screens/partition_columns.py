@@ -19,6 +19,7 @@ from conform.registry.screened_columns import (
     Partitions,
     ScreenedPartitions,
     ScreenedRows,
+    VersionColumns,
 )
 from conform.screens.item_keys import content_digests, mixed
 from dissector.engine.records.produce_results import last_marked
@@ -124,6 +125,7 @@ def paired(
     topics: Ints,
     batches: FieldBatches,
     sessions: FetchSessions,
+    versions: VersionColumns,
 ) -> ScreenedPartitions:
     """Pair the partitions of requests and responses."""
     table, count = rows.table, len(rows.table)
@@ -141,7 +143,7 @@ def paired(
     requested = np.full(len(response.row), NONE, np.int64)
     requested[answered] = request.offset[asked]
     return ScreenedPartitions(
-        rows, request, response, is_same, answer, requested, topics, batches, sessions
+        rows, request, response, is_same, answer, requested, topics, batches, sessions, versions
     )
 
 

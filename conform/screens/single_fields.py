@@ -1,4 +1,4 @@
-"""What messages say once in columns: their throttle time, and the session of a Fetch."""
+"""What messages say once in columns: throttle time, session of a Fetch, refused version."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 from conform.registry.screened_columns import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
+    Bools,
     FetchSessions,
     ScreenedRows,
 )
+from conform.registry.single_values import SingleValues
 from conform.registry.usual_values import is_answered_fetch
 from dissector.engine.tape.tape import Tape
 from dissector.protocol.context import per_schemas
+from dissector.protocol.field_meanings import meaning_of
+from dissector.protocol.field_roles import Role
 from dissector.protocol.headers import FETCH
+from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.protocol.program import FieldRef, programs
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -35,23 +40,31 @@ _PLACES = len(_OF_SESSIONS) + len(_OF_ALL_APIS)
 
 
 class SingleFields:
-    """These fields of each exchange of a window; their defaults without a value."""
+    """
+    These fields of each exchange of a window; their defaults without a value.
+
+    Attributes:
+        is_refused: Whether the response has the error UNSUPPORTED_VERSION, anywhere.
+    """
 
     def __init__(self, exchanges: int) -> None:
         self._values = np.zeros((_PLACES, exchanges), np.int64)
         self._values[_EPOCH] = FINAL_EPOCH
+        self.is_refused = np.zeros(exchanges, np.bool_)
 
     def read(self, tape: Tape, rows: Ints) -> None:
         """Take the fields on a tape, whose messages are of some exchanges."""
         places = _places_of(len(programs().field_refs))
         at = np.flatnonzero(places[tape.field] >= 0)
         self._values[places[tape.field[at]], rows[tape.message[at]]] = tape.value[at]
+        at = np.flatnonzero(tape.value == UNSUPPORTED_VERSION)
+        at = at[_are_errors(len(programs().field_refs))[tape.field[at]]]
+        self.is_refused[rows[tape.message[at]]] = True
 
-    @property
-    def throttle_ms(self) -> Ints:
-        """The throttle time in each response."""
-        found: Ints = self._values[_THROTTLE]
-        return found
+    def values(self) -> list[SingleValues]:
+        """Return the values of each exchange that rules read."""
+        columns = self._values[_THROTTLE].tolist(), self.is_refused.tolist()
+        return list(map(SingleValues, *columns))
 
     def sessions(self, rows: ScreenedRows) -> FetchSessions:
         """Return the sessions of exchanges."""
@@ -67,6 +80,17 @@ class SingleFields:
 def _places_of(count: int) -> NDArray[np.int8]:
     """Return the place of the first `count` fields; -1 for all others."""
     return np.array([_place(ref) for ref in programs().field_refs[:count]], np.int8)
+
+
+@per_schemas
+def _are_errors(count: int) -> Bools:
+    """Return which of the first `count` fields are error codes of responses."""
+    refs = programs().field_refs[:count]
+    return np.array([ref is not None and _is_error(ref) for ref in refs], np.bool_)
+
+
+def _is_error(ref: FieldRef) -> bool:
+    return ref.kind == "response" and meaning_of(ref.declared).role is Role.ERROR
 
 
 def _place(ref: FieldRef | None) -> int:

@@ -17,10 +17,12 @@ from conform.registry.screened_columns import (
     ScreenedPartitions,
     ScreenedRows,
 )
+from conform.registry.single_values import SingleValues
 from conform.screens.canonical_sizes import canonical_sizes
 from conform.screens.item_keys import messages_with_repeats
 from conform.screens.layout_table import NO_LAYOUT, LayoutColumns, LayoutTable
 from conform.screens.message_layout import canonical_limits, message_layout
+from conform.screens.offer_columns import WindowOffers
 from conform.screens.partition_columns import joined, paired, partitions_of
 from conform.screens.single_fields import SingleFields
 from conform.screens.text_bytes import text_bytes_are
@@ -61,13 +63,13 @@ class ScreenedWindow:
             `WindowScreens`; NOTHING unless its messages are canonical.
         shape: Of each exchange, the number of its shape; see `shape_of`.
         partitions: The partitions in its Produce and Fetch messages.
-        throttle_ms: The throttle time in its response, if its messages are canonical.
+        single: What its messages say once, if they are canonical.
     """
 
     passed: list[int]
     shape: list[int]
     partitions: ScreenedPartitions
-    throttle_ms: list[int]
+    single: list[SingleValues]
 
 
 class _Side(NamedTuple):
@@ -116,16 +118,16 @@ class WindowScreens:
         table = rows.table
         kinds = np.where(table.token, -1, message_kinds(table))
         shape = kinds * 4 + rows.has_request * _REQUEST + rows.has_response * _RESPONSE
-        fields = SingleFields(len(table))
-        request, response = (self._side(table, kinds, side, fields) for side in SIDES)
+        fields, offers = SingleFields(len(table)), WindowOffers(rows)
+        request, response = (self._side(table, kinds, side, fields, offers) for side in SIDES)
         inside = request.inside & response.inside
         sessions = fields.sessions(rows)
-        partitions = paired(
-            rows, request.partitions, response.partitions, request.topics, batches, sessions
-        )
-        throttle_ms = fields.throttle_ms.tolist()
+        versions = offers.columns(inside[0], fields.is_refused)
+        sides = request.partitions, response.partitions
+        partitions = paired(rows, *sides, request.topics, batches, sessions, versions)
+        single = fields.values()
         if not self.bits:
-            return ScreenedWindow([NOTHING] * len(table), shape.tolist(), partitions, throttle_ms)
+            return ScreenedWindow([NOTHING] * len(table), shape.tolist(), partitions, single)
         passed = np.zeros(len(table), np.int64)
         for test, bit in self.bits.items():
             passes = inside[0].copy()
@@ -142,10 +144,17 @@ class WindowScreens:
             if test.partitions is not None:
                 passes &= test.partitions(partitions)
             passed[passes] |= bit
-        return ScreenedWindow(passed.tolist(), shape.tolist(), partitions, throttle_ms)
+        return ScreenedWindow(passed.tolist(), shape.tolist(), partitions, single)
 
-    def _side(self, table: Exchanges, kinds: Ints, side: Kind, fields: SingleFields) -> _Side:
-        """Read the messages of one side, and the fields that they have once."""
+    def _side(
+        self,
+        table: Exchanges,
+        kinds: Ints,
+        side: Kind,
+        fields: SingleFields,
+        offers: WindowOffers,
+    ) -> _Side:
+        """Read the messages of one side, the fields that they have once, and offered versions."""
         frames = table.request if side == "request" else table.response
         inside = np.zeros((len(self._limits) + 2, len(table)), np.bool_)
         inside[:, (frames.start == NONE) & (kinds >= 0)] = True
@@ -175,6 +184,7 @@ class WindowScreens:
             topics[read] = np.bincount(tape.message[is_topic], minlength=len(read))
             partitions.append(partitions_of(table, tape, read))
             fields.read(tape, read)
+            offers.read(tape, read)
         return _Side(inside, joined(partitions), topics)
 
 

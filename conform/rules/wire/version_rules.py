@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from conform.evidence.bounded_memory import BoundedDict
+import numpy as np
+
 from conform.evidence.observation import Observation
-from conform.evidence.offered_versions import offered_versions_of
+from conform.evidence.offered_versions import (
+    ConnectionOffer,
+    OffersByBroker,
+    offered_versions_of,
+)
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.registry.rule_screen import Screen, none_judged
-from conform.registry.screened_columns import Bools, ScreenedRows
+from conform.registry.rule_screen import Screen, none_judged, one_judged, one_unjudged
+from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
+from dissector.engine.tables.exchange_table import ANSWERED
 from dissector.protocol.apis import api_name
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
@@ -21,34 +27,11 @@ from dissector.view.text.escape import quoted
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-class _ConnectionOffer:
-    """The versions that the broker last offered on a connection, and the response's packet."""
-
-    def __init__(self) -> None:
-        self.ranges: dict[int, tuple[int, int]] | None = None
-        self.packet = -1
-
-
-class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
-    """The versions that each broker last offered on any connection, and the response's packet."""
-
-
-def _is_offered(observation: Observation) -> int | None:
-    """Return 1 for an answered request in a version that the broker offers, as both rules ask."""
-    exchange, key, version = observation.exchange, observation.api_key, observation.version
-    if key == API_VERSIONS or key is None or version is None or not observation.is_complete:
-        return None
-    offered = observation.connection.state(_ConnectionOffer)
-    offers = observation.capture_state.state(_OffersByBroker)
-    offer_packet, ranges = offers.get(observation.connection.broker.address, (0, None))
-    packet = exchange.request_packet
-    if offered.ranges is None or ranges is None or packet is None or exchange.status != "answered":
-        return None
-    is_later = packet >= offered.packet and packet >= offer_packet
-    for each in (offered.ranges, ranges):
-        lowest, highest = each.get(key, (0, -1))
-        is_later = is_later and lowest <= version <= highest
-    return 1 if is_later else None
+def _keeps_offer(partitions: ScreenedPartitions) -> Bools:
+    """Let requests pass whose version was offered before; on incomplete connections any."""
+    rows, offer = partitions.rows, partitions.versions.of_connection
+    is_offered = offer.is_known & offer.is_before & offer.has_version
+    return rows.has_request & ~rows.is_of(API_VERSIONS) & (~rows.is_complete | is_offered)
 
 
 @rule(
@@ -59,16 +42,12 @@ def _is_offered(observation: Observation) -> int | None:
     asks="API and version of a request are offered in the last ApiVersions response of this "
     "connection.",
     example="Metadata v13, where ApiVersions offered Metadata v0-12",
-    fast_check=_is_offered,
+    screen=Screen(one_judged, partitions=_keeps_offer, unjudged=one_unjudged),
 )
 def check_requested_version(observation: Observation, reporter: Reporter) -> None:
     """Report requests in versions that the broker does not offer."""
-    offered = observation.connection.state(_ConnectionOffer)
-    key, version, packet = (
-        observation.api_key,
-        observation.version,
-        observation.exchange.request_packet,
-    )
+    offered = observation.connection.state(ConnectionOffer)
+    key, version, packet = observation.api_key, observation.version, observation.row.request_packet
     if key is None or version is None or packet is None:
         return
     if key == API_VERSIONS:
@@ -88,16 +67,35 @@ def check_requested_version(observation: Observation, reporter: Reporter) -> Non
         reporter.report_violation(Side.CLIENT, found)
 
 
-def _record_offer(observation: Observation, offered: _ConnectionOffer) -> None:
+def _record_offer(observation: Observation, offered: ConnectionOffer) -> None:
     """Record the versions in an ApiVersions response."""
     offer = offered_versions_of(observation)
     if offer is not None:
         offered.ranges = offer.ranges
-        offered.packet = observation.exchange.response_packet or 0
+        offered.packet = observation.row.response_packet or 0
 
 
 _CLIENT_TELEMETRY_APIS = (71, 72)
 """Brokers without a telemetry plugin do not offer these APIs, but respond to them."""
+
+
+def _is_accepted(partitions: ScreenedPartitions) -> Bools:
+    """Let requests pass that get no response, or one as the broker's offer allows."""
+    rows, versions = partitions.rows, partitions.versions
+    table, offer = rows.table, versions.of_broker
+    may_answer = ~offer.is_before | offer.has_version | versions.is_refused
+    may_answer |= np.isin(table.api_key, _CLIENT_TELEMETRY_APIS)
+    is_unasked = ~rows.is_complete | (table.status != ANSWERED)
+    passes: Bools = is_unasked | (offer.is_known & may_answer)
+    return rows.has_request & ~rows.is_of(API_VERSIONS) & passes
+
+
+def _answers_behind_offer(partitions: ScreenedPartitions) -> Ints:
+    """Count the responses to requests behind an offer of the broker."""
+    rows, offer = partitions.rows, partitions.versions.of_broker
+    is_answered = rows.table.status == ANSWERED
+    counts: Ints = (rows.is_complete & is_answered & offer.is_before).astype(np.int64)
+    return counts
 
 
 @rule(
@@ -109,11 +107,11 @@ _CLIENT_TELEMETRY_APIS = (71, 72)
     asks="A request whose API or version the broker does not offer gets no response, or "
     "UNSUPPORTED_VERSION (35).",
     example="API 500 gets a response",
-    fast_check=_is_offered,
+    screen=Screen(none_judged, partitions=_is_accepted, count=_answers_behind_offer),
 )
 def check_offered_version_accepted(observation: Observation, reporter: Reporter) -> None:
     """Report responses to requests in versions that the broker does not offer."""
-    offers = observation.capture_state.state(_OffersByBroker)
+    offers = observation.capture_state.state(OffersByBroker)
     key, version, broker = (
         observation.api_key,
         observation.version,
@@ -122,23 +120,19 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
     if key == API_VERSIONS:
         offer = offered_versions_of(observation)
         if offer is not None:
-            offers[broker] = observation.exchange.response_packet or 0, offer.ranges
+            offers[broker] = observation.row.response_packet or 0, offer.ranges
         return
     offer_packet, ranges = offers.get(broker, (0, None))
     if key is None or version is None or ranges is None or not observation.is_complete:
         return
     if (
         observation.exchange.status != "answered"
-        or (observation.exchange.request_packet or 0) < offer_packet
+        or (observation.row.request_packet or 0) < offer_packet
     ):
         return
     reporter.count_judged()
     lowest, highest = ranges.get(key, (0, -1))
-    if (
-        lowest <= version <= highest
-        or key in _CLIENT_TELEMETRY_APIS
-        or "UNSUPPORTED_VERSION" in observation.exchange.errors
-    ):
+    if lowest <= version <= highest or key in _CLIENT_TELEMETRY_APIS or observation.is_refused:
         return
     found = f"a response to API {key} version {version}, which the broker does not offer"
     reporter.report_violation(Side.BROKER, found)

@@ -17,7 +17,7 @@ import pytest
 from conform.evidence import batch_summaries
 from conform.evidence.batch_summaries import BatchSummaries
 from conform.evidence.duplicate_items import distinct_key_fields
-from conform.evidence.observation import ConnectionState
+from conform.evidence.observation import CaptureState, ConnectionState
 from conform.judge import Judge
 from conform.registry.rule import Rule
 from conform.registry.rule_screen import FieldPlace, Screen
@@ -241,7 +241,7 @@ def _passed(request: bytes, response: bytes, of: Collection[Screen] = ALL) -> se
     ]
     batches = PlainBatches(table, BatchSummaries(table), screens.bits)
     states = {0: ConnectionState(0, "client", "broker")}
-    columns = screened_rows(table, states, batches, np.zeros(1, np.bool_))
+    columns = screened_rows(table, states, CaptureState(), batches, np.zeros(1, np.bool_))
     (passed,) = screens.apply(columns, batches.fields).passed
     return {each for each in of if screens.bits[each.test] & passed}
 

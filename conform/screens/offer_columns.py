@@ -1,0 +1,194 @@
+"""
+Whether brokers offer the versions of the exchanges of a window, in columns.
+
+The offers are those of the state before the window, and those of the ApiVersions responses in it,
+read from the tape. What the rules would not take from a response, or in doubt, is unknown until the
+next offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conform.evidence.bounded_memory import BudgetReached
+from conform.evidence.observation import CaptureState, ConnectionState
+from conform.evidence.offered_versions import ConnectionOffer, OffersByBroker
+from conform.registry.screened_columns import (
+    NO_OFFER,
+    UNKNOWN_OFFER,
+    Bools,
+    KnownOffers,
+    OfferColumns,
+    ScreenedRows,
+    VersionColumns,
+)
+from dissector.engine.tape.tape import FITS, Tape
+from dissector.protocol.context import per_schemas
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.program import FieldRef, programs
+
+Ints: TypeAlias = NDArray[np.int64]
+_Versions: TypeAlias = NDArray[np.int16]
+
+_OTHER, _ERROR, _KEY, _LOWEST, _HIGHEST = range(5)
+_PATHS = {
+    "error_code": _ERROR,
+    "api_keys.api_key": _KEY,
+    "api_keys.min_version": _LOWEST,
+    "api_keys.max_version": _HIGHEST,
+}
+
+_KEYS = 256
+"""API keys from here on are not in columns."""
+
+
+def known_offers(
+    states: Sequence[ConnectionState], connection: Ints, capture_state: CaptureState
+) -> KnownOffers:
+    """Return the offers before a window, whose exchanges are of the connections in these states."""
+    ranges = _Ranges()
+    by_connection = [ranges.of_connection(each) for each in states]
+    brokers = {each.broker.address: 0 for each in states}
+    brokers = dict(zip(brokers, range(len(brokers)), strict=True))
+    broker = np.array([brokers[each.broker.address] for each in states], np.int64)
+    by_broker = ranges.of_brokers(brokers, capture_state)
+    is_paired = [not each.incomplete_reason and not each.repeats_correlation_ids for each in states]
+    offers = np.array(by_connection, np.int64).reshape(-1, 2)
+    broker_offers = np.array(by_broker, np.int64).reshape(-1, 2)
+    return KnownOffers(
+        ranges.distinct,
+        connection,
+        broker[connection],
+        offers[:, 0],
+        broker_offers[:, 0],
+        offers[:, 1],
+        broker_offers[:, 1],
+        np.array(is_paired, np.bool_)[connection],
+    )
+
+
+class _Ranges:
+    """Numbers the distinct offers; most connections share one."""
+
+    def __init__(self) -> None:
+        self.distinct: list[Mapping[int, tuple[int, int]]] = []
+        self._numbers: dict[int, int] = {}
+
+    def of_connection(self, state: ConnectionState) -> tuple[int, int]:
+        """Return the last offer on a connection, and its packet."""
+        try:
+            offer = state.state(ConnectionOffer)
+        except BudgetReached:
+            return UNKNOWN_OFFER, 0
+        return self._number(offer.ranges), offer.packet
+
+    def of_brokers(
+        self, addresses: Mapping[str, int], state: CaptureState
+    ) -> list[tuple[int, int]]:
+        """Return the last offers of brokers, likewise."""
+        try:
+            offers = state.state(OffersByBroker)
+        except BudgetReached:
+            return [(UNKNOWN_OFFER, 0)] * len(addresses)
+        found = [offers.get(address, (0, None)) for address in addresses]
+        return [(self._number(ranges), packet) for packet, ranges in found]
+
+    def _number(self, ranges: Mapping[int, tuple[int, int]] | None) -> int:
+        if ranges is None:
+            return NO_OFFER
+        number = self._numbers.setdefault(id(ranges), len(self.distinct))
+        if number == len(self.distinct):
+            self.distinct.append(ranges)
+        return number
+
+
+class WindowOffers:
+    """The offers of a window."""
+
+    def __init__(self, rows: ScreenedRows) -> None:
+        self._rows = rows
+        self._has_error = np.zeros(len(rows.table), np.bool_)
+        self._items: list[Ints] = []
+
+    def read(self, tape: Tape, rows: Ints) -> None:
+        """Take the ApiVersions responses on a tape, whose messages are of some exchanges."""
+        roles = _roles_of(len(programs().field_refs))
+        at = np.flatnonzero(roles[tape.field])
+        at = at[tape.state[tape.message[at]] == FITS]
+        role, row, value = roles[tape.field[at]], rows[tape.message[at]], tape.value[at]
+        self._has_error[row[(role == _ERROR) & (value != 0)]] = True
+        # Each item has one of each, in the same order.
+        items = [value[role == each] for each in (_KEY, _LOWEST, _HIGHEST)]
+        self._items.append(np.stack([row[role == _KEY], *items]))
+
+    def columns(self, is_canonical: Bools, is_refused: Bools) -> VersionColumns:
+        """Return what is offered at each exchange; their messages may be canonical."""
+        rows, known = self._rows, self._rows.offers
+        is_answer = rows.is_of(API_VERSIONS) & rows.has_response
+        is_certain = is_answer & is_canonical & known.is_paired
+        is_offer = is_certain & ~self._has_error
+        offer = np.where(is_answer & ~is_certain, UNKNOWN_OFFER, NO_OFFER)
+        count = int(is_offer.sum())
+        offer[is_offer] = np.arange(count) + len(known.ranges)
+        lowest, highest = self._range_table(offer, len(known.ranges) + count)
+        made = np.flatnonzero(offer != NO_OFFER)
+
+        def columns(group: Ints, before: Ints, packet_before: Ints) -> OfferColumns:
+            last = _last_before(group, made)
+            at = np.where(last < 0, before[group], offer[last])
+            packet = np.where(last < 0, packet_before[group], rows.table.response.packet[last])
+            key, version = rows.table.api_key, rows.table.api_version
+            is_known = (at != UNKNOWN_OFFER) & (key >= 0) & (key < _KEYS)
+            is_before = (at >= 0) & (rows.table.request.packet >= packet)
+            place = at, np.where(is_known, key, 0)
+            has_version = (lowest[place] <= version) & (version <= highest[place])
+            return OfferColumns(is_known, is_before, has_version)
+
+        return VersionColumns(
+            columns(known.connection, known.by_connection, known.packet_by_connection),
+            columns(known.broker, known.by_broker, known.packet_by_broker),
+            is_refused,
+        )
+
+    def _range_table(self, offer: Ints, count: int) -> tuple[_Versions, _Versions]:
+        """Return the lowest and the highest versions of each offer and each API."""
+        lowest = np.zeros((count + 2, _KEYS), np.int16)  # behind the offers: those that are none
+        highest = np.full_like(lowest, -1)
+        for number, ranges in enumerate(self._rows.offers.ranges):
+            for key, limits in ranges.items():
+                if 0 <= key < _KEYS:
+                    lowest[number, key], highest[number, key] = limits
+        if self._items:
+            row, key, low, high = np.concatenate(self._items, axis=1)
+            chosen = (offer[row] >= 0) & (key >= 0) & (key < _KEYS)
+            place = offer[row[chosen]], key[chosen]
+            lowest[place], highest[place] = low[chosen], high[chosen]
+        return lowest, highest
+
+
+def _last_before(group: Ints, made: Ints) -> Ints:
+    """Return of each exchange the last one before it, of some, that is of its group; or -1."""
+    count = len(group)
+    none = np.full(count, -1, np.int64)
+    if not len(made):
+        return none
+    places = np.sort(group[made] * count + made)
+    at = np.searchsorted(places, group * count + np.arange(count)) - 1
+    is_found = (at >= 0) & (places[at] // count == group)
+    return np.where(is_found, places[at] % count, none)
+
+
+@per_schemas
+def _roles_of(count: int) -> NDArray[np.uint8]:
+    """Return the roles of the first `count` fields; programs only ever add fields."""
+    return np.array([_role(ref) for ref in programs().field_refs[:count]], np.uint8)
+
+
+def _role(ref: FieldRef | None) -> int:
+    if ref is None or ref.key != API_VERSIONS or ref.kind != "response":
+        return _OTHER
+    return _PATHS.get(ref.path, _OTHER)
