@@ -47,10 +47,12 @@ class StreamStore:
 
         Args:
             columns: Connection, side, offset in the stream, place in `data`, and size of each.
-            data: Their bytes.
+            data: Their bytes; ranges that follow each other in a stream, and here too, are kept
+                as one.
         """
         connection, side, offset, place, size = columns
-        self._added.append(np.stack((connection << 1 | side, offset, self._end + place, size)))
+        ranges = np.stack((connection << 1 | side, offset, self._end + place, size))
+        self._added.append(_joined(ranges[:, np.argsort(place, kind="stable")]))
         self._file.seek(self._end)
         self._file.write(data.data)
         self._end += len(data)
@@ -102,3 +104,16 @@ class StreamStore:
             streams = self._ranges[0]
             self._first = np.searchsorted(streams, np.arange(int(streams[-1]) + 2))
             self._added = []
+
+
+def _joined(ranges: Ints) -> Ints:
+    """Return ranges, in the order of their places, with runs of a stream as one each."""
+    if ranges.shape[1] < 2:
+        return ranges
+    stream, begin, place, size = ranges
+    is_next = (stream[1:] == stream[:-1]) & (begin[1:] == begin[:-1] + size[:-1])
+    is_next &= place[1:] == place[:-1] + size[:-1]
+    first = np.flatnonzero(np.append(True, ~is_next))
+    joined = ranges[:, first]
+    joined[-1] = np.add.reduceat(size, first)
+    return joined

@@ -56,7 +56,7 @@ class RedactedWindow:
         messages: All messages.
         is_done: Whether each one is replaced; the others are for `MessageRedactor`.
         at: Where the size of each replaced message is in `data`, before its bytes.
-        data: The replaced messages.
+        data: The replaced messages, those of a stream one after the other.
     """
 
     messages: MessagePlaces
@@ -109,7 +109,9 @@ class WindowRedactor:
         has_content = (read.value > 0) | (read.field == UNKNOWN_TAG)
         is_done[read.message[(action == BY_CODECS) & has_content]] = False
         length = np.where(is_done, SIZE_BYTES + messages.captured_bytes, 0)
-        at: Ints = np.cumsum(length) - length
+        at = np.zeros(len(length), np.int64)
+        order = _order_in_streams(table, messages)
+        at[order] = np.cumsum(length[order]) - length[order]
         found = RedactedWindow(messages, is_done, at, np.zeros(int(length.sum()), np.uint8))
         self._copy(table, found)
         self._replace_values(table, found, read, action)
@@ -167,6 +169,13 @@ class WindowRedactor:
         if self._plan.topics[read.field[row]] == TOPIC_ID:
             return self._topic_name(UUID(bytes=content))
         return content.decode("utf-8", "surrogateescape") or None
+
+
+def _order_in_streams(table: Exchanges, messages: MessagePlaces) -> Ints:
+    """Return messages stream after stream: their store then keeps one range for each run."""
+    connection = table.connection[messages.row]
+    order: Ints = np.lexsort((messages.offset, messages.side, connection))
+    return order
 
 
 def _place(found: RedactedWindow, message: tape.Int32s, start: Ints) -> Ints:
