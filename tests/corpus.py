@@ -42,6 +42,7 @@ COMPARISONS = (
     "words",
     "findings",
     "forgotten",
+    "asked columns",
 )
 """All comparisons that share the corpus."""
 

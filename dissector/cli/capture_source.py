@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from dissector.cli.declared.reading_options import ReadingOptions
 from dissector.cli.live_input import LiveInput, is_pipe, require_captures
 from dissector.cli.progress import Progress
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.fact_columns import Asked
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.notices import reading_notices, unnamed_topics
 from dissector.engine.reading.prefetch import cores
@@ -138,16 +139,19 @@ class Source:
         """Yield the exchanges that pass, window by window."""
         return map(self.selection.exchanges, self.each_window(gleaning=True))
 
-    def parts(self) -> Iterator[Columns]:
-        """Yield the rows of `pairs` that pass, window by window."""
-        windows = self.each_window(gleaning=True)
-        if self.filter is None:
-            return self.capture.parts_of(windows)
-        return filter(None, map(self.selection.rows, windows))
+    def parts(self, asked: Asked = None) -> Iterator[Columns]:
+        """Yield the rows of `pairs` that pass, with the asked columns or more, by window."""
+        return self.selection.parts(self._windows_with(asked), asked)
 
-    def tables(self) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
-        """Yield the exchanges that pass, by window: with the columns of `pairs`, or as objects."""
-        return map(self.selection.table, self.each_window(gleaning=True))
+    def tables(
+        self, asked: Asked = None
+    ) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
+        """Yield the exchanges that pass, by window: with the asked columns, or as objects."""
+        return map(partial(self.selection.table, asked=asked), self._windows_with(asked))
+
+    def _windows_with(self, asked: Asked) -> Iterator[Window]:
+        """Yield the windows with what is read of bodies for the asked columns, and the filter."""
+        return self.each_window(**self.selection.stages(asked)._asdict())
 
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
@@ -185,7 +189,7 @@ class Source:
             gleaning: Whether the facts of all exchanges will be needed.
             checking: Whether problems of their records will be; a filter may name them.
         """
-        checking = checking or self.filter is not None
+        checking = checking or Selection(self.capture, self.filter).stages(frozenset()).checking
         with Progress(self.capture) as progress:
             for window in self.capture.windows(gleaning=gleaning, checking=checking):
                 progress.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dissector.cli import capture_source
@@ -22,6 +22,7 @@ from dissector.query.selection import Selection
 from dissector.view.text.value_text import json_text
 
 if TYPE_CHECKING:
+    from dissector.cli.sorting import SortKey
     from dissector.query.log_join import LogJoin
 
 SHOWN = (
@@ -75,30 +76,43 @@ def pairs(given: PairOptions) -> None:
     view = table_options.table_view(
         given, lambda: source.begin_ns, columns=chosen, priority=PRIORITY
     )
-    _sorting(given.sort, (*COLUMNS, *ACCOUNT_COLUMNS, *BODIES, *chosen))  # before files are opened
+    _keys(given.sort, (*COLUMNS, *ACCOUNT_COLUMNS, *BODIES, *chosen))  # before files are opened
     join = _join(given.logs, source)
     has_logs = join is not None or source.capture.has_logs
     own = COLUMNS + ACCOUNT_COLUMNS if has_logs else COLUMNS
     known = own + BODIES if bodies else own
     if bodies and chosen:
         raise UsageError("--bodies and --columns exclude each other; --columns takes body fields")
-    sorted_parts = _sorting(given.sort, tuple(dict.fromkeys(known + chosen)))
-    parts: Iterable[Columns] = source.parts()
+    sorted_by = _keys(given.sort, tuple(dict.fromkeys(known + chosen)))
+    kept = dict.fromkeys((*chosen, *(key.name for key in sorted_by))) if chosen else None
+    asked = None if kept is None else frozenset(kept) | (join.needs if join else frozenset())
     if bodies:
         parts = _parts_with_bodies(source, show_secrets)
     elif more := [name for name in chosen if name not in own]:
-        from dissector.cli.presentation.operand_columns import parse_operands, parts_with_operands
+        from dissector.cli.presentation.operand_columns import (
+            columns_needed,
+            parse_operands,
+            parts_with_operands,
+        )
 
         operands = parse_operands(source, more)
-        parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
+        asked = asked and asked.union(columns_needed(operands))
+        parts = parts_with_operands(source, operands, show_secrets, form == "parquet", asked)
+    else:
+        parts = source.parts(asked)
     if given.pending:
         passes = Selection.of(source.capture, selected).passes
         parts = _pending_parts(source, passes)
     if join is not None:
         parts = join.parts(parts)
-    parts = sorted_parts(source.without_secrets(parts, show_secrets))
-    if chosen:
-        parts = table_options.select_columns(parts, chosen)
+    parts = source.without_secrets(parts, show_secrets)
+    if kept is not None:
+        parts = table_options.select_columns(parts, kept)
+    if sorted_by:
+        from dissector.cli.sorting import sorted_parts
+
+        parts = sorted_parts(parts, sorted_by)
+        parts = table_options.select_columns(parts, chosen) if chosen else parts
     parts = view.apply(parts, form)
     if form == "parquet":
         from dissector.engine.parquet.parquet_types import types_of
@@ -149,16 +163,13 @@ def _pending_parts(
         yield from row_batches(map(Exchange.row, in_flight))
 
 
-def _sorting(
-    text: str | None, columns: Sequence[str]
-) -> Callable[[Iterable[Columns]], Iterable[Columns]]:
-    """Return the sorting of rows, if any; see `sorting.sort_keys`."""
+def _keys(text: str | None, columns: Sequence[str]) -> list[SortKey]:
+    """Return the columns that rows are sorted by, if any; see `sorting.sort_keys`."""
     if text is None:
-        return lambda parts: parts
-    from dissector.cli.sorting import sort_keys, sorted_parts
+        return []
+    from dissector.cli.sorting import sort_keys
 
-    keys = sort_keys(text, columns)
-    return lambda parts: sorted_parts(parts, keys)
+    return sort_keys(text, columns)
 
 
 def _parts_with_bodies(source: capture_source.Source, show_secrets: bool) -> Iterator[Columns]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.fact_columns import Asked
 from dissector.engine.reading.capture import Capture as UnfilteredCapture
 from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import polars_tables
@@ -17,7 +18,7 @@ from dissector.query.answers_above import answer_above
 from dissector.query.capture_text import capture_html, capture_text
 from dissector.query.hidden_rows import iterate_hidden
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
-from dissector.query.selection import Selection, check_filter, joined_filters
+from dissector.query.selection import Selection, check_filter, joined_filters, may_test_problems
 
 if TYPE_CHECKING:
     import polars
@@ -116,7 +117,7 @@ class Capture(UnfilteredCapture):
     def windows(self, *, gleaning: bool = False, checking: bool = True) -> Iterator[Window]:
         """Read the capture, window by window, as there; the filter may name problems of records."""
         self._file_problems = 0
-        checking = checking or self.filter_text is not None
+        checking = checking or may_test_problems(self.filter_text)
         for window in super().windows(gleaning=gleaning, checking=checking):
             self._file_problems += len(window.problems)
             yield window
@@ -129,19 +130,22 @@ class Capture(UnfilteredCapture):
             yield from map(Exchange.for_programs, chosen.exchanges(window))
 
     def parts(
-        self, observe: Callable[[Window], object] | None = None, contents: Collection[str] = ()
+        self,
+        asked: Asked = None,
+        observe: Callable[[Window], object] | None = None,
+        contents: Collection[str] = (),
     ) -> Iterator[Columns]:
-        """Yield the rows of `pairs` that pass, with more columns; `observe` gets all windows."""
-        windows = self.windows(gleaning=True)
+        """Yield rows of `pairs` that pass: asked columns, contents; `observe` gets all windows."""
+        # One without a filter is not kept: it would hold the capture, and its memory.
+        chosen = Selection(self) if self.filter_text is None else self._selection
+        windows = self.windows(**chosen.stages(asked)._asdict())
         if observe is not None:
             windows = _observed(windows, observe)
         if contents:
             from dissector.query.exchange_contents import selected_contents
 
-            return selected_contents(self, windows, self._selection, contents)
-        if self.filter_text is None:
-            return self.parts_of(windows)
-        return filter(None, map(self._selection.rows, windows))
+            return selected_contents(self, windows, chosen, contents)
+        return chosen.parts(windows, asked)
 
     def record_batches(self, columns: Collection[str] | None = None) -> Iterator[polars.DataFrame]:
         """Yield the records that pass, or these columns, as tables of some ten thousand rows."""

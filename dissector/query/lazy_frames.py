@@ -50,8 +50,8 @@ class Scanned(Protocol):
     def has_logs(self) -> bool:
         """Whether a file is a request log."""
 
-    def parts(self) -> Iterator[Columns]:
-        """Yield the exchanges."""
+    def parts(self, asked: frozenset[str] | None = None) -> Iterator[Columns]:
+        """Yield the exchanges with the asked columns."""
 
     def record_batches(self, columns: Collection[str] | None = None) -> Iterator[polars.DataFrame]:
         """Yield columns of the records."""
@@ -119,7 +119,7 @@ def _frames(table: str, capture: Scanned, needed: Mapping[str, Any]) -> Iterator
     elif table == "records":
         yield from capture.record_batches(needed.keys())
     else:
-        yield from polars_tables.part_frames(capture.parts(), needed)
+        yield from polars_tables.part_frames(capture.parts(frozenset(needed)), needed)
 
 
 def display_filter(table: str, predicate: polars.Expr) -> str | None:

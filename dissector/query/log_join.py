@@ -31,12 +31,17 @@ _MOST_APART_NS = 600 * 10**9
 
 _UNKNOWN = -1
 
-_NEEDED = {
+_MATCHED = {
     **dict.fromkeys(("client", "broker", "api_key"), Coded),
     **dict.fromkeys(("correlation_id", "request_time_ns", "response_time_ns"), Integers),
+}
+"""The columns that show which exchange of a log is one of the capture, and their kinds."""
+
+_LOGGED = {
+    **_MATCHED,
     **{each.name: Milliseconds if each.type == "float" else Coded for each in ACCOUNTS},
 }
-"""The columns of logs, and their kinds."""
+"""The columns of logs that are read, and their kinds."""
 
 _Label: TypeAlias = tuple[object, ...]
 """Client, broker and API key."""
@@ -49,7 +54,10 @@ class LogJoin:
     Attributes:
         matched: Exchanges of the capture that the logs have, too.
         unmatched: Others of it.
+        needs: The columns of the capture that it reads.
     """
+
+    needs = frozenset((*_MATCHED, "latency_ms"))
 
     def __init__(self, logs: Sequence[str], options: Options) -> None:
         """
@@ -64,9 +72,9 @@ class LogJoin:
             raise UsageError(f"--with {logs[0]}: not a request log of a broker")
         self.matched = self.unmatched = 0
         joined = ColumnConcatenator()
-        joined.add({name: column_of([], kind) for name, kind in _NEEDED.items()})
-        for part in capture.parts():
-            joined.add({name: part[name] for name in _NEEDED})
+        joined.add({name: column_of([], kind) for name, kind in _LOGGED.items()})
+        for part in capture.parts(frozenset(_MATCHED)):
+            joined.add({name: part[name] for name in _LOGGED})
         self._logged = joined.columns()
         self._numbers: dict[_Label, int] = {}
         for label in _labels(self._logged)[1]:

@@ -13,7 +13,7 @@ import numpy as np
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import row_columns
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
-from dissector.engine.exchanges.fact_columns import SUMMARY_COLUMNS
+from dissector.engine.exchanges.fact_columns import SUMMARY_COLUMNS, Asked, Stages
 from dissector.engine.fields.column_query import ColumnQuery
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import Columns, Row
@@ -87,9 +87,19 @@ class Selection:
         """Return the exchanges of a window that pass."""
         return self._objects(window, self._chosen(window))
 
-    def rows(self, window: Window) -> Columns:
-        """Return the rows of `pairs`; empty without any."""
-        chosen = self._chosen(window)
+    def stages(self, asked: Asked) -> Stages:
+        """Return what the asked columns, and the filter, need of the bodies."""
+        return Stages.of(asked_with(asked, self.filter))
+
+    def parts(self, windows: Iterable[Window], asked: Asked = None) -> Iterator[Columns]:
+        """Yield the rows of `pairs` that pass, with the asked columns or more, by window."""
+        if self.filter is None:
+            return self.capture.parts_of(windows, asked)
+        return filter(None, (self.rows(window, asked) for window in windows))
+
+    def rows(self, window: Window, asked: Asked = None) -> Columns:
+        """Return the rows of `pairs`, with the asked columns or more; empty without any."""
+        chosen = self._chosen(window, asked_with(asked, self.filter))
         columns = chosen[0].select(chosen[1]) if chosen else None
         return columns or row_columns([each.row() for each in self._objects(window, None)])
 
@@ -97,13 +107,15 @@ class Selection:
         """Return whether `table` returns all exchanges of a window in columns."""
         return self.filter is None and is_bulk_worthwhile(window.exchanges)
 
-    def table(self, window: Window) -> tuple[Exchanges, Columns] | Iterator[Exchange]:
-        """Return the exchanges that pass: with the columns of `pairs`, or as objects."""
-        chosen = self._chosen(window)
+    def table(
+        self, window: Window, asked: Asked = None
+    ) -> tuple[Exchanges, Columns] | Iterator[Exchange]:
+        """Return the exchanges that pass: with the asked columns of `pairs`, or as objects."""
+        chosen = self._chosen(window, asked_with(asked, self.filter))
         if chosen is not None:
             return window.exchanges.rows(chosen[1]), chosen[0].select(chosen[1])
         if self.is_in_columns(window):
-            columns = self.capture.columns_of(window)
+            columns = self.capture.columns_of(window, asked)
             if columns is not None:
                 return window.exchanges, columns
         return self._objects(window, None)
@@ -179,9 +191,7 @@ class Selection:
         query, rows = chosen
         return map(query.exchange, rows.tolist())
 
-    def _chosen(
-        self, window: Window, asked: frozenset[str] | None = None
-    ) -> tuple[WindowQuery, Ints] | None:
+    def _chosen(self, window: Window, asked: Asked = None) -> tuple[WindowQuery, Ints] | None:
         """
         Return the rows of a window that pass; None without a filter, or for a small window.
 
@@ -195,6 +205,29 @@ class Selection:
 
         query = WindowQuery(self.capture, window, asked)
         return query, self.filter.passing(query)
+
+
+def asked_with(asked: Asked, filter: Filter | None) -> Asked:
+    """Return the asked columns with those that a filter reads."""
+    if filter is None or asked is None:
+        return asked
+    reads_objects = filter.refinement is not None or any(
+        each.kind == "hook" for each in filter.paths
+    )
+    return None if reads_objects else asked | filter.columns
+
+
+def may_test_problems(text: str | None) -> bool:
+    """Return whether a filter may name problems of records; one of records always may."""
+    if text is None:
+        return False
+    from dissector.filter import parse_with_values
+
+    try:
+        parsed = parse_with_values(text, hooks=True)
+    except FilterError:
+        return True
+    return Stages.of(asked_with(frozenset(), parsed)).checking
 
 
 def check_filter(text: str) -> None:

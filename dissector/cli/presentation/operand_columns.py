@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from dissector.cli.capture_source import Source
-from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.exchanges.exchange_columns import row_batches
+from dissector.engine.exchanges.fact_columns import Asked
+from dissector.engine.fields.column_query import ColumnQuery
 from dissector.engine.tables.column_types import Coded, Columns, Row
+from dissector.engine.tables.exchange_table import Exchanges
 from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
 from dissector.filter import Row as FilterRow
@@ -119,11 +122,39 @@ def _printable(value: object) -> object:
     return bytes_text(value) if isinstance(value, bytes) else value
 
 
+class _Value:
+    """The value of a column, as the operand of a column."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def column(self, _: str) -> object:
+        return self._value
+
+    def body(self, _: str) -> None:
+        return None
+
+
+def columns_needed(names: Iterable[Name]) -> Iterator[str]:
+    """Yield the columns of `pairs` of which alone a name is made: Wireshark's, functions."""
+    return filter(None, map(_only_column, names))
+
+
+def _only_column(name: Name) -> str | None:
+    match name.sources:
+        case (Column(column),) if column in COLUMNS:
+            return column
+        case _:
+            return None
+
+
 def parts_with_operands(
-    source: Source, names: Sequence[Name], show_secrets: bool, as_text: bool
+    source: Source, names: Sequence[Name], show_secrets: bool, as_text: bool, asked: Asked
 ) -> Iterator[Columns]:
-    """Yield the rows of `pairs` with more columns."""
-    for part in source.tables():
+    """Yield the rows of `pairs` with more columns; `asked` has all of `columns_needed`."""
+    of_columns = {name: column for name in names if (column := _only_column(name))}
+    of_bodies = [name for name in names if name not in of_columns]
+    for part in source.tables(asked):
         if not isinstance(part, tuple):
             yield from row_batches(
                 exchange.row() | operand_cells(exchange, names, show_secrets, as_text)
@@ -131,14 +162,30 @@ def parts_with_operands(
             )
             continue
         table, columns = part
-        reading = source.capture.reading
-        assert reading is not None
-        cells = [
-            operand_cells(
-                reading.exchange(table, row, source.capture.names), names, show_secrets, as_text
-            )
-            for row in range(len(table))
-        ]
-        codes = np.arange(len(table))
-        more = {name.text: Coded(codes, [each[name.text] for each in cells]) for name in names}
+        (shown,) = source.without_secrets([columns], show_secrets)
+        more = {
+            name.text: _cells_in_column(shown, column, name, as_text)
+            for name, column in of_columns.items()
+        }
+        if of_bodies:
+            more |= _cells_of_bodies(source, table, of_bodies, show_secrets, as_text)
         yield {**columns, **more}
+
+
+def _cells_in_column(columns: Columns, column: str, name: Name, as_text: bool) -> Coded:
+    """Return the cells of a name that depend on one column: each distinct value is read once."""
+    query = ColumnQuery(columns)
+    codes, values = query.distinct_values(column, np.arange(len(query)))
+    cells = [cells_of(_Value(each), [name], as_text=as_text)[name.text] for each in values]
+    return Coded(codes, cells)
+
+
+def _cells_of_bodies(
+    source: Source, table: Exchanges, names: Sequence[Name], show_secrets: bool, as_text: bool
+) -> dict[str, Coded]:
+    reading = source.capture.reading
+    assert reading is not None
+    exchanges = (reading.exchange(table, row, source.capture.names) for row in range(len(table)))
+    cells = [operand_cells(exchange, names, show_secrets, as_text) for exchange in exchanges]
+    codes = np.arange(len(table))
+    return {name.text: Coded(codes, [each[name.text] for each in cells]) for name in names}

@@ -173,7 +173,7 @@ def _unit_ns(name: str) -> int:
     return 1_000_000 if name in ("timestamp_ms", "timestamp", "kafka.message_timestamp") else 0
 
 
-def select_columns(parts: Iterable[Columns], names: Sequence[str]) -> Iterator[Columns]:
+def select_columns(parts: Iterable[Columns], names: Iterable[str]) -> Iterator[Columns]:
     """Yield parts with only some columns."""
     for part in parts:
         yield {name: part[name] for name in names}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import TypeAlias
 
 import numpy as np
 
-from dissector.engine.exchanges.exchange import TOKEN
-from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.exchange import COLUMNS, TOKEN
+from dissector.engine.exchanges.fact_columns import Asked, ExchangeSummaries
 from dissector.engine.exchanges.log_columns import NO_LOGS, LogColumns
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import (
@@ -27,6 +29,10 @@ _NO_API, _TOKEN = -(2**16), -(2**16) - 1
 """Values for missing API keys and for tokens; keys have 16 bits."""
 
 
+CONNECTION = "connection"
+"""The column that is always made: texts are masked by what logins on their connection showed."""
+
+
 def exchange_columns(
     table: Exchanges,
     summaries: ExchangeSummaries,
@@ -34,6 +40,7 @@ def exchange_columns(
     ends: Callable[[Ints], list[tuple[str, str]]],
     origins: Callable[[Ints], list[str | None]],
     logs: LogColumns = NO_LOGS,
+    asked: Asked = None,
 ) -> dict[str, Column]:
     """
     Return the columns of `pairs`; topic ids without a name in the same message stay ids.
@@ -45,43 +52,87 @@ def exchange_columns(
         ends: Returns the endpoints of connections by number: side 0 and side 1 of each.
         origins: Returns the client before a proxy of connections by number.
         logs: The logs among the files; if there are any, their columns are added.
+        asked: The columns to make, besides the number of the connection.
     """
+    makers = {
+        **_places(table, files, ends, origins),
+        **_headers(table),
+        **_times(table, logs),
+        **_bodies(summaries),
+    }
+    accounts = logs.columns(table) if logs else {}
+    names = [name for name in COLUMNS if asked is None or name in asked or name == CONNECTION]
+    return {**{name: makers[name]() for name in names}, **accounts}
+
+
+_Makers: TypeAlias = Mapping[str, Callable[[], Column]]
+"""What makes columns, by their names."""
+
+
+def _places(
+    table: Exchanges,
+    files: Callable[[Ints], Coded],
+    ends: Callable[[Ints], list[tuple[str, str]]],
+    origins: Callable[[Ints], list[str | None]],
+) -> _Makers:
     request, response = table.request, table.response
-    packet = np.where(request.packet == NONE, response.packet, request.packet)
-    connection, client, broker = _connections(table, ends)
-    origin_codes, numbers = distinct(table.connection)
-    api_key, api, api_version = _apis(table)
-    both = (request.time_ns != NONE) & (response.time_ns != NONE)
-    latency_ns = np.where(both, response.time_ns - request.time_ns, NONE)
+    sides = cache(partial(_connections, table, ends))
+
+    def capture() -> Column:
+        return files(np.where(request.packet == NONE, response.packet, request.packet))
+
+    def origin() -> Column:
+        codes, numbers = distinct(table.connection)
+        return Coded(codes, origins(numbers))
+
+    return {
+        "capture": capture,
+        CONNECTION: lambda: sides()[0],
+        "client": lambda: sides()[1],
+        "broker": lambda: sides()[2],
+        "origin": origin,
+        "request_packet": lambda: Integers(_numbers(request.packet)),
+        "response_packet": lambda: Integers(_numbers(response.packet)),
+    }
+
+
+def _headers(table: Exchanges) -> _Makers:
+    apis = cache(partial(_apis, table))
+    return {
+        "api_key": lambda: apis()[0],
+        "api": lambda: apis()[1],
+        "api_version": lambda: apis()[2],
+        "correlation_id": lambda: Integers(table.correlation_id),
+        "status": lambda: Coded(table.status.astype(np.int64), STATUS),
+    }
+
+
+def _times(table: Exchanges, logs: LogColumns) -> _Makers:
+    request, response = table.request, table.response
     is_logged = logs.is_logged(table)
     server_ns = np.where(is_logged, NONE, table.server_ns)
+    both = (request.time_ns != NONE) & (response.time_ns != NONE)
+    latency_ns = np.where(both, response.time_ns - request.time_ns, NONE)
+    network_ns = np.where(server_ns == NONE, NONE, latency_ns - server_ns)
     return {
-        "capture": files(packet),
-        "connection": connection,
-        "client": client,
-        "broker": broker,
-        "origin": Coded(origin_codes, origins(numbers)),
-        "api_key": api_key,
-        "api": api,
-        "api_version": api_version,
-        "correlation_id": Integers(table.correlation_id),
-        "client_id": Coded(summaries.client_id, summaries.client_ids),
-        "status": Coded(table.status.astype(np.int64), STATUS),
-        "request_packet": Integers(_numbers(request.packet)),
-        "response_packet": Integers(_numbers(response.packet)),
-        "request_time_ns": Integers(request.time_ns),
-        "response_time_ns": Integers(response.time_ns),
-        "latency_ms": Milliseconds(latency_ns),
-        "network_ms": Milliseconds(np.where(server_ns == NONE, NONE, latency_ns - server_ns)),
-        "server_ms": Milliseconds(server_ns),
-        "request_bytes": Integers(np.where(is_logged, NONE, request.size)),
-        "response_bytes": Integers(np.where(is_logged, NONE, response.size)),
-        "errors": Coded(summaries.errors, [list(each) for each in summaries.error_lists]),
-        "topics": Coded(summaries.topics, summaries.topic_lists),
-        "problems": Coded(
+        "request_time_ns": lambda: Integers(request.time_ns),
+        "response_time_ns": lambda: Integers(response.time_ns),
+        "latency_ms": lambda: Milliseconds(latency_ns),
+        "network_ms": lambda: Milliseconds(network_ns),
+        "server_ms": lambda: Milliseconds(server_ns),
+        "request_bytes": lambda: Integers(np.where(is_logged, NONE, request.size)),
+        "response_bytes": lambda: Integers(np.where(is_logged, NONE, response.size)),
+    }
+
+
+def _bodies(summaries: ExchangeSummaries) -> _Makers:
+    return {
+        "client_id": lambda: Coded(summaries.client_id, summaries.client_ids),
+        "errors": lambda: Coded(summaries.errors, [list(each) for each in summaries.error_lists]),
+        "topics": lambda: Coded(summaries.topics, summaries.topic_lists),
+        "problems": lambda: Coded(
             summaries.problems, [list(map(str, each)) for each in summaries.problem_lists]
         ),
-        **(logs.columns(table) if logs else {}),
     }
 
 
@@ -119,8 +170,10 @@ def _numbers(packets: Ints) -> Ints:
 
 
 def with_names(columns: Columns, names: TopicNames) -> Columns:
-    """Return the columns of `pairs` with topic ids replaced by names."""
-    topics = columns["topics"]
+    """Return columns of `pairs` with topic ids, if they have any, replaced by names."""
+    topics = columns.get("topics")
+    if topics is None:
+        return columns
     assert isinstance(topics, Coded)
     values = [list(dict.fromkeys(map(names.name, each))) for each in topics.values]
     return {**columns, "topics": Coded(topics.codes, values)}

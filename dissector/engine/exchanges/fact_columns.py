@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -47,3 +48,32 @@ class ExchangeSummaries:
 
 SUMMARY_COLUMNS = frozenset(("client_id", "errors", "topics", "problems"))
 """The columns of `pairs` that are read from the bodies."""
+
+RECORD_COLUMNS = frozenset(("problems",))
+"""Those of them for which records are located, decompressed and checked."""
+
+Asked: TypeAlias = frozenset[str] | None
+"""The only columns of `pairs` that will be read; None: all."""
+
+
+class Stages(NamedTuple):
+    """
+    What a pass reads of the bodies of exchanges.
+
+    Attributes:
+        gleaning: The summaries of exchanges.
+        checking: Problems of their records, which summaries else lack.
+    """
+
+    gleaning: bool
+    checking: bool
+
+    @classmethod
+    def of(cls, asked: Asked) -> Stages:
+        """Return the stages that make the asked columns what they are when all are asked."""
+        if asked is None:
+            return cls(gleaning=True, checking=True)
+        gleaning, checking = (
+            not asked.isdisjoint(columns) for columns in (SUMMARY_COLUMNS, RECORD_COLUMNS)
+        )
+        return cls(gleaning, checking)

@@ -130,7 +130,7 @@ class LateNames:
 
 def _unnamed_ids(part: Columns, names: TopicNames) -> set[UUID]:
     """Return the topic ids without a name so far, if a name may follow."""
-    topics = part["topics"]
+    topics = part.get("topics")
     if not names.can_read_ahead or not isinstance(topics, Coded):
         return set()
     ids = {topic for each in topics.values for topic in each if isinstance(topic, UUID)}

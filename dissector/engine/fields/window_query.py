@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
-from dissector.engine.exchanges.fact_columns import SUMMARY_COLUMNS, ExchangeSummaries
+from dissector.engine.exchanges.exchange_columns import with_names
+from dissector.engine.exchanges.fact_columns import SUMMARY_COLUMNS, Asked, Stages
 from dissector.engine.exchanges.log_columns import ACCOUNT_COLUMNS
 from dissector.engine.exchanges.packet_columns import NS_PER_S, SECONDS
 from dissector.engine.fields.column_query import ColumnQuery, Mask
@@ -40,35 +40,23 @@ class FieldPath(Protocol):
 class WindowQuery(ColumnQuery):
     """The exchanges of a window as a `filter.Table`; `columns` are columns of `pairs`."""
 
-    def __init__(
-        self, capture: Capture, window: Window, asked: frozenset[str] | None = None
-    ) -> None:
+    def __init__(self, capture: Capture, window: Window, asked: Asked = None) -> None:
         """
-        Read the columns of a window.
+        Read the asked columns of a window.
 
-        Args:
-            capture: The capture, which is being read.
-            window: The window.
-            asked: The only columns that will be read; None: all. What is read from the bodies, and
-                the names of topic ids, cost most.
+        What is read from the bodies, and the names of topic ids, cost most.
         """
         assert capture.reading is not None
         self._reading = capture.reading
         self._packets = capture.reading.packet_columns()
         self._names = capture.names
         self._window = window
-        reads_bodies = asked is None or not asked.isdisjoint(SUMMARY_COLUMNS)
-        self._summaries = capture.known_of(window) if reads_bodies else None
-        columns = exchange_columns(
-            window.exchanges,
-            self._summaries or ExchangeSummaries.unread(len(window.exchanges)),
-            capture.reading.files_of,
-            capture.reading.endpoints.of_all,
-            capture.reading.origins_of,
-            capture.reading.logs,
-        )
-        reads_topics = asked is None or "topics" in asked
-        super().__init__(with_names(columns, capture.names) if reads_topics else columns)
+        summaries = capture.known_of(window) if Stages.of(asked).gleaning else None
+        columns = capture.unresolved_columns(window, asked, summaries)
+        # Summaries of objects are whole, or their codecs read the bodies.
+        is_whole = asked is None or asked >= SUMMARY_COLUMNS
+        self._summaries = summaries if is_whole else None
+        super().__init__(with_names(columns, capture.names))
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
         """Return values and validity of a numeric column; None for other columns."""

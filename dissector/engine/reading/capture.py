@@ -26,7 +26,7 @@ from dissector.engine.exchanges.exchange_facts import (
     summarise,
     summarise_facts,
 )
-from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.fact_columns import Asked, ExchangeSummaries, Stages
 from dissector.engine.exchanges.topic_resolution import resolve_late_names
 from dissector.engine.facts.fact_tables import WindowFacts, extract_facts
 from dissector.engine.facts.topic_table import TopicNames
@@ -145,39 +145,53 @@ class Capture:
         with using(self.options.schemas):
             return resolve_topics(window.summary or summarise(window.exchanges), self.names)
 
-    def columns_of(self, window: Window) -> Columns | None:
-        """Return the columns of `pairs`; None without rows."""
+    def columns_of(self, window: Window, asked: Asked = None) -> Columns | None:
+        """Return the asked columns of `pairs`; None without rows."""
         return (
-            with_names(self.unresolved_columns(window), self.names)
+            with_names(self.unresolved_columns(window, asked), self.names)
             if len(window.exchanges)
             else None
         )
 
-    def parts(self) -> Iterator[Columns]:
-        """Yield the columns of `pairs`, window by window."""
-        return self.parts_of(self.windows(gleaning=True))
+    def parts(self, asked: Asked = None) -> Iterator[Columns]:
+        """Yield the asked columns of `pairs`, window by window."""
+        return self.parts_of(self.windows(**Stages.of(asked)._asdict()), asked)
 
-    def parts_of(self, windows: Iterable[Window]) -> Iterator[Columns]:
-        """Yield the columns of `pairs` of all windows of the capture that have rows."""
-        return resolve_late_names(self._unresolved_columns(windows), self.names)
+    def parts_of(self, windows: Iterable[Window], asked: Asked = None) -> Iterator[Columns]:
+        """Yield the asked columns of `pairs` of all windows of the capture that have rows."""
+        return resolve_late_names(self._unresolved_columns(windows, asked), self.names)
 
-    def _unresolved_columns(self, windows: Iterable[Window]) -> Iterator[Columns]:
+    def _unresolved_columns(self, windows: Iterable[Window], asked: Asked) -> Iterator[Columns]:
         for window in windows:
             if len(window.exchanges):
-                columns = self.unresolved_columns(window)
+                columns = self.unresolved_columns(window, asked)
                 del window
                 yield columns
                 del columns
 
-    def unresolved_columns(self, window: Window) -> Columns:
-        """Return the columns of `pairs` with topic ids as in the messages; see `LateNames`."""
+    def unresolved_columns(
+        self, window: Window, asked: Asked = None, summaries: ExchangeSummaries | None = None
+    ) -> Columns:
+        """
+        Return the asked columns of `pairs` with topic ids as in the messages; see `LateNames`.
+
+        Args:
+            window: The window.
+            asked: The columns.
+            summaries: Its summaries, if the caller knows them.
+        """
         assert self.reading is not None
-        summaries = self.known_of(window)
-        files, endpoints = self.reading.files_of, self.reading.endpoints.of_all
-        origins = self.reading.origins_of
+        if summaries is None and Stages.of(asked).gleaning:
+            summaries = self.known_of(window)
         with using(self.options.schemas):
             return exchange_columns(
-                window.exchanges, summaries, files, endpoints, origins, self.reading.logs
+                window.exchanges,
+                summaries or ExchangeSummaries.unread(len(window.exchanges)),
+                self.reading.files_of,
+                self.reading.endpoints.of_all,
+                self.reading.origins_of,
+                self.reading.logs,
+                asked,
             )
 
     def batches(self) -> Iterator[polars.DataFrame]:
