@@ -2,14 +2,16 @@
 Totals of exchanges in time bins, by API, client, topic and broker.
 
 An exchange counts in the bin of its request. Latencies are counted in buckets, 32 per doubling,
-which bounds the error of percentiles to 1.1 %. Bins are widened when there are too many.
+which bounds the error of percentiles to 1.1 %. Bins are widened when there are too many: of bins,
+or of cells, whose exchanges have bin, label and bucket in common.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from dissector.engine.tables.column_types import Columns, Integers, Milliseconds
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.summary.group_keys import Label, Software, group_rows
 from dissector.summary.group_totals import per_value
+from report.gather.keyed_totals import KeyedTotals, Totals, chosen
 
 DIMENSIONS: Mapping[str, tuple[str, ...]] = {
     "all": (),
@@ -46,21 +49,27 @@ _USUAL_BINS = 300
 """Approximate number of bins between the first and the last percent of exchanges."""
 
 MAX_LABELS = 10_000
-"""Maximum number of counted labels per dimension; others share code 0."""
+"""Maximum number of counted labels per dimension; the others are left out."""
 
-_MAX_ROWS = 2_000_000
-_MIN_PENDING = 200_000
+_MAX_ROWS = 1_000_000
+_MIN_PENDING = 50_000
+_PENDING_SHARE = 4
+"""Rows are merged when there are more of them than this, and than this part of the merged ones."""
+
 _BUCKETS_PER_DOUBLING = 32
-_NO_LATENCY = -1
-_BUCKETS = 64 * _BUCKETS_PER_DOUBLING
-"""More than the buckets of all times of 64 bits."""
+_NO_LATENCY = 0
+"""Bucket of exchanges without a latency; that of a latency is one more than its own."""
 
-_SUMS = ("count", "errors", "unanswered", "request_bytes", "response_bytes")
-_NARROW: Mapping[str, type[np.signedinteger[Any]]] = {"label": np.int16, "bucket": np.int16}
-"""Types of columns that need no 64 bits: there may be millions of rows."""
+_ERROR, _UNANSWERED = 1, 2
+_FLAG_BITS, _BUCKET_BITS, _LABEL_BITS = 2, 12, 14
+_LABEL_SHIFT = _FLAG_BITS + _BUCKET_BITS
+_LABELS, _BUCKETS = (1 << _LABEL_BITS) - 1, (1 << _BUCKET_BITS) - 1
+"""A cell is the place of a bin, a label, a bucket, and flags, in the bits of one number."""
 
-_Totals: TypeAlias = Mapping[str, NDArray[Any]]
-"""Columns of one dimension, of one length: `label`, `bin`, `bucket`, `max_ns`, those of `_SUMS`."""
+_UNCOUNTED = 0
+"""Label of those beyond `MAX_LABELS`: no plot shows them."""
+
+_SUMS = ("request_bytes", "response_bytes", "max_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +79,9 @@ class Series:
 
     Attributes:
         label: Values of the dimension's keys.
-        rows: Rows in time order with `bin`, the columns of `_SUMS`, `max_ns`, `p50_ns`, `p95_ns`
-            and `p99_ns`; the last four are null without latencies.
+        rows: Rows in time order with `bin`, `count`, `errors`, `unanswered`, `request_bytes`,
+            `response_bytes`, `max_ns`, `p50_ns`, `p95_ns` and `p99_ns`; the last four are null
+            without latencies.
     """
 
     label: Label
@@ -92,10 +102,11 @@ class TimeBins:
         """Start; `max_bins` limits the number of occupied bins."""
         self._max_bins = max_bins
         self._width = 0
+        # Numbers of occupied bins, and where they are among them, as they were met.
+        self._places: dict[int, int] = {}
         self._labels: dict[str, dict[Label, int]] = {name: {} for name in DIMENSIONS}
-        self._merged: dict[str, _Totals] = {}
-        self._pending: dict[str, list[_Totals]] = {name: [] for name in DIMENSIONS}
-        self._pending_rows = 0
+        self._cells = {name: KeyedTotals("count") for name in DIMENSIONS}
+        self._sums = {name: KeyedTotals(*_SUMS) for name in DIMENSIONS}
 
     @property
     def width_ns(self) -> int:
@@ -104,114 +115,170 @@ class TimeBins:
 
     def add(self, columns: Columns) -> None:
         """Add columns of `pairs`."""
-        measured = _measured(columns)
-        measured["bin"] = measured.pop("time_ns") // self.width_ns
+        places = self._place(_time_ns(columns))
+        cell, sums = _cell(columns), _sums(columns)
         for dimension, keys in DIMENSIONS.items():
             found = group_rows(columns, keys, _unknown_software)
-            codes = self._codes(dimension, found.codes, found.labels)
-            if len(codes):
-                totals = {name: column[found.rows] for name, column in measured.items()}
-                grouped = _grouped({"label": codes, **totals})
-                self._pending[dimension].append(grouped)
-                self._pending_rows += _row_count(grouped)
-        if self._pending_rows > max(_MIN_PENDING, sum(map(_row_count, self._merged.values()))):
+            labels = self._codes(dimension, found.codes, found.labels)
+            counted = np.flatnonzero(labels != _UNCOUNTED)
+            rows, labels = found.rows[counted], labels[counted]
+            if len(rows):
+                key = places[rows] << _LABEL_BITS | labels
+                self._sums[dimension].add({"key": key, **chosen(sums, rows)})
+                key = key << _LABEL_SHIFT | cell[rows]
+                self._cells[dimension].add({"key": key, "count": np.ones(len(rows), np.int64)})
+        while len(self._places) > self._max_bins and self._can_widen:
+            self._widen()
+        pending = sum(each.added for each in self._cells.values())
+        if pending > max(_MIN_PENDING, self._cell_count // _PENDING_SHARE):
             self._merge()
 
     def occupied(self) -> list[int]:
         """Return the numbers of occupied bins, in order; number times width is the begin."""
-        merged = self._merge()
-        if not merged:
-            return []
-        while _spread(merged["all"]) > _USUAL_BINS and self._width + 1 < len(_WIDTHS_NS):
+        self._merge()
+        while self._places and self._spread() > _USUAL_BINS and self._can_widen:
             self._widen()
-        found: list[int] = distinct(merged["all"]["bin"])[1].tolist()
-        return found
+        return sorted(self._places)
 
     def series(self, dimension: str, most: int) -> list[Series]:
         """Return the series of the labels with the most exchanges, in descending order."""
-        own = self._merge().get(dimension)
-        if own is None:
-            return []
+        cells, sums = self._cells[dimension].merged(), self._sums[dimension].merged()
+        label_of_cell = cells["key"] >> _LABEL_SHIFT & _LABELS
+        label_of_sum = sums["key"] & _LABELS
         labels = self._labels[dimension]
         counts = np.zeros(len(labels) + 1, np.int64)
-        np.add.at(counts, own["label"], own["count"])
-        counts[0] = 0
-        busiest = np.argsort(-counts, kind="stable")[:most]
+        np.add.at(counts, label_of_cell, cells["count"])
         names = {code: label for label, code in labels.items()}
-        return [
-            Series(names[code], _with_percentiles(_chosen(own, own["label"] == code)))
-            for code in busiest.tolist()
-            if counts[code]
-        ]
+        found = []
+        for code in np.argsort(-counts, kind="stable")[:most].tolist():
+            if counts[code]:
+                own = self._cells_in_time(chosen(cells, label_of_cell == code))
+                totals = self._sums_in_time(chosen(sums, label_of_sum == code))
+                found.append(Series(names[code], _rows_of_bins(own, totals)))
+        return found
 
     def density(self) -> list[dict[str, Any]]:
         """Return `count` and `errors` for each `bin` and `bucket` of latencies of all exchanges."""
-        totals = self._merge().get("all")
-        if totals is None:
-            return []
-        answered = _chosen(totals, totals["bucket"] != _NO_LATENCY)
-        coarse = answered["bucket"] // (_BUCKETS_PER_DOUBLING // self.BUCKETS)
-        found = _grouped({**answered, "bucket": coarse})
-        return _rows({name: found[name] for name in ("bin", "bucket", "count", "errors")})
+        cells = self._cells_in_time(self._cells["all"].merged())
+        answered = chosen(cells, cells["bucket"] != _NO_LATENCY)
+        coarse = (answered["bucket"] - 1) // (_BUCKETS_PER_DOUBLING // self.BUCKETS)
+        starts = np.flatnonzero(_begins(answered["bin"]) | _begins(coarse))
+        columns = {"bin": answered["bin"][starts], "bucket": coarse[starts]}
+        columns |= {name: _added(answered[name], starts) for name in ("count", "errors")}
+        return _rows(columns)
+
+    def _place(self, time_ns: Ints) -> Ints:
+        """Return the places of the bins of times; new bins get the next ones."""
+        codes, bins = distinct(time_ns // self.width_ns)
+        places = [self._places.setdefault(each, len(self._places)) for each in bins.tolist()]
+        return np.array(places, np.int64)[codes]
 
     def _codes(self, dimension: str, codes: Ints, labels: Sequence[Label]) -> Ints:
         """Map the codes of a window to numbers of labels."""
         known = self._labels[dimension]
-        numbers = np.zeros(len(labels), np.int64)
+        numbers = np.full(len(labels), _UNCOUNTED, np.int64)
         for code in np.flatnonzero(np.bincount(codes, minlength=len(labels))).tolist():
             if labels[code] in known or len(known) < MAX_LABELS:
                 numbers[code] = known.setdefault(labels[code], len(known) + 1)
         return numbers[codes]
 
-    def _merge(self) -> Mapping[str, _Totals]:
-        """Merge all totals into one table a dimension, with wider bins if there are too many."""
-        self._pending_rows = 0
-        for dimension, pending in self._pending.items():
-            if not pending:
-                continue
-            merged = self._merged.pop(dimension, None)
-            parts = [*([] if merged is None else [merged]), *pending]
-            pending.clear()
-            joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-            del merged, parts
-            self._merged[dimension] = _grouped(joined)
-        while self._merged and self._are_too_many() and self._width + 1 < len(_WIDTHS_NS):
+    @property
+    def _cell_count(self) -> int:
+        return sum(map(len, self._cells.values()))
+
+    @property
+    def _can_widen(self) -> bool:
+        return self._width + 1 < len(_WIDTHS_NS)
+
+    def _merge(self) -> None:
+        """Merge rows of equal cells, with wider bins if there are too many."""
+        for totals in (*self._cells.values(), *self._sums.values()):
+            totals.merged()
+        while self._cell_count > _MAX_ROWS and self._can_widen:
             self._widen()
-        return self._merged
 
     def _widen(self) -> None:
         ratio = _WIDTHS_NS[self._width + 1] // self.width_ns
         self._width += 1
-        for dimension, totals in self._merged.items():
-            self._merged[dimension] = _grouped({**totals, "bin": totals["bin"] // ratio})
+        before, self._places = self._places, {}
+        wider = (each // ratio for each in before)
+        new = np.array([self._places.setdefault(e, len(self._places)) for e in wider], np.int64)
+        for tables, bits in ((self._cells, _LABEL_BITS + _LABEL_SHIFT), (self._sums, _LABEL_BITS)):
+            for totals in tables.values():
+                totals.change_keys(partial(_with_places, new, bits))
 
-    def _are_too_many(self) -> bool:
-        bins = len(distinct(self._merged["all"]["bin"])[1])
-        return bins > self._max_bins or sum(map(_row_count, self._merged.values())) > _MAX_ROWS
+    def _spread(self) -> int:
+        """Return the number of bins between most exchanges, ignoring outliers of wrong clocks."""
+        cells = self._cells["all"].merged()
+        counts = np.zeros(len(self._places), np.int64)
+        np.add.at(counts, cells["key"] >> _LABEL_BITS + _LABEL_SHIFT, cells["count"])
+        bins = self._bins
+        order = np.argsort(bins)
+        share = np.cumsum(counts[order]) / counts.sum()
+        middle = bins[order][(share >= 0.01) & (share <= 0.99)]
+        return int(middle[-1] - middle[0]) + 1 if len(middle) else 1
+
+    @property
+    def _bins(self) -> Ints:
+        """The number of the bin at each place."""
+        return np.array(list(self._places), np.int64)
+
+    def _cells_in_time(self, cells: Totals) -> Totals:
+        """Return `bin`, `bucket`, `count`, `errors` and `unanswered` of cells of a label."""
+        key, count = cells["key"], cells["count"]
+        bins = self._bins[key >> _LABEL_BITS + _LABEL_SHIFT]
+        found = {
+            "bin": bins,
+            "bucket": key >> _FLAG_BITS & _BUCKETS,
+            "count": count,
+            "errors": np.where(key & _ERROR, count, 0),
+            "unanswered": np.where(key & _UNANSWERED, count, 0),
+        }
+        # Cells of a bin are in the order of their buckets, bins as they were met.
+        return chosen(found, np.argsort(bins, kind="stable"))
+
+    def _sums_in_time(self, sums: Totals) -> Totals:
+        """Return `bin`, and the columns of sums, of a label."""
+        bins = self._bins[sums["key"] >> _LABEL_BITS]
+        return chosen({**sums, "bin": bins}, np.argsort(bins, kind="stable"))
 
 
 def _unknown_software(connection: int) -> Software:
     return None, None
 
 
-def _measured(columns: Columns) -> dict[str, Ints]:
-    """Return time, bucket and summands of each exchange."""
+def _time_ns(columns: Columns) -> Ints:
+    """Return the time of each exchange."""
     request, response = columns["request_time_ns"], columns["response_time_ns"]
-    latency = columns["latency_ms"]
     assert isinstance(request, Integers)
     assert isinstance(response, Integers)
+    found: Ints = np.where(request.values == NONE, response.values, request.values)
+    return found
+
+
+def _latency_ns(columns: Columns) -> Ints:
+    latency = columns["latency_ms"]
     assert isinstance(latency, Milliseconds)
-    ns = latency.values_ns
-    log = np.log2(np.maximum(ns, 1).astype(np.float64))
+    return latency.values_ns
+
+
+def _cell(columns: Columns) -> Ints:
+    """Return the bucket and the flags of each exchange."""
+    ns = _latency_ns(columns)
+    own = np.int64(np.log2(np.maximum(ns, 1).astype(np.float64)) * _BUCKETS_PER_DOUBLING)
+    bucket = np.where(ns == NONE, _NO_LATENCY, own + 1)
+    has_error = per_value(columns["errors"], bool)
+    unanswered = per_value(columns["status"], lambda status: status == "unanswered")
+    return bucket << _FLAG_BITS | has_error * _ERROR | unanswered * _UNANSWERED
+
+
+def _sums(columns: Columns) -> Totals:
+    """Return what is added up of each exchange, and what the highest is shown of."""
+    ns = _latency_ns(columns)
     return {
-        "time_ns": np.where(request.values == NONE, response.values, request.values),
-        "bucket": np.where(ns == NONE, _NO_LATENCY, np.int64(log * _BUCKETS_PER_DOUBLING)),
-        "max_ns": np.where(ns == NONE, -1, np.maximum(ns, 0)),
-        "count": np.ones(len(ns), np.int64),
-        "errors": per_value(columns["errors"], bool),
-        "unanswered": per_value(columns["status"], lambda status: status == "unanswered"),
         "request_bytes": _bytes(columns["request_bytes"]),
         "response_bytes": _bytes(columns["response_bytes"]),
+        "max_ns": np.where(ns == NONE, -1, np.maximum(ns, 0)),
     }
 
 
@@ -220,12 +287,10 @@ def _bytes(column: Any) -> Ints:
     return np.where(values == NONE, 0, values)
 
 
-def _row_count(totals: _Totals) -> int:
-    return len(totals["count"])
-
-
-def _chosen(totals: _Totals, rows: NDArray[Any]) -> _Totals:
-    return {name: column[rows] for name, column in totals.items()}
+def _with_places(new: Ints, bits: int, key: Ints) -> Ints:
+    """Return keys with new places of bins; the rest is in the lower bits."""
+    found: Ints = new[key >> bits] << bits | key & ((1 << bits) - 1)
+    return found
 
 
 def _rows(columns: Mapping[str, Ints]) -> list[dict[str, Any]]:
@@ -234,47 +299,29 @@ def _rows(columns: Mapping[str, Ints]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def _grouped(totals: _Totals) -> _Totals:
-    """Return one row for each label, bin and bucket, in this order."""
-    places, bins = distinct(totals["bin"])
-    keys = totals["label"].astype(np.int64) * len(bins) + places
-    keys = keys * _BUCKETS + (totals["bucket"] - _NO_LATENCY)
-    order = np.argsort(keys)
-    starts = _starts(keys[order])
-    first = order[starts]
-    out = {name: totals[name][first] for name in ("label", "bin", "bucket")}
-    out |= {name: np.add.reduceat(totals[name][order], starts) for name in _SUMS}
-    out["max_ns"] = np.maximum.reduceat(totals["max_ns"][order], starts)
-    return {name: each.astype(_NARROW.get(name, np.int64)) for name, each in out.items()}
-
-
-def _starts(ordered: Ints) -> Ints:
+def _begins(ordered: Ints) -> NDArray[np.bool_]:
     """Return where runs of equal numbers begin."""
-    return np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    found: NDArray[np.bool_] = np.diff(ordered, prepend=ordered[:1] - 1) != 0
+    return found
 
 
-def _spread(totals: _Totals) -> int:
-    """Return the number of bins between most exchanges, ignoring outliers of wrong clocks."""
-    places, bins = distinct(totals["bin"])
-    counts = np.zeros(len(bins), np.int64)
-    np.add.at(counts, places, totals["count"])
-    share = np.cumsum(counts) / counts.sum()
-    middle = bins[(share >= 0.01) & (share <= 0.99)]
-    return int(middle[-1] - middle[0]) + 1 if len(middle) else 1
+def _added(column: Ints, starts: Ints) -> Ints:
+    found: Ints = np.add.reduceat(column, starts) if len(starts) else column
+    return found
 
 
-def _with_percentiles(totals: _Totals) -> list[dict[str, Any]]:
-    """Return a row for each bin of grouped totals of a label, with percentiles of the buckets."""
-    starts = _starts(totals["bin"])
-    out = {name: np.add.reduceat(totals[name], starts) for name in _SUMS}
-    most = np.maximum.reduceat(totals["max_ns"], starts)
-    answered = np.where(totals["bucket"] == _NO_LATENCY, 0, totals["count"])
+def _rows_of_bins(cells: Totals, sums: Totals) -> list[dict[str, Any]]:
+    """Return a row for each bin, of the cells and sums of a label, with percentiles."""
+    starts = np.flatnonzero(_begins(cells["bin"]))
+    counts = {name: _added(cells[name], starts) for name in ("count", "errors", "unanswered")}
+    most = sums["max_ns"]
+    rows = _rows({"bin": sums["bin"], **counts, **{name: sums[name] for name in _SUMS}})
+    answered = np.where(cells["bucket"] == _NO_LATENCY, 0, cells["count"])
     rank = np.cumsum(answered)
-    before, all_of_bin = rank[starts] - answered[starts], np.add.reduceat(answered, starts)
-    rows = _rows({"bin": totals["bin"][starts], **out, "max_ns": most})
+    before, all_of_bin = rank[starts] - answered[starts], _added(answered, starts)
     for percent in PERCENTS:
         at = np.searchsorted(rank, before + (all_of_bin * percent + 99) // 100)
-        middle = 2.0 ** ((totals["bucket"][at] + 0.5) / _BUCKETS_PER_DOUBLING)
+        middle = 2.0 ** ((cells["bucket"][at] - 1 + 0.5) / _BUCKETS_PER_DOUBLING)
         # The middle of a bucket may exceed its highest value.
         middle_ns = np.minimum(np.minimum(middle, 2.0**62).astype(np.int64), most)
         for row, ns in zip(rows, middle_ns.tolist(), strict=True):

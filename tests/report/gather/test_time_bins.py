@@ -9,7 +9,8 @@ import pytest
 
 from dissector.engine.exchanges.exchange_columns import row_columns
 from dissector.engine.tables.column_types import Columns
-from report.gather.time_bins import MAX_LABELS, TimeBins
+from report.gather import time_bins
+from report.gather.time_bins import DIMENSIONS, MAX_LABELS, TimeBins
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -101,6 +102,41 @@ def test_bins_beyond_the_limit_are_merged(parts: int) -> None:
     assert bins.width_ns == 30 * SECOND
     (series,) = bins.series("topic", 1)
     assert sum(row["count"] for row in series.rows) == 1_000
+
+
+def test_the_parts_in_which_exchanges_come_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_bins, "_MIN_PENDING", 40)
+    random = np.random.default_rng(3)
+    offsets = random.integers(0, 90 * SECOND, 600)  # in no order
+    times = [START + int(each) for each in offsets]
+    latencies = [int(each) if each else None for each in random.integers(0, 50, 600) * 100_000]
+    found = []
+    for parts in (1, 7, 60):
+        bins = TimeBins()
+        for rows in np.array_split(np.arange(600), parts):
+            chosen = slice(int(rows[0]), int(rows[-1]) + 1)
+            bins.add(exchanges(times[chosen], latencies[chosen]))
+        found.append((bins.occupied(), bins.series("topic", 3), bins.density()))
+    assert found[0] == found[1] == found[2]
+    numbers, (series,), density = found[0]
+    assert [row["bin"] for row in series.rows] == numbers
+    assert sum(row["unanswered"] for row in series.rows) == latencies.count(None)
+    answered = 600 - latencies.count(None)
+    assert [sum(each[name] for each in density) for name in ("count", "errors")] == [answered] * 2
+
+
+def test_too_many_cells_widen_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_bins, "_MIN_PENDING", 100)
+    monkeypatch.setattr(time_bins, "_MAX_ROWS", 500)
+    bins = TimeBins()
+    for begin in range(0, 500, 50):
+        times = [START + number * 1_000_000 for number in range(begin, begin + 50)]
+        bins.add(exchanges(times, [1_000_000 << number % 7 for number in range(50)]))
+    bins.occupied()
+    assert bins.width_ns == 50_000_000  # six times ten bins of seven buckets
+    assert [sum(row["count"] for row in bins.series(name, 1)[0].rows) for name in DIMENSIONS] == [
+        500
+    ] * 6
 
 
 def test_a_wrong_clock_does_not_widen_bins() -> None:
