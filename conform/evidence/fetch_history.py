@@ -253,10 +253,3 @@ def _topic_key(topic: Any) -> str | UUID:
     name: str | UUID | None = topic.get("topic")
     found: str | UUID = topic.topic_id if name is None else name
     return found
-
-
-def replica_id_of(request: object) -> int:
-    """Return the replica id of a Fetch request."""
-    state = getattr(request, "replica_state", None)
-    found: int = getattr(request, "replica_id", -1) if state is None else state.replica_id
-    return found

@@ -18,7 +18,7 @@ from conform.evidence.unreadable import unreadable_reason
 from conform.registry.exchange_row import ExchangeRow
 from conform.registry.fetch_content import FetchContent
 from conform.registry.partition_results import PartitionResult
-from conform.registry.single_values import NO_VALUES, SingleValues
+from conform.registry.single_values import NO_REPLICA, NO_VALUES, SingleValues
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
@@ -276,6 +276,19 @@ class Observation(ConnectionObservation):
         if self.is_canonical:
             return self._single.is_refused
         return "UNSUPPORTED_VERSION" in self.exchange.errors
+
+    @property
+    def replica_id(self) -> int:
+        """The replica id in a Fetch request; NO_REPLICA of a consumer, or without one."""
+        if self.is_canonical:
+            return self._single.replica_id
+        state = getattr(self.request_body, "replica_state", None)
+        found: int = (
+            getattr(self.request_body, "replica_id", NO_REPLICA)
+            if state is None
+            else state.replica_id
+        )
+        return found
 
     @_cached
     def record_fields(self) -> list[tuple[Message, RecordsField]]:

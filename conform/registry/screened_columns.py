@@ -183,6 +183,7 @@ class FetchSessions:
         exists: Whether an exchange has a session, or begins one.
         is_known: Whether columns show all that such an exchange says, and its batches are plain;
             it forgets no partition, and has no error.
+        is_replica: Whether a replica fetches, not a consumer; also without a session.
     """
 
     session_id: Ints
@@ -190,6 +191,7 @@ class FetchSessions:
     answered_id: Ints
     exists: Bools
     is_known: Bools
+    is_replica: Bools
 
     @property
     def is_incremental(self) -> Bools:

@@ -10,10 +10,8 @@ from dissector.protocol.headers import FETCH
 
 _LOWEST, _HIGHEST = ANY_LIMITS
 _NO_ERROR = {"error_code": (0, 0)}
-_CONSUMER = {"replica_id": (_LOWEST, -1)}
 _USUAL = {
     **_NO_ERROR,
-    **_CONSUMER,
     "base_offset": (0, _HIGHEST),
     "high_watermark": (0, _HIGHEST),
     "aborted_transactions": (_LOWEST, 0),
@@ -27,13 +25,8 @@ def without_errors(place: FieldPlace) -> Limits | None:
     return _limits(place, _NO_ERROR)
 
 
-def of_consumer(place: FieldPlace) -> Limits | None:
-    """Return limits of Fetch requests that are no replica's."""
-    return _limits(place, _CONSUMER)
-
-
 def usual_results(place: FieldPlace) -> Limits | None:
-    """Return limits of results without errors, for clients, and without aborted transactions."""
+    """Return limits of results without errors and without aborted transactions."""
     return _limits(place, _USUAL)
 
 

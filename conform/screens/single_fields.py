@@ -1,4 +1,4 @@
-"""What messages say once in columns: throttle time, session of a Fetch, refused version."""
+"""What messages say once in columns: throttle time, session of a Fetch, its replica, and more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conform.registry.screened_columns import (
     FetchSessions,
     ScreenedRows,
 )
-from conform.registry.single_values import SingleValues
+from conform.registry.single_values import NO_REPLICA, SingleValues
 from conform.registry.usual_values import is_answered_fetch
 from dissector.engine.tape.tape import Tape
 from dissector.protocol.context import per_schemas
@@ -26,17 +26,19 @@ from dissector.protocol.program import FieldRef, programs
 
 Ints: TypeAlias = NDArray[np.int64]
 
-_REQUESTED_ID, _EPOCH, _FORGOTTEN, _ANSWERED_ID, _ERROR, _THROTTLE = range(6)
+_REQUESTED_ID, _EPOCH, _FORGOTTEN, _ANSWERED_ID, _ERROR, _REPLICA, _THROTTLE = range(7)
 
-_OF_SESSIONS = {
+_OF_FETCH = {
     ("request", "session_id"): _REQUESTED_ID,
     ("request", "session_epoch"): _EPOCH,
     ("request", "forgotten_topics_data"): _FORGOTTEN,
     ("response", "session_id"): _ANSWERED_ID,
     ("response", "error_code"): _ERROR,
+    ("request", "replica_id"): _REPLICA,
+    ("request", "replica_state.replica_id"): _REPLICA,
 }
 _OF_ALL_APIS = {("response", "throttle_time_ms"): _THROTTLE}
-_PLACES = len(_OF_SESSIONS) + len(_OF_ALL_APIS)
+_PLACES = _THROTTLE + 1
 
 
 class SingleFields:
@@ -50,6 +52,7 @@ class SingleFields:
     def __init__(self, exchanges: int) -> None:
         self._values = np.zeros((_PLACES, exchanges), np.int64)
         self._values[_EPOCH] = FINAL_EPOCH
+        self._values[_REPLICA] = NO_REPLICA
         self.is_refused = np.zeros(exchanges, np.bool_)
 
     def read(self, tape: Tape, rows: Ints) -> None:
@@ -63,17 +66,18 @@ class SingleFields:
 
     def values(self) -> list[SingleValues]:
         """Return the values of each exchange that rules read."""
-        columns = self._values[_THROTTLE].tolist(), self.is_refused.tolist()
-        return list(map(SingleValues, *columns))
+        columns = self._values[_THROTTLE], self.is_refused, self._values[_REPLICA]
+        return list(map(SingleValues, *(each.tolist() for each in columns)))
 
     def sessions(self, rows: ScreenedRows) -> FetchSessions:
         """Return the sessions of exchanges."""
-        session_id, epoch, forgotten, answered_id, error, _ = self._values
+        session_id, epoch, forgotten, answered_id, error, replica_id, _ = self._values
         exists = (session_id != 0) | (answered_id != 0)
         exists |= (epoch != INITIAL_EPOCH) & (epoch != FINAL_EPOCH)
         is_known = exists & (forgotten <= 0) & (error == 0)
         is_known &= rows.is_plain & is_answered_fetch(rows)
-        return FetchSessions(session_id, epoch, answered_id, exists, is_known)
+        is_replica = replica_id > NO_REPLICA
+        return FetchSessions(session_id, epoch, answered_id, exists, is_known, is_replica)
 
 
 @per_schemas
@@ -96,5 +100,5 @@ def _is_error(ref: FieldRef) -> bool:
 def _place(ref: FieldRef | None) -> int:
     if ref is None:
         return -1
-    of_session = _OF_SESSIONS if ref.key == FETCH else {}
-    return {**of_session, **_OF_ALL_APIS}.get((ref.kind, ref.path), -1)
+    of_fetch = _OF_FETCH if ref.key == FETCH else {}
+    return {**of_fetch, **_OF_ALL_APIS}.get((ref.kind, ref.path), -1)

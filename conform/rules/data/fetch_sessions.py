@@ -10,7 +10,6 @@ from conform.evidence.fetch_history import (
     fetch_request_of,
     offsets_in,
     partitions_of,
-    replica_id_of,
 )
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
@@ -24,10 +23,10 @@ from conform.registry.rule_screen import (
     request_judged,
 )
 from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
+from conform.registry.single_values import NO_REPLICA
 from conform.registry.usual_values import (
     is_answered_fetch,
     not_throttled,
-    of_consumer,
     usual_results,
 )
 from dissector.protocol.headers import FETCH
@@ -36,7 +35,6 @@ _WRONG_EPOCH = 71
 _MARGIN_MS = 1000
 """Tolerance beyond max_wait_ms."""
 
-_CONSUMER = -1
 _SPECIAL_TIMESTAMPS = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
 """Special ListOffsets timestamps -> first version with them."""
 
@@ -282,6 +280,11 @@ class _Roles:
         self.has_client_requests = False
 
 
+def _is_no_replica(partitions: ScreenedPartitions) -> Bools:
+    """Let all pass but replicas."""
+    return ~partitions.sessions.is_replica
+
+
 @rule(
     "X11",
     "Client requests on a connection that fetches as a replica",
@@ -292,19 +295,19 @@ class _Roles:
     "no consumer fetches, no Produce and no requests of group members.",
     example="a Fetch with replica_id 1, and a JoinGroup, on one connection",
     apis=("Fetch", *_NOT_FOR_REPLICAS),
-    screen=Screen(request_judged, limits=of_consumer, rest=Rest(_Roles, begins=False)),
+    screen=Screen(request_judged, partitions=_is_no_replica, rest=Rest(_Roles, begins=False)),
 )
 def check_replicas_are_brokers(observation: Observation, reporter: Reporter) -> None:
     """Record the roles on a connection; report a replica's Fetch next to requests of clients."""
-    if observation.request_body is None:
+    if observation.unreadable_reason(response=False):
         return
     roles = observation.connection.state(_Roles)
     if observation.exchange.api != "Fetch":
         roles.has_client_requests = True
     else:
-        replica = replica_id_of(observation.request_body)
+        replica = observation.replica_id
         if replica < 0:
-            roles.has_client_requests |= replica == _CONSUMER
+            roles.has_client_requests |= replica == NO_REPLICA
         else:
             roles.replica = replica
     reporter.count_judged()

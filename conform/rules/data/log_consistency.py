@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from conform.evidence.fetch_history import replica_id_of
 from conform.evidence.log_extent import (
     TOPIC_CHANGES,
     AppendedRange,
@@ -23,7 +22,8 @@ from conform.registry.partition_results import PlainBatch
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import Screen, none_judged
-from conform.registry.screened_columns import Bools, ScreenedPartitions
+from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions
+from conform.registry.single_values import NO_REPLICA
 from conform.registry.usual_values import field_counts, has_plain_batches, usual_results
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records import RecordBatch
@@ -142,7 +142,13 @@ def _are_below_ends(partitions: ScreenedPartitions) -> Bools:
     last_base = np.append(partitions.batches.last_base, 0)[fields]
     is_below = last_base < response.offset
     is_below &= (last_base < response.stable) | (response.stable < 0)
-    return response.all_of(len(partitions), is_below | (fields < 0))
+    is_below = response.all_of(len(partitions), is_below | (fields < 0))
+    return is_below | partitions.sessions.is_replica
+
+
+def _consumed_fields(partitions: ScreenedPartitions) -> Ints:
+    """Count the partitions with records, those of replicas apart."""
+    return np.where(partitions.sessions.is_replica, 0, field_counts(0)(partitions))
 
 
 @rule(
@@ -160,7 +166,7 @@ def _are_below_ends(partitions: ScreenedPartitions) -> Bools:
         limits=usual_results,
         rows=has_plain_batches,
         partitions=_are_below_ends,
-        count=field_counts(0),
+        count=_consumed_fields,
     ),
 )
 def check_below_high_watermark(observation: Observation, reporter: Reporter) -> None:
@@ -169,7 +175,7 @@ def check_below_high_watermark(observation: Observation, reporter: Reporter) -> 
     if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
-    if replica_id_of(request) >= 0:
+    if observation.replica_id > NO_REPLICA:
         return
     fields = {
         field.path: field

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conform.evidence.fetch_history import replica_id_of
+import numpy as np
+
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.registry.rule_screen import Screen, none_judged
 from conform.registry.screened_columns import Bools, Ints, ScreenedPartitions, ScreenedRows
-from conform.registry.usual_values import of_consumer
+from conform.registry.single_values import NO_REPLICA
 from conform.rules.wire.error_code_rules import structs_at
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import FETCH, PRODUCE
@@ -83,15 +84,17 @@ def _answers_partitions(rows: ScreenedRows) -> Bools:
 
 
 def _has_results(partitions: ScreenedPartitions) -> Bools:
-    """Let the same pass if each partition without an error has an offset."""
+    """Let the same pass if each partition without an error has an offset, and all replicas."""
     response = partitions.response
-    return response.all_of(len(partitions), (response.error != 0) | (response.offset >= 0))
+    has_results = response.all_of(len(partitions), (response.error != 0) | (response.offset >= 0))
+    return partitions.sessions.is_replica | has_results
 
 
 def _successes(partitions: ScreenedPartitions) -> Ints:
-    """Count the partitions without an error."""
+    """Count the partitions without an error, those of replicas apart."""
     response = partitions.response
-    return response.count(len(partitions), response.error == 0)
+    counts = response.count(len(partitions), response.error == 0)
+    return np.where(partitions.sessions.is_replica, 0, counts)
 
 
 @rule(
@@ -106,7 +109,6 @@ def _successes(partitions: ScreenedPartitions) -> Ints:
     apis=tuple(_RESULTS),
     screen=Screen(
         none_judged,
-        limits=of_consumer,
         rows=_answers_partitions,
         partitions=_has_results,
         count=_successes,
@@ -136,7 +138,7 @@ def _may_lack_result(observation: Observation, struct: Any) -> bool:
     if api == "FindCoordinator":
         return "coordinators" in struct
     if api == "Fetch":  # replicas get no high watermark until the leader knows it
-        return request is None or replica_id_of(request) >= 0
+        return request is None or observation.replica_id > NO_REPLICA
     return request is None or request.get("member_epoch", 0) < 0
 
 
