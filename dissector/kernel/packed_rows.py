@@ -241,10 +241,12 @@ class PackedRows:
         first, same = head.copy().view(np.int64).reshape(2, fields)
         varies = np.unpackbits(packed[:fields])
         is_varied = varies.reshape(-1, 8).astype(np.bool_)
-        planes = _bytes(np.repeat(same[:, np.newaxis], block.rows - 1, axis=1))
+        less = np.repeat(same[:, np.newaxis], block.rows - 1, axis=1)
+        differs = np.flatnonzero(is_varied.any(axis=1))
+        planes = _bytes(less[differs])
         data = np.frombuffer(zlib.decompress(packed[fields:].data), np.uint8)
-        planes[is_varied] = data.reshape(np.count_nonzero(varies), block.rows - 1)
-        less = np.ascontiguousarray(planes.transpose(0, 2, 1)).view(np.int64)[:, :, 0]
+        planes[is_varied[differs]] = data.reshape(np.count_nonzero(varies), block.rows - 1)
+        less[differs] = np.ascontiguousarray(planes.transpose(0, 2, 1)).view(np.int64)[:, :, 0]
         less = (less >> 1 & (1 << 63) - 1) ^ -(less & 1)
         cells = np.empty((len(first), block.rows), np.int64)
         cells[:, 0], cells[:, 1:] = first, less

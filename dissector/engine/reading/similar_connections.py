@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dissector.capture.columns import Int64s
+from dissector.capture.columns import Int64s, UInt64s
 from dissector.capture.tcp.connections import ConnectionColumns
 from dissector.engine.reading.reader import Reading
 
@@ -43,13 +43,19 @@ def similar_connections(reading: Reading, parts: Sequence[Int64s]) -> int:
     later = np.diff(rows, axis=0)
     is_alike = (later[:, 1:3] == 0).all(axis=1) & (later[:, 3] <= _SAME_TIME_NS)
     is_alike &= np.abs(later[:, 4] - later[:, 3]) <= _SAME_DELAY_NS
-    count = 0
-    for at in np.flatnonzero(is_alike).tolist():
-        one, other = (connections.endpoints(number) for number in rows[at : at + 2, 0].tolist())
-        if (one[0][:2], one[1]) != (other[0][:2], other[1]):  # another way, not the next in turn
-            state = reading.correlator.state_of(int(rows[at + 1, 0]))
-            count += state is not None and state.speaks == "kafka"
-    return count
+    first = np.flatnonzero(is_alike)
+    others = rows[first + 1, 0]
+    ways = [_ways(connections.columns(numbers)) for numbers in (rows[first, 0], others)]
+    others = others[(ways[0] != ways[1]).any(axis=1)]  # another way, not the next in turn
+    # In order those at rest are unpacked once.
+    states = map(reading.correlator.state_of, np.sort(others).tolist())
+    return sum(state is not None and state.speaks == "kafka" for state in states)
+
+
+def _ways(columns: ConnectionColumns) -> UInt64s:
+    """Return the addresses of both sides, and the port of the second."""
+    both = columns.address[:, 0], columns.address[:, 1]
+    return np.column_stack((*both, columns.port[:, 1].astype(np.uint64)))
 
 
 def carried(columns: ConnectionColumns) -> Int64s:
