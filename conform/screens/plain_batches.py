@@ -53,6 +53,8 @@ _USED_BITS_OF_MESSAGES = CODEC_MASK, CODEC_MASK | TIMESTAMP_TYPE
 """Attributes of messages by magic."""
 _LAST_FETCH_OF_MAGIC_0 = 1
 _NO_OFFSET = _NO_BATCH = -1
+_MAX_OFFSET = 2**62
+"""What is added to larger offsets, positive or negative, may not fit columns."""
 
 
 def _has_transactional_id(place: FieldPlace) -> Limits | None:
@@ -223,6 +225,7 @@ def _plain_of_magic_2(
     is_empty = batches.record_count <= 0
     plain: Bools = (batches.magic == 2) & (batches.attributes & ~_PLAIN_BITS == 0)
     plain &= np.isin(codec, list(CODECS))
+    plain &= (batches.base_offset > -_MAX_OFFSET) & (batches.base_offset < _MAX_OFFSET)
     plain &= is_empty | (summary.newest_timestamp == batches.max_timestamp)
     is_transactional = batches.attributes & TRANSACTIONAL != 0
     plain &= ~is_transactional | (batches.producer_id >= 0)

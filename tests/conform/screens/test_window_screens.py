@@ -183,6 +183,18 @@ def _counting(rule: Rule, called: Counter[str]) -> Rule:
     return replace(rule, call=call)
 
 
+def test_a_batch_that_ends_beyond_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: -(2**63)})
+    first = edited(batch(), base_offset=2**63 - 3, last_offset_delta=9)
+    second = edited(batch(), base_offset=20)
+    fetch_response(connection, 1, {0: {"records": first + second}})
+    file = tcp_captures.pcap_file(scene.wire.packets)
+    _assert_same(partial(_opened, file), monkeypatch)
+    assert scene.judge(capture_rules()).tallies["X01"].broken == 1
+
+
 @pytest.mark.parametrize("name", sorted(SCENES))
 def test_verdicts_of_scenes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tcp_captures.pcap_file(SCENES[name]().wire.packets)
