@@ -17,7 +17,7 @@ from dissector.kernel.memcpy import copy_bytes
 GROUP = 8
 """Values of a bit-packed group, and the shortest run that is written as one."""
 
-_HASH_FACTOR = 0x5E3779B1
+_LOW_FACTOR, _HIGH_FACTOR = 0x5E3779B1, 0x7FEB352D
 
 
 @Kernel
@@ -44,10 +44,7 @@ def index_numbers(values: AnyColumn, is_set: U8, found: Dictionary) -> None:
         if has_nulls and is_set[row] == 0:
             continue
         value = values[row]
-        low = value & HASH_MASK
-        high = value >> 32 & HASH_MASK
-        hashed = (low ^ high * 5) & HASH_MASK
-        at = hashed * _HASH_FACTOR >> 15 & mask
+        at = hash_of_number(value, found.counts.secret) & mask
         place = slots[at]
         while place != 0 and distinct[place - 1] != value:
             at = at + 1 & mask
@@ -64,6 +61,15 @@ def index_numbers(values: AnyColumn, is_set: U8, found: Dictionary) -> None:
         present += 1
     found.counts.distinct = count
     found.counts.present = present
+
+
+@device_function
+def hash_of_number(value: int, secret: int) -> int:
+    """Return a hash of 32 bits."""
+    hashed = ((value & HASH_MASK) ^ secret) * _LOW_FACTOR & HASH_MASK
+    hashed ^= hashed >> 15 ^ value >> 32 & HASH_MASK
+    hashed = hashed * _HIGH_FACTOR & HASH_MASK
+    return hashed ^ hashed >> 15
 
 
 @Kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +23,9 @@ MANY = -1
 
 HASH_MASK = 0xFFFFFFFF
 
+_SECRET = int.from_bytes(os.urandom(4), "big")
+"""Values have other hashes in each process, so that no capture can be made to have equal ones."""
+
 
 class ValueCounts(NamedRow):
     """
@@ -30,10 +34,12 @@ class ValueCounts(NamedRow):
     Attributes:
         distinct: Number of distinct values; MANY if they exceed the dictionary.
         present: Number of values that are present.
+        secret: What hashes depend on.
     """
 
     distinct: int
     present: int
+    secret: int
 
 
 class Dictionary(NamedTuple):
@@ -56,14 +62,8 @@ class Dictionary(NamedTuple):
 def new_dictionary(values: int, most: int) -> Dictionary:
     """Return an empty dictionary with a capacity for distinct values."""
     slots = 1 << max(2 * most - 1, 1).bit_length()
-    return Dictionary._make(
-        (
-            np.zeros(slots, np.int32),
-            np.empty(most, np.int64),
-            np.empty(values, np.int32),
-            np.zeros((), dtype_of(ValueCounts)),
-        )
-    )
+    arrays = np.zeros(slots, np.int32), np.empty(most, np.int64), np.empty(values, np.int32)
+    return Dictionary._make((*arrays, np.array((0, 0, _SECRET), dtype_of(ValueCounts))))
 
 
 def counts_of(found: Dictionary) -> tuple[int, int]:
@@ -127,7 +127,7 @@ def index_texts(texts: Buffers, start: I64, length: I64, null: int, found: Dicti
     for row in range(len(start)):
         if start[row] == null:
             continue
-        at = hash_of(texts, start[row], length[row]) & mask
+        at = hash_of(texts, start[row], length[row], found.counts.secret) & mask
         place = slots[at]
         while place != 0:
             other = rows[place - 1]
@@ -163,9 +163,9 @@ def byte_at(texts: Buffers, address: int) -> int:
 
 
 @device_function
-def hash_of(texts: Buffers, address: int, length: int) -> int:
+def hash_of(texts: Buffers, address: int, length: int, secret: int) -> int:
     """Return a hash of 32 bits."""
-    hashed = length
+    hashed = length ^ secret
     for i in range(length):
         hashed = (hashed ^ byte_at(texts, address + i)) * 16777619 & HASH_MASK
     return hashed ^ hashed >> 15

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -207,3 +208,14 @@ def test_bounds_let_readers_skip_groups() -> None:
         (False, 4),
     ]
     assert [(each.min, each.max) for each in found[:2]] == [(-3, 5), ("a", "b")]
+
+
+def test_numbers_made_to_have_equal_hashes_have_others_in_another_process() -> None:
+    """Else the rows of such a capture would cost as much as it has distinct numbers, each."""
+    slots: dict[int, list[int]] = {}
+    for number in range(20_000):
+        slots.setdefault(page_kernels.hash_of_number(number, 1) & 255, []).append(number)
+    equal = max(slots.values(), key=len)
+    others = Counter(page_kernels.hash_of_number(number, 2) & 255 for number in equal)
+    assert len(equal) > 50
+    assert max(others.values()) < 10

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from dissector.engine.tables import dictionaries
 from dissector.engine.tables.dictionaries import MAX_DISTINCT, numbered_texts
 from dissector.engine.tables.exchange_table import Exchanges
+from dissector.kernel.arrays import Buffers
 from tests.kernel_modes import both
 from tests.reference.correlation.exchange_rows import to_exchange_table
 
@@ -63,3 +66,17 @@ def test_more_texts_than_a_table_has_places() -> None:
     codes, first = numbered_texts(table_of(b"".join(texts), b""), start, length)
     assert codes.tolist() == [number % (MAX_DISTINCT + 3) for number in range(len(texts))]
     assert first.tolist() == list(range(MAX_DISTINCT + 3))
+
+
+def test_texts_made_to_have_equal_hashes_have_others_in_another_process() -> None:
+    """Else the rows of such a capture would cost as much as it has distinct texts, each."""
+    texts = b"".join(b"%06d" % number for number in range(20_000))
+    arrays: list[Any] = [texts, b"", b""]
+    buffers = Buffers._make(arrays)
+    slots: dict[int, list[int]] = {}
+    for at in range(0, len(texts), 6):
+        slots.setdefault(dictionaries.hash_of(buffers, at, 6, 1) & 255, []).append(at)
+    equal = max(slots.values(), key=len)
+    others = Counter(dictionaries.hash_of(buffers, at, 6, 2) & 255 for at in equal)
+    assert len(equal) > 50
+    assert max(others.values()) < 10
