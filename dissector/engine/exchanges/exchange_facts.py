@@ -65,9 +65,9 @@ def read_summaries(table: Exchanges, names: TopicNames) -> ExchangeSummaries:
     return resolve_topics(summarise(table), names)
 
 
-def summarise(table: Exchanges) -> WindowSummary:
-    """Extract the summary of a window; windows may be summarised in parallel."""
-    return summarise_facts(table, extract_facts(table))
+def summarise(table: Exchanges, *, checking: bool = True) -> WindowSummary:
+    """Extract the summary of a window; `checking` looks for problems of records too."""
+    return summarise_facts(table, extract_facts(table, records=checking))
 
 
 def summarise_facts(table: Exchanges, facts: WindowFacts) -> WindowSummary:

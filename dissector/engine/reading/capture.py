@@ -140,10 +140,15 @@ class Capture:
                 exchange.learn()
             yield exchange
 
-    def known_of(self, window: Window) -> ExchangeSummaries:
-        """Return the summaries of a window's exchanges; windows must be passed in order."""
+    def known_of(self, window: Window, *, checking: bool = True) -> ExchangeSummaries:
+        """
+        Return the summaries of a window's exchanges; windows must be passed in order.
+
+        Without `checking` they may lack problems of records.
+        """
         with using(self.options.schemas):
-            return resolve_topics(window.summary or summarise(window.exchanges), self.names)
+            summary = window.summary or summarise(window.exchanges, checking=checking)
+            return resolve_topics(summary, self.names)
 
     def columns_of(self, window: Window, asked: Asked = None) -> Columns | None:
         """Return the asked columns of `pairs`; None without rows."""

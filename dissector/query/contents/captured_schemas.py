@@ -49,7 +49,7 @@ def registry_exchanges(capture: Capture, window: Window) -> Exchanges:
     table = window.exchanges
     if not len(table):
         return table
-    summaries, name = capture.known_of(window), capture.names.name
+    summaries, name = capture.known_of(window, checking=False), capture.names.name
     lists = enumerate(summaries.topic_lists)
     codes = [code for code, topics in lists if SCHEMAS_TOPIC in map(name, topics)]
     return table.rows(np.flatnonzero(np.isin(summaries.topics, codes)))
