@@ -240,6 +240,41 @@ def keeps_session(observation: Observation) -> bool:
     return True
 
 
+def first_ends_in_session(observation: Observation) -> list[tuple[int, int | None]] | None:
+    """
+    Return what columns show of the batches in a response: a pair for each partition with records.
+
+    It is the end of the first batch, and the requested offset; None if that was not captured. None
+    if columns do not show it, or if a batch ends before the offset.
+    """
+    content, fetch_request = observation.fetch, fetch_request_of(observation)
+    if content is None or fetch_request is None:
+        return None
+    found = [
+        (first_end, fetch_request.offset_of(key))
+        for (key, _), first_end in zip(content.answers, content.first_ends, strict=True)
+        if first_end is not None
+    ]
+    is_covered = all(requested is None or end >= requested for end, requested in found)
+    return found if is_covered else None
+
+
+def starts_in_session(observation: Observation) -> int | None:
+    """
+    Return the number of partitions in a response, as columns show it.
+
+    None if columns do not show it, or if the log of one begins above the requested offset.
+    """
+    content, fetch_request = observation.fetch, fetch_request_of(observation)
+    if content is None or fetch_request is None:
+        return None
+    for key, offsets in content.answers:
+        requested = fetch_request.offset_of(key)
+        if offsets is None or (requested is not None and offsets.log_start_offset > requested):
+            return None
+    return len(content.answers)
+
+
 def partitions_of(topics: Any) -> list[tuple[Partition, Any]]:
     """Return each partition of a request or a response, with its key."""
     return [

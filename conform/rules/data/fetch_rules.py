@@ -7,7 +7,13 @@ from itertools import pairwise
 import numpy as np
 from construct import Container
 
-from conform.evidence.fetch_history import FIRST_WITH_TOPIC_IDS, fetch_request_of, partitions_of
+from conform.evidence.fetch_history import (
+    FIRST_WITH_TOPIC_IDS,
+    fetch_request_of,
+    first_ends_in_session,
+    partitions_of,
+    starts_in_session,
+)
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
@@ -32,6 +38,7 @@ _FIRST_WITH_ISOLATION = 4
 _FIRST_WITH_PREFERRED_REPLICA = 11
 _UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID = 100, 103, 106
 _ABORT = "ABORT"
+_UNKNOWN_SESSION = "the beginning of the fetch session is not in the capture"
 
 
 def _is_complete(observation: Observation, reporter: Reporter) -> bool:
@@ -107,15 +114,19 @@ def check_requested_offset_covered(observation: Observation, reporter: Reporter)
     fetch_request = fetch_request_of(observation)
     if not _is_complete(observation, reporter) or fetch_request is None:
         return
+    shown = first_ends_in_session(observation) if reporter.is_screened else None
+    if shown is not None:
+        for _, requested in shown:
+            _count_by_offset(reporter, requested)
+        return
     for message, field in _records_fields(observation):
         ends = [end for end in map(_last_offset, field.batches) if end is not None]
         if not ends:
             continue
         offset = fetch_request.offset_of((_topic_key(field), field.partition))  # type: ignore[arg-type]
+        _count_by_offset(reporter, offset)
         if offset is None:
-            reporter.count_unjudged("the beginning of the fetch session is not in the capture")
             continue
-        reporter.count_judged()
         found = ""
         if ends[0] < offset:
             found = f"offset {offset} was requested, the first batch ends at {ends[0]}"
@@ -125,6 +136,14 @@ def check_requested_offset_covered(observation: Observation, reporter: Reporter)
             )
         if found:
             reporter.report_violation(Side.BROKER, found, message=message, path=field.path)
+
+
+def _count_by_offset(reporter: Reporter, requested: int | None) -> None:
+    """Count a case that the requested offset decides, if it was captured."""
+    if requested is None:
+        reporter.count_unjudged(_UNKNOWN_SESSION)
+    else:
+        reporter.count_judged()
 
 
 @rule(
@@ -178,9 +197,15 @@ def check_one_complete_batch(observation: Observation, reporter: Reporter) -> No
 def check_offset_order(observation: Observation, reporter: Reporter) -> None:
     """Compare the offsets of each partition with each other and with the requested offset."""
     fetch_request = fetch_request_of(observation)
-    response = observation.response_body
-    if not _is_complete(observation, reporter) or fetch_request is None or response is None:
+    if not _is_complete(observation, reporter) or fetch_request is None:
         return
+    shown = starts_in_session(observation) if reporter.is_screened else None
+    if shown is not None:
+        for _ in range(shown):
+            reporter.count_judged()
+        return
+    response = observation.response_body
+    assert response is not None
     for topic_index, topic in enumerate(response.responses or ()):
         for partition_index, partition in enumerate(topic.partitions or ()):
             if partition.error_code or partition.high_watermark < 0:
@@ -293,15 +318,18 @@ def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
 def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check topic id errors against the version, and partitions against the requested ones."""
     fetch_request = fetch_request_of(observation)
-    response = observation.response_body
-    if not _is_complete(observation, reporter) or fetch_request is None or response is None:
+    if not _is_complete(observation, reporter) or fetch_request is None:
         return
     topic_id_errors = (_UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID)
     is_session_known = fetch_request.is_full or fetch_request.session is not None
     if is_session_known:
         reporter.count_judged()
     else:
-        reporter.count_unjudged("the beginning of the fetch session is not in the capture")
+        reporter.count_unjudged(_UNKNOWN_SESSION)
+        if reporter.is_screened:
+            return  # there is no error
+    response = observation.response_body
+    assert response is not None
     for index, (key, partition) in enumerate(partitions_of(response.responses)):
         if (
             observation.version or 0

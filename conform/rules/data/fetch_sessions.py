@@ -83,11 +83,11 @@ def check_epochs(observation: Observation, reporter: Reporter) -> None:
     if fetch_request is None or reason:
         reporter.count_unjudged(reason)
         return
-    response = observation.response_body
-    assert response is not None
     if fetch_request.session is None:
         reporter.count_unjudged("the beginning of the fetch session is not in the capture")
         return
+    response = observation.response_body
+    assert response is not None
     reporter.count_judged()
     epoch, expected, error = (
         fetch_request.session_epoch,
@@ -130,9 +130,10 @@ def check_unchanged_partitions_omitted(observation: Observation, reporter: Repor
     """Report unchanged partitions in an incremental response."""
     fetch_request = fetch_request_of(observation)
     session = None if fetch_request is None else fetch_request.session
-    response = observation.response_body
-    if observation.unreadable_reason() or session is None or response is None:
+    if session is None or observation.unreadable_reason():
         return
+    response = observation.response_body
+    assert response is not None
     if response.error_code or not response.session_id:
         return
     if reason := observation.missing_records_reason:
