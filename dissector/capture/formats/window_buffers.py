@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import weakref
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -14,6 +15,11 @@ from dissector.capture.columns import Bytes
 
 _MIN_BYTES = 1 << 16
 """Below this size a new allocation costs less than the pool."""
+
+_MIN_HUGE_BYTES = 1 << 22
+"""From this size on memory is asked for in pages of 2 MB, as numpy does: few page faults."""
+
+_HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 
 _MAX_FREE = 3
 """Maximum number of free blocks kept per size: usually the number of concurrent windows."""
@@ -68,4 +74,8 @@ def single_use(size: int) -> Bytes:
     if size < _MIN_BYTES:
         return np.empty(size, np.uint8)
     # Not from the C library, which retains memory below a limit of up to 32 MB.
-    return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if size >= _MIN_HUGE_BYTES and _HUGE_PAGES is not None:
+        with suppress(OSError):  # a kernel without them
+            memory.madvise(_HUGE_PAGES)
+    return np.frombuffer(memory, np.uint8)
