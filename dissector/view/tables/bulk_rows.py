@@ -68,18 +68,23 @@ def ndjson_rows(columns: Columns) -> Iterator[Text]:
 
 
 def csv_rows(columns: Columns, names: Sequence[str]) -> Iterator[Text]:
-    """Yield some columns as lines of CSV without the header, in the way of `ndjson_rows`."""
+    """
+    Yield some columns as lines of CSV without the header, in the way of `ndjson_rows`.
+
+    Null in the only column is `""`: readers skip blank lines.
+    """
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
         Slices: loop.CSV_TEXT,
         JsonTexts: loop.CSV_TEXT,
     }
+    render = _csv_value if len(names) > 1 else _only_csv_value
     items = []
     for at, name in enumerate(names):
         column = columns[name]
         if isinstance(column, Headers):
             column = _header_texts(column)
-        items.append(RowItem("," if at else "", column, _item_kind(column, kinds), _csv_value))
+        items.append(RowItem("," if at else "", column, _item_kind(column, kinds), render))
     return render_rows(items, "\r\n")
 
 
@@ -143,6 +148,10 @@ def _json_value(value: Any) -> str:
 
 def _csv_value(value: Any) -> str:
     return csv_cell(bytes_text(value) if isinstance(value, bytes) else value)
+
+
+def _only_csv_value(value: Any) -> str:
+    return _csv_value(value) or csv_cell("")
 
 
 def render_rows(

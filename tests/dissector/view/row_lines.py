@@ -16,7 +16,7 @@ def ndjson_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     yield csv_header(columns)
     for row in rows:
-        yield ",".join(csv_cell(row[name]) for name in columns)
+        yield ",".join(csv_cell(row[name]) for name in columns) or csv_cell("")
 
 
 def record_text(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -58,6 +60,15 @@ def test_csv(columns: Columns, data: st.DataObject) -> None:
     names = data.draw(st.permutations(list(columns)))[:4]
     lines = list(csv_lines(rows_of(columns), names))[1:]
     assert written(csv_rows, columns, names) == with_line_ends(lines, "\r\n")
+
+
+@settings(max_examples=examples(50))
+@given(any_columns(records=True))
+def test_each_row_of_a_single_column_is_read_back(columns: Columns) -> None:
+    for name in columns:
+        text = written(csv_rows, columns, [name])
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+        assert len(rows) == len(rows_of(columns))
 
 
 @settings(max_examples=examples(50))
