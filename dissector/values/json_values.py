@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -11,6 +12,13 @@ from dissector.values.value_limits import MAX_DEPTH, ValueProblem
 
 _STARTS = frozenset(bytes([each]) for each in b'{["-0123456789tfn \t\r\n')
 """First bytes of JSON."""
+_WORD_STARTS = frozenset(bytes([each]) for each in b"-0123456789tfn")
+"""First bytes of JSON that is one word or number."""
+_WORD = re.compile(
+    rb"(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)[ \t\r\n]*"
+)
+_ENDLESS = re.compile(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{200}")
+"""What a number has that is read as infinity."""
 _WHITE_SPACE = str.maketrans("", "", "\t\r\n")
 
 
@@ -82,7 +90,9 @@ def check_depth(value: Any) -> None:
 
 def json_or_text(data: bytes) -> tuple[str, Any] | None:
     """Return the format and the value of JSON, or of a text that can be read; else None."""
-    if data[:1] in _STARTS:
+    first = data[:1]
+    # Much text begins like a number: the exception that says so would take longer than its reading.
+    if first in _STARTS and (first not in _WORD_STARTS or _WORD.fullmatch(data)):
         try:
             return "json", json_value(data)
         except ValueProblem:
@@ -94,6 +104,11 @@ def json_or_text(data: bytes) -> tuple[str, Any] | None:
     if text.isprintable() or text.translate(_WHITE_SPACE).isprintable():
         return "text", text
     return None
+
+
+def is_finite(data: bytes) -> bool:
+    """Return whether each number of a JSON text is known to be finite, so that it has a text."""
+    return _ENDLESS.search(data) is None
 
 
 def compact_json(value: Any) -> str:

@@ -25,7 +25,7 @@ from dissector.values.carriers.envelopes import (
 from dissector.values.carriers.schema_headers import schemas_in_headers, sole_schema_header
 from dissector.values.carriers.schema_prefixes import PREFIX_END, schemas_in_prefix
 from dissector.values.hooked_values import HookedValues
-from dissector.values.json_values import compact_json, json_or_text
+from dissector.values.json_values import compact_json, is_finite, json_or_text
 from dissector.values.located_value import LocatedValue
 from dissector.values.schemas.known_schema import PLAIN_JSON, Decoder, KnownSchema, Origin
 from dissector.values.schemas.schema_store import SchemaStore
@@ -138,6 +138,7 @@ class ValueReader:
         *,
         is_key: bool = False,
         with_text: bool = True,
+        with_problem: bool = False,
         record: Record | None = None,
     ) -> DecodedValue:
         """
@@ -149,6 +150,7 @@ class ValueReader:
             headers: The headers of the record.
             is_key: Whether it is the key.
             with_text: Whether `text` is needed; without it, it may be None.
+            with_problem: Whether without texts a value beyond the limits of these has its problem.
             record: The whole record, for hooks; by default they get these parts of it.
         """
         if data is None:
@@ -165,23 +167,22 @@ class ValueReader:
                 return DecodedValue(*hooked)
         given = self.formats.find(topic, is_key=is_key)
         if given is not None:
-            found = _by_topic(given, data)
+            found, with_text = _by_topic(given, data), True
         else:
             named = sole_schema_header(headers, is_key=is_key)
             place = topic, is_key, named or data[:PREFIX_END], bool(named)
             plan = None if named is None else self._plans.get(place)
             if plan is not None and (planned := _planned(plan, data)) is not None:
-                return _finished(planned, len(data), headers, with_text)
+                return _finished(planned, len(data), headers, with_text or with_problem)
             found = self._with_schema(topic, data, headers, is_key) or _without_schema(data)
             self._keep_plan(place, found, data)
-        return found if found.problem else _finished(found, len(data), headers)
+            with_text = with_text or not _surely_has_text(found)
+        return found if found.problem else _finished(found, len(data), headers, with_text)
 
-    def read_record(self, record: Record, *, is_key: bool, with_text: bool = True) -> DecodedValue:
+    def read_record(self, record: Record, *, is_key: bool, **needs: bool) -> DecodedValue:
         """Decode the key or the value of a record; see `read`."""
         data, headers = record.key if is_key else record.value, record.headers
-        return self.read(
-            record.topic, data, headers, is_key=is_key, with_text=with_text, record=record
-        )
+        return self.read(record.topic, data, headers, is_key=is_key, record=record, **needs)
 
     def field_program(
         self, path: Sequence[str], topic: str | None, data: bytes, *, is_key: bool
@@ -331,6 +332,14 @@ def _without_schema(data: bytes) -> DecodedValue:
     name, value = found
     origin = (PLAIN_JSON, data, 0, MessagePlace.FIRST) if name == "json" else None
     return DecodedValue(name, None, value, origin=origin)
+
+
+def _surely_has_text(found: DecodedValue) -> bool:
+    """Return whether the text of a value without a schema is known to be within all limits."""
+    if found.format == "text":
+        return True
+    origin = found.origin
+    return origin is not None and origin[0] is PLAIN_JSON and is_finite(origin[1])
 
 
 def _finished(

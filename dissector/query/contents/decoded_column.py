@@ -76,8 +76,9 @@ def decode_column(
     *,
     is_key: bool,
     with_text: bool = True,
+    with_problem: bool = False,
 ) -> DecodedColumn:
-    """Return the decoded keys or values of some rows of columns, without hooks."""
+    """Return the decoded keys or values of some rows of columns, without hooks; see `read`."""
     topics, data, headers = columns["topic"], columns[side], columns["headers"]
     assert isinstance(topics, Coded)
     # What headers say counts for single records.
@@ -102,7 +103,14 @@ def decode_column(
             values.append(
                 NOTHING
                 if content is None
-                else reader.read(topic_of[code], content, named, is_key=is_key, with_text=with_text)
+                else reader.read(
+                    topic_of[code],
+                    content,
+                    named,
+                    is_key=is_key,
+                    with_text=with_text,
+                    with_problem=with_problem,
+                )
             )
             if place is not None:
                 known[place] = number

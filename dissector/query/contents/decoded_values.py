@@ -146,7 +146,17 @@ class RecordValues:
                 parts = [part for each, part in map(_parts_of, chosen) if each == side]
                 if self._write_parts(columns, side, parts, coded, texts):
                     sides.remove(side)
-        found = {side: self.decoded_column(columns, side, rows) for side in sides}
+        all_texts = fields is not None or self._masks is not None
+        found = {
+            side: self.decoded_column(
+                columns,
+                side,
+                rows,
+                with_text=all_texts or f"{side}_decoded" in chosen,
+                with_problem=True,
+            )
+            for side in sides
+        }
         if (masks := self._masks) is not None:
             for side in sides:
                 found[side] = found[side].changed(partial(masks.masked, is_key=_SIDES[side]))
@@ -214,25 +224,40 @@ class RecordValues:
         return fields.values(topics, data, columns["headers"], rows)
 
     def decoded_column(
-        self, columns: Columns, side: str, rows: Ints, *, with_text: bool = True
+        self,
+        columns: Columns,
+        side: str,
+        rows: Ints,
+        *,
+        with_text: bool = True,
+        with_problem: bool = False,
     ) -> DecodedColumn:
-        """Return the decoded keys or values of some rows of columns."""
+        """Return the decoded keys or values of some rows of columns; see `ValueReader.read`."""
         if self.settings.is_off:
             return DecodedColumn(np.zeros(len(rows), np.int64), [NOTHING])
         is_key = _SIDES[side]
         if self._has_hooks(is_key):  # called for each record, equal or not: they may count
             records = records_of(columns, rows)
-            each = [self._decoded(each, is_key=is_key, with_text=with_text) for each in records]
+            needs = {"with_text": with_text, "with_problem": with_problem}
+            each = [self._decoded(each, is_key=is_key, **needs) for each in records]
             return DecodedColumn(np.arange(len(rows)), each)
-        return decode_column(self.reader, columns, side, rows, is_key=is_key, with_text=with_text)
+        return decode_column(
+            self.reader,
+            columns,
+            side,
+            rows,
+            is_key=is_key,
+            with_text=with_text,
+            with_problem=with_problem,
+        )
 
     def _has_hooks(self, is_key: bool) -> bool:
         """Return whether hooks decode keys, or values."""
         hooks = None if self.settings.is_off else self.reader.hooks
         return hooks is not None and hooks.are_for(is_key=is_key)
 
-    def _decoded(self, record: Record, *, is_key: bool, with_text: bool = True) -> DecodedValue:
-        return self.reader.read_record(record, is_key=is_key, with_text=with_text)
+    def _decoded(self, record: Record, *, is_key: bool, **needs: bool) -> DecodedValue:
+        return self.reader.read_record(record, is_key=is_key, **needs)
 
 
 def _hidden(columns: Columns, rows: Ints) -> Columns:
@@ -360,11 +385,10 @@ class ValueQuery(ColumnQuery):
             self._found[side] = np.zeros(count, np.bool_), [NOTHING] * count
         is_found, found = self._found[side]
         missing = rows[~is_found[rows]]
-        for row, each in zip(
-            missing.tolist(),
-            self._values.decoded_column(self.columns, side, missing, with_text=False).rows,
-            strict=True,
-        ):
+        column = self._values.decoded_column(
+            self.columns, side, missing, with_text=False, with_problem=True
+        )
+        for row, each in zip(missing.tolist(), column.rows, strict=True):
             found[row] = each
         is_found[missing] = True
         return found

@@ -52,6 +52,47 @@ def test_bytes_that_are_no_format(data: bytes | None) -> None:
     assert read(data) == NOTHING
 
 
+_ODD = [
+    *(b"1e999", b"[1E+0400]", b"-1e310", b"[1e-999]", b"1" * 400 + b".0", b"1" * 400, b'["1e999"]'),
+    *(b"[" * 100 + b"]" * 100, b"[" * 101 + b"]" * 101, b"1" * 5_000, b"0.5 ", b"01", b"1.", b"-"),
+    *(
+        b"true\n",
+        b"true1",
+        b"falsely",
+        b"nul",
+        b"null",
+        b"tea\t",
+        b"0x10",
+        b"-Infinity",
+        b"1e5\xff",
+    ),
+    *("1\u0664".encode(), b"1\x0b", b" 12", b" tea", b"[NaN]", b"1,2"),
+]
+
+
+@pytest.mark.parametrize("data", _ODD)
+@pytest.mark.parametrize("headers", [{}, {"ce_specversion": b"1.0"}])
+def test_without_texts_formats_and_problems_are_the_same(
+    data: bytes, headers: dict[str, bytes]
+) -> None:
+    whole = read(data, headers=headers)
+    found = read(data, headers=headers, with_text=False, with_problem=True)
+    assert found._replace(text=whole.text) == whole
+    if whole.format is not None and not whole.problem:
+        assert whole.format.endswith("json") == _is_json(data)
+
+
+def _is_json(data: bytes) -> bool:
+    def refuse(word: str) -> None:
+        raise ValueError(word)
+
+    try:
+        json.loads(data, parse_constant=refuse)
+    except ValueError:
+        return False
+    return data.count(b"[") <= 100
+
+
 def test_values_of_connect() -> None:
     schema = {"type": "struct", "name": "shop.Order", "fields": []}
     found = read(json.dumps({"schema": schema, "payload": {"id": 5}}).encode())
