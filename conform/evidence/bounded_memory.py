@@ -6,6 +6,7 @@ import gc
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -106,13 +107,18 @@ def held_bytes(state: object) -> int:
     size, waiting = 0, [state]
     while waiting:
         each = waiting.pop()
-        size += sys.getsizeof(each)
-        if _owns_what_it_refers_to(each):
-            waiting += [inner for inner in gc.get_referents(each) if not isinstance(inner, type)]
+        counts, owns = _counting_of(type(each))
+        if counts:
+            size += sys.getsizeof(each)
+        if owns:
+            waiting += gc.get_referents(each)
     return size
 
 
-def _owns_what_it_refers_to(value: object) -> bool:
-    if isinstance(value, RuleStates):
-        return False
-    return isinstance(value, _CONTAINERS) or type(value).__module__.startswith("conform.")
+@lru_cache(256)
+def _counting_of(kind: type) -> tuple[bool, bool]:
+    """Return whether a value of a type counts, and what it refers to; values have few types."""
+    if issubclass(kind, type):
+        return False, False
+    owns = issubclass(kind, _CONTAINERS) or kind.__module__.startswith("conform.")
+    return True, owns and not issubclass(kind, RuleStates)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 from weakref import ref
 
@@ -82,7 +82,13 @@ class LogExtent:
 
 
 class LogClaim(NamedTuple):
-    """Evidence of a response about a log: its end or start at the broker, or an append."""
+    """
+    Evidence of a response about a log: its end or start at the broker, or an append.
+
+    Attributes:
+        path: Path of the partition in the response, or of an offset there.
+        offset_name: The field of the partition with the offset; empty if the path names it.
+    """
 
     partition_key: PartitionKey
     topic_id: UUID | None
@@ -90,6 +96,11 @@ class LogClaim(NamedTuple):
     end: int | None = None
     start: int | None = None
     append: AppendedRange | None = None
+    offset_name: str = ""
+
+
+JudgedClaim: TypeAlias = tuple[LogClaim, LogExtent | None]
+"""A claim, and the log before its exchange; None if it was unknown or another topic's."""
 
 
 class LogExtents(BoundedDict[PartitionKey, LogExtent]):
@@ -98,21 +109,24 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
     def __init__(self) -> None:
         super().__init__(_MAX_LOGS)
         self._current: Callable[[], Observation | None] = lambda: None
-        self._claims: list[LogClaim] = []
+        self._claims: list[JudgedClaim] = []
         self._response_time_and_connection: tuple[int, int] = (0, 0)
 
-    def claims_of(self, observation: Observation) -> list[LogClaim]:
+    def claims_of(self, observation: Observation) -> list[JudgedClaim]:
         """Apply the claims of the previous exchange; return the claims of this one."""
         if self._current() is not observation:
-            for claim in self._claims:
-                self._apply(claim)
-            self._current, self._claims = ref(observation), _claims(observation)
+            self._apply_claims()
+            if observation.api_key in TOPIC_CHANGES:
+                self.clear()
+            claims = _claims(observation)
+            self._current = ref(observation)
+            self._claims = [
+                (each, self.extent_of(each.partition_key, each.topic_id)) for each in claims
+            ]
             self._response_time_and_connection = (
                 observation.row.response_ns or 0,
                 observation.connection.number,
             )
-            if observation.api_key in TOPIC_CHANGES:
-                self.clear()
         return self._claims
 
     def extent_of(self, partition_key: PartitionKey, topic_id: UUID | None) -> LogExtent | None:
@@ -122,19 +136,22 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
             return None
         return log
 
-    def _apply(self, claim: LogClaim) -> None:
-        log = self.extent_of(claim.partition_key, claim.topic_id)
-        if log is None:
-            log = self[claim.partition_key] = LogExtent()
-        log.topic_id = claim.topic_id or log.topic_id
+    def _apply_claims(self) -> None:
         response_ns, connection = self._response_time_and_connection
-        if claim.append is not None:
-            log.ranges.append(claim.append)
-            log.ranges_end = max(log.ranges_end, claim.append.end)
-        if claim.end is not None and (log.end is None or claim.end >= log.end.offset):
-            log.end = OffsetBound(claim.end, response_ns, connection)
-        if claim.start is not None and (log.start is None or claim.start >= log.start.offset):
-            log.start = OffsetBound(claim.start, response_ns, connection)
+        is_alone = len(self._claims) == 1
+        for claim, log in self._claims:
+            if not is_alone:  # one before it may have changed which log it is
+                log = self.extent_of(claim.partition_key, claim.topic_id)
+            if log is None:
+                log = self[claim.partition_key] = LogExtent()
+            log.topic_id = claim.topic_id or log.topic_id
+            if claim.append is not None:
+                log.ranges.append(claim.append)
+                log.ranges_end = max(log.ranges_end, claim.append.end)
+            if claim.end is not None and (log.end is None or claim.end >= log.end.offset):
+                log.end = OffsetBound(claim.end, response_ns, connection)
+            if claim.start is not None and (log.start is None or claim.start >= log.start.offset):
+                log.start = OffsetBound(claim.start, response_ns, connection)
 
 
 def _claims(observation: Observation) -> list[LogClaim]:
@@ -169,6 +186,7 @@ def _claims(observation: Observation) -> list[LogClaim]:
 
 def _produce_claims(observation: Observation) -> list[LogClaim]:
     found = []
+    connection, response_ns = observation.connection.number, observation.row.response_ns or 0
     for each in produce_results(observation):
         batch = each.batches[0] if each.batches is not None and len(each.batches) == 1 else None
         if each.error_code or each.offset < 0:
@@ -176,32 +194,31 @@ def _produce_claims(observation: Observation) -> list[LogClaim]:
         if isinstance(batch, (PlainBatch, RecordBatch)) and batch.last_offset_delta >= 0:
             end = each.offset + batch.last_offset_delta + 1
             producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
-            response_ns = observation.row.response_ns or 0
-            appended = AppendedRange(
-                each.offset, end, observation.connection.number, response_ns, producer
-            )
             found.append(
                 LogClaim(
-                    _partition_key(observation, each),
+                    partition_key_of(observation, each),
                     each.topic_id,
-                    f"{each.path}.base_offset",
+                    each.path,
                     end if each.acks == _ALL else None,
                     each.start if each.start >= 0 else None,
-                    appended,
+                    AppendedRange(each.offset, end, connection, response_ns, producer),
+                    "base_offset",
                 )
             )
     return found
 
 
-def _partition_key(observation: Observation, result: PartitionResult) -> PartitionKey:
-    name = observation.topic_name(result.name, result.topic_id)
+def partition_key_of(observation: Observation, result: PartitionResult) -> PartitionKey:
+    """Return the log of a partition in a Produce or Fetch exchange."""
+    topic = result.topic
+    name = topic if isinstance(topic, str) else observation.topic_name(None, topic)
     return observation.connection.broker.address, name, result.partition
 
 
 def _fetch_claims(observation: Observation) -> list[LogClaim]:
     return [
         LogClaim(
-            _partition_key(observation, each),
+            partition_key_of(observation, each),
             each.topic_id,
             each.path,
             each.offset,

@@ -15,6 +15,7 @@ from conform.evidence.log_extent import (
     LogExtents,
     OffsetBound,
     fetch_results,
+    partition_key_of,
 )
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
@@ -59,8 +60,8 @@ def check_unique_offsets(observation: Observation, reporter: Reporter) -> None:
     if observation.api_key != PRODUCE or _is_incomplete(observation, reporter):
         return
     request_ns = observation.row.request_ns or 0
-    for claim in claims:
-        append, log = claim.append, logs.extent_of(claim.partition_key, claim.topic_id)
+    for claim, log in claims:
+        append = claim.append
         if append is None or log is None:
             continue
         reporter.count_judged()
@@ -99,7 +100,8 @@ def _report_log(
     """Report contradictory offsets: a warning across connections where the topic has no id."""
     is_certain = earlier.connection == observation.connection.number or claim.topic_id is not None
     severity = None if is_certain else Severity.WARNING
-    reporter.report_violation(Side.BROKER, found, path=claim.path, severity=severity)
+    path = f"{claim.path}.{claim.offset_name}" if claim.offset_name else claim.path
+    reporter.report_violation(Side.BROKER, found, path=path, severity=severity)
 
 
 @rule(
@@ -120,8 +122,7 @@ def check_log_ends_never_go_back(observation: Observation, reporter: Reporter) -
     if observation.api_key in TOPIC_CHANGES or _is_incomplete(observation, reporter):
         return
     request_ns = observation.row.request_ns or 0
-    for claim in claims:
-        log = logs.extent_of(claim.partition_key, claim.topic_id)
+    for claim, log in claims:
         if log is None:
             continue
         reporter.count_judged()
@@ -129,9 +130,9 @@ def check_log_ends_never_go_back(observation: Observation, reporter: Reporter) -
             ("log end", claim.end, log.end),
             ("log start", claim.start, log.start),
         ):
-            if offset is None or earlier is None or earlier.response_ns >= request_ns:
+            if offset is None or earlier is None or offset >= earlier.offset:
                 continue
-            if offset < earlier.offset:
+            if earlier.response_ns < request_ns:
                 found = f"the {name} is {offset}, after {earlier.offset}"
                 _report_log(observation, reporter, claim, earlier, found)
 
@@ -221,23 +222,26 @@ def check_as_appended(observation: Observation, reporter: Reporter) -> None:
     for each in fetch_results(observation):
         if each.batches is None:
             continue
-        batches = [batch for batch in each.batches if _is_sound(batch)]
-        name = observation.topic_name(each.name, each.topic_id)
-        partition_key = observation.connection.broker.address, name, each.partition
-        log = logs.extent_of(partition_key, each.topic_id)
         reporter.count_judged()
+        batches = [batch for batch in each.batches if _is_sound(batch)]
+        if not batches:
+            continue
+        log = logs.extent_of(partition_key_of(observation, each), each.topic_id)
         found = _epoch_decrease(batches) or (_appended_otherwise(batches, log) if log else "")
         if found:
             reporter.report_violation(Side.BROKER, found, path=each.records_path)
 
 
 def _is_sound(batch: object) -> bool:
-    is_plain = isinstance(batch, PlainBatch)
-    return is_plain or (isinstance(batch, RecordBatch) and not batch.problems)
+    if isinstance(batch, PlainBatch):
+        return True
+    return isinstance(batch, RecordBatch) and not batch.problems
 
 
 def _epoch_decrease(batches: Sequence[RecordBatch | PlainBatch]) -> str:
     """Return the first decrease of the leader epoch between batches; empty: none."""
+    if len(batches) == 1:
+        return ""
     for epoch, next_epoch in pairwise(batch.partition_leader_epoch for batch in batches):
         if 0 <= next_epoch < epoch:
             return f"leader epoch {next_epoch} follows {epoch}"
