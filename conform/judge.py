@@ -214,7 +214,7 @@ class Judge:
             (connection.client.origin,) = reading.correlator.origins([number])
         connection.gap_reason = connection.gap_reason or gap_reason(reading, number)
         if not connection.incomplete_reason:
-            connection.incomplete_reason = incomplete_reason(reading, number)
+            connection.incomplete_reason = begin_reason(reading, number) or connection.gap_reason
         if not connection.incomplete_reason and number in self._ended_numbers:
             connection.incomplete_reason = "the state of the connection before its end was dropped"
         if not connection.incomplete_reason:
@@ -364,13 +364,13 @@ def _byte_count(table: Exchanges) -> int:
     return int(sum(np.maximum(side.captured_bytes, 0).sum() for side in sides))
 
 
-def incomplete_reason(reading: Reading, number: int) -> str:
-    """Return why messages of a connection are missing from the capture; empty: none is."""
+def begin_reason(reading: Reading, number: int) -> str:
+    """Return why a connection is missing from the start of the capture on; empty: it is not."""
     if reading.streams.connections.missing_sides(np.array([number]))[0] >= 0:
         return "the capture has one direction of the connection only"
     if not reading.streams.connections.has_both_syns(number):
         return "the capture begins in the middle of the connection"
-    return gap_reason(reading, number)
+    return ""
 
 
 def gap_reason(reading: Reading, number: int) -> str:

@@ -104,10 +104,11 @@ def held_bytes(state: object) -> int:
     only the object itself counts: other things refer to them too. So it is with the holders of
     states, to which kept observations refer: they lead back to the state itself.
     """
-    size, waiting = 0, [state]
+    size = 0
+    waiting: list[Any] = [state]
     while waiting:
         each = waiting.pop()
-        counts, owns = _counting_of(type(each))
+        counts, owns = _counting_of(each.__class__)
         if counts:
             size += sys.getsizeof(each)
         if owns:

@@ -98,14 +98,19 @@ class Finding:
 
 def finding_key(rule: Rule, side: Side, software: str, api: str, path: str, found: str) -> str:
     """Return the key that equal findings share, as a baseline stores it."""
-    general_text = VARIABLE_PARTS.sub("#", found)
-    return "|".join((rule.id, side, software, api, _general(path), general_text))
+    return "|".join((rule.id, side, software, api, _general(path), _general_text(found)))
 
 
 @lru_cache(4096)
 def _general(path: str) -> str:
     """Return a path without indices; findings have few paths."""
     return _INDEX.sub("[]", path)
+
+
+@lru_cache(1024)
+def _general_text(found: str) -> str:
+    """Return a text without its variable parts; the same is often found again."""
+    return VARIABLE_PARTS.sub("#", found)
 
 
 @dataclass(slots=True)

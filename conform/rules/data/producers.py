@@ -210,10 +210,8 @@ def check_five_in_flight(observation: Observation, reporter: Reporter) -> None:
     if observation.connection.gap_reason:
         reporter.count_unjudged(observation.connection.gap_reason)
         return
-    request_packet, response_packet = (
-        observation.exchange.request_packet,
-        observation.exchange.response_packet,
-    )
+    row = observation.row
+    request_packet, response_packet = row.request_packet, row.response_packet
     if request_packet is None or response_packet is None:
         return
     in_flight = observation.connection.state(_InFlight)
