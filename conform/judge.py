@@ -294,7 +294,7 @@ class Judge:
     def _apply(self, groups: list[RuleGroup], observation: ConnectionObservation) -> None:
         """Apply rules to one observation, and measure the time of each."""
         self._current.observation = observation
-        begin_ns = perf_counter_ns()
+        allowed_s, begin_ns = self._budgets.allowed_s, perf_counter_ns()
         for fast_check, members in groups:
             passed = None if fast_check is None else self._fast_check(fast_check, observation)
             if passed is not None:
@@ -309,9 +309,9 @@ class Judge:
                 except Exception as error:
                     reporter.record_exception(error)
                 end_ns = perf_counter_ns()
-                tally.seconds += (end_ns - begin_ns) / 1e9
+                tally.seconds = seconds = tally.seconds + (end_ns - begin_ns) / 1e9
                 begin_ns = end_ns
-                if tally.seconds > self._budgets.allowed_s:
+                if seconds > allowed_s:
                     self._stop(tally, self._budgets.time_reason(tally))
 
     def _stop(self, tally: Tally, reason: str) -> None:

@@ -8,9 +8,8 @@ decodes the records of a batch only if it has problems, or if a rule accesses th
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -144,7 +143,8 @@ class BatchSummaries:
     def __init__(self, table: Exchanges) -> None:
         self.fields: RecordFields = locate_records(table)
         self.batches: Batches | None = None
-        self._rows: deque[tuple[int, int, int, int]] = deque()
+        self._rows: list[tuple[int, int, int]] = []
+        self._first_row = [0] * (len(table) + 1)
         self._summaries: list[list[int]] = []
         fields, total = self.fields, int(self.fields.length.sum())
         if total < MIN_SUMMARY_BYTES:
@@ -161,30 +161,25 @@ class BatchSummaries:
         is_summarized[found.field[found.magic < 2]] = False
         begin = np.searchsorted(found.field, numbers)
         end = np.searchsorted(found.field, numbers, "right")
-        columns = fields.row, fields.length, np.where(is_summarized, begin, -1), end
+        columns = fields.length, np.where(is_summarized, begin, -1), end
         self._rows.extend(zip(*(column.tolist() for column in columns), strict=True))
+        self._first_row = np.searchsorted(fields.row, np.arange(len(table) + 1)).tolist()
         self._summaries = summaries.T.tolist()
 
     def reader(self, row: int) -> ReadRecords:
         """Return the function that decodes the `records` fields of an exchange, in their order."""
-        while self._rows and self._rows[0][0] < row:
-            self._rows.popleft()
-        count = 0
-        for each in self._rows:
-            if each[0] != row:
-                break
-            count += 1
-        if not count:
+        first, end = self._first_row[row : row + 2]
+        if first == end:
             return read_field
-        own_fields = deque(islice(self._rows, count))
-        return lambda data, may_be_cut: self._read(own_fields, data, may_be_cut)
+        return partial(self._read, iter(self._rows[first:end]))
 
     def _read(
-        self, fields: deque[tuple[int, int, int, int]], data: bytes, may_be_cut: bool
+        self, fields: Iterator[tuple[int, int, int]], data: bytes, may_be_cut: bool
     ) -> list[Batch]:
-        if not data or not fields:
+        found = next(fields, None) if data else None
+        if found is None:
             return read_field(data, may_be_cut)
-        _, length, begin, end = fields.popleft()
+        length, begin, end = found
         if begin < 0 or length != len(data):
             return read_field(data, may_be_cut)
         batches: list[Batch] = []

@@ -13,6 +13,7 @@ from conform.evidence.batch_summaries import BatchSummaries
 from conform.registry.partition_results import PartitionResult, PlainBatch
 from conform.registry.screened_columns import Bools, Partitions, ScreenedPartitions
 from conform.registry.usual_values import is_answered_fetch
+from conform.screens.row_numbers import named_rows
 from dissector.engine.records.batch_table import VALID
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.headers import FETCH, PRODUCE
@@ -82,9 +83,9 @@ class WindowResults:
             None if records < 0 else batches[first_batch[each] : first_batch[each + 1]]
             for records, each in zip(columns("records"), field.tolist(), strict=True)
         ]
-        self._results = list(
-            map(
-                PartitionResult,
+        self._results = named_rows(
+            PartitionResult,
+            (
                 topics,
                 response.number[answer].tolist(),
                 [path for path, _ in own_paths],
@@ -95,7 +96,7 @@ class WindowResults:
                 response.start[answer].tolist(),
                 own_batches,
                 [transactions[each] for each in order.tolist()],
-            )
+            ),
         )
 
     def of(self, row: int) -> list[PartitionResult] | None:
@@ -156,12 +157,9 @@ def _batches(
         leader_epochs(table, summaries),
         batches.attributes & TRANSACTIONAL != 0,
     ]
-    found = [
-        None if is_message else PlainBatch(*each)
-        for is_message, *each in zip(
-            (batches.magic < 2).tolist(), *(each.tolist() for each in columns), strict=True
-        )
-    ]
+    found: list[PlainBatch | None] = [*named_rows(PlainBatch, (each.tolist() for each in columns))]
+    for message in np.flatnonzero(batches.magic < 2).tolist():
+        found[message] = None
     first = np.searchsorted(batches.field, np.arange(count + 1))
     return found, first.tolist()
 
