@@ -6,7 +6,7 @@ They are read from the tape, and joined by exchange, topic and partition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import unique
+from dissector.engine.tables.column_types import distinct
+from dissector.engine.tables.dictionaries import numbered_texts
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.context import per_schemas
@@ -92,11 +94,11 @@ def produce_results(
         fields.value[last_marked(category == _PARTITION)[base]],
     )
     field_keys = row, topic, partition
-    keys = np.concatenate([np.stack(result_keys, axis=1), np.stack(field_keys, axis=1)])
-    _, key_numbers = np.unique(keys, axis=0, return_inverse=True)
-    key_numbers = key_numbers.ravel()
+    key_numbers = _numbers_of_keys(
+        [np.concatenate(both) for both in zip(result_keys, field_keys, strict=True)]
+    )
     # Of several results for a partition the first counts: it is assigned last.
-    result_of_key = np.full(len(keys), -1, np.int64)
+    result_of_key = np.full(len(key_numbers), -1, np.int64)
     result_of_key[key_numbers[: len(base)][::-1]] = np.arange(len(base))[::-1]
     result = result_of_key[key_numbers[len(base) :]]
     is_answered = (result >= 0) & (table.api_key[row] == PRODUCE)
@@ -123,6 +125,14 @@ def last_marked(marks: NDArray[np.bool_]) -> Ints:
     return found
 
 
+def _numbers_of_keys(columns: Sequence[Ints]) -> Ints:
+    """Return a number of each row, the same for rows with the same values."""
+    numbers, *others = (distinct(each) for each in columns)
+    for codes, found in others:
+        numbers = distinct(numbers[0] * len(found) + codes)
+    return numbers[0]
+
+
 def _topic_numbers(
     table: Exchanges,
     fields: tape.Tape,
@@ -131,19 +141,16 @@ def _topic_numbers(
     topics: Mapping[str | UUID, int],
 ) -> Ints:
     """Return the topic numbers of tape rows that hold names or ids; -1 for other topics."""
-    distinct_rows, row_numbers = np.unique(at, return_inverse=True)
-    ids = np.zeros(len(distinct_rows), np.bool_)
-    ids[row_numbers] = is_id
-    rows = fields.start[distinct_rows].tolist(), fields.value[distinct_rows].tolist(), ids.tolist()
-    number_of: dict[tuple[bool, bytes], int] = {}
+    start, length = fields.start[at], fields.value[at]
+    contents, first = numbered_texts(table, start, length)
+    codes, found = distinct(2 * contents + is_id)
     numbers = []
-    for start, length, by_id in zip(*rows, strict=True):
-        content = table.bytes_at(start, length)
-        if (by_id, content) not in number_of:
-            name = UUID(bytes=content) if by_id else content.decode("utf-8", "surrogateescape")
-            number_of[by_id, content] = topics.get(name, -1)
-        numbers.append(number_of[by_id, content])
-    return np.array(numbers, np.int64)[row_numbers]
+    for code in found.tolist():
+        row = int(first[code >> 1])
+        content = table.bytes_at(int(start[row]), int(length[row]))
+        name = UUID(bytes=content) if code & 1 else content.decode("utf-8", "surrogateescape")
+        numbers.append(topics.get(name, -1))
+    return np.array(numbers, np.int64)[codes]
 
 
 def _categories() -> NDArray[np.uint8]:
