@@ -18,7 +18,7 @@ from dissector.protocol.program import programs
 
 Ints: TypeAlias = NDArray[np.int64]
 
-MIN_MESSAGES = 16
+MIN_MESSAGES = 4
 """Messages of one kind from which on they are screened: the layout has a cost."""
 
 NO_LAYOUT = -1
