@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dissector.kernel.named_rows import NamedRow, RowArray, table_of
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
@@ -114,6 +116,7 @@ class ProgramTable:
     field_refs: list[FieldRef | None] = field(default_factory=lambda: [None])
     _starts: dict[tuple[int, int, Kind], int] = field(default_factory=dict)
     _numbers: dict[tuple[int, Kind, str, str, bool], int] = field(default_factory=dict)
+    _whole: tuple[int, int] = (0, 0)
     _tables: tuple[RowArray, RowArray] = field(
         default_factory=lambda: (table_of([], Instruction), table_of([], KnownTag))
     )
@@ -132,11 +135,13 @@ class ProgramTable:
     def tables(self) -> tuple[RowArray, RowArray]:
         """Return the instructions and the tags, for kernels; later programs are in later tables."""
         code, tags = self._tables
-        if len(code) != len(self.code):
-            self._tables = code, tags = (
-                table_of(self.code[:], Instruction),
-                table_of(self.tags[:], KnownTag),
-            )
+        all_code, all_tags = self._whole
+        if len(code) != all_code:
+            # Whole programs do not change: the rows of earlier ones are copied.
+            more_code = table_of(self.code[len(code) : all_code], Instruction)
+            more_tags = table_of(self.tags[len(tags) : all_tags], KnownTag)
+            code, tags = np.concatenate((code, more_code)), np.concatenate((tags, more_tags))
+            self._tables = code, tags
         return code, tags
 
     def field_numbers(self, key: int, kind: Kind) -> dict[str, int]:
@@ -158,6 +163,7 @@ class ProgramTable:
             self._message(-1, kind, ResponseHeader, response_header_version(key, version))
         self._message(key, kind, found.schema(kind), version)
         self.code.append(Instruction(Op.END))
+        self._whole = len(self.code), len(self.tags)
         return start
 
     def _message(self, key: int, kind: Kind, schema: Schema, version: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from dissector.errors import UsageError
 from dissector.values.source_options import VALUES_VARIABLE
 
 if TYPE_CHECKING:
-    from dissector.values.value_reader import ValueReader
+    from dissector.values.value_reader import Registry, ValueReader
 
 
 _URL = re.compile("https?://")
@@ -69,14 +70,18 @@ class ValueSettings:
                 fails.
         """
         from dissector.values.hooked_values import HookedValues
-        from dissector.values.registry.registry_client import RegistryClient
         from dissector.values.schemas.schema_files import add_source
         from dissector.values.schemas.schema_store import SchemaStore
         from dissector.values.topic_formats import TopicFormats
         from dissector.values.value_reader import ValueReader
 
         store = SchemaStore()
-        registries = [RegistryClient(url, self.user) for url in self.sources if _URL.match(url)]
+        urls = [source for source in self.sources if _URL.match(source)]
+        registries: Sequence[Registry] = ()
+        if urls:  # what speaks HTTP takes long to load
+            from dissector.values.registry.registry_client import RegistryClient
+
+            registries = [RegistryClient(url, self.user) for url in urls]
         for source in self.sources:
             if not _URL.match(source):
                 add_source(store, source)

@@ -14,8 +14,9 @@ from advise.public import select_advices
 from advise.registry.advice_limits import Limits, limits_of
 from advise.script_advice import script_advices
 from conform.judge import Judge
-from conform.public import select_rules_by_name
 from conform.rule_budgets import RuleBudget
+from conform.rule_selection import select_rules
+from conform.rules import REGISTRY
 from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.tables.column_types import distinct, select_rows
 from dissector.engine.tables.exchange_table import NONE
@@ -117,7 +118,7 @@ class CapturePass:
         self._events = EventGroups()
         passes = None if selection.filter is None else selection.passes
         self._timeline = Timeline(capture, passes=passes, show_secrets=scope.show_secrets)
-        rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
+        rules = select_rules((rule for rule in REGISTRY.values() if rule.on != "live"), (), ())
         self._judge = Judge(rules, _RULE_BUDGET)
         scripts = capture.options.values.scripts if capture.options.values else ()
         advices = select_advices((), (), script_advices(scripts, capture.notices.append))

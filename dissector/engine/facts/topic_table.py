@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
+from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
@@ -24,6 +25,7 @@ Topics: TypeAlias = tuple[str | UUID, ...]
 """Names of topics, and ids without a name in the same message."""
 
 
+_VERSION_BITS, _LEAST_VERSION = 16, 1 << 15
 _MOST_UNNAMED = 10_000
 """Ids without a name that are kept: a damaged capture may have any number."""
 
@@ -107,9 +109,13 @@ def may_define_names(api_key: int, api_version: int) -> bool:
 
 def name_defining_rows(api_key: Ints, api_version: Ints) -> Ints:
     """Return the rows of exchanges that may define names of topic ids."""
-    kinds, index = np.unique(np.stack((api_key, api_version)), axis=1, return_inverse=True)
-    defines = [key >= 0 and may_define_names(key, version) for key, version in kinds.T.tolist()]
-    return np.flatnonzero(np.array(defines, np.bool_)[index.ravel()])
+    index, kinds = distinct(api_key << _VERSION_BITS | api_version + _LEAST_VERSION)
+    defines = [
+        kind >= 0
+        and may_define_names(kind >> _VERSION_BITS, kind % (1 << _VERSION_BITS) - _LEAST_VERSION)
+        for kind in kinds.tolist()
+    ]
+    return np.flatnonzero(np.array(defines, np.bool_)[index])
 
 
 def resolve_in_order(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis
 from dissector.protocol.program import (
     UNKNOWN_TAG,
@@ -101,3 +103,16 @@ def test_unknown_apis_and_versions() -> None:
     table = ProgramTable()
     assert table.start(999, 0, "request") == table.start(0, 14, "request") == -1
     assert table.code == []
+
+
+def test_tables_that_grow_equal_those_made_at_once() -> None:
+    growing, whole = ProgramTable(), ProgramTable()
+    kinds: tuple[Kind, ...] = ("request", "response")
+    for key, version in ((3, 12), (0, 9), (1, 13), (3, 12), (18, 4), (0, 3)):
+        for kind in kinds:
+            growing.start(key, version, kind)
+            whole.start(key, version, kind)
+            growing.tables()
+    assert [len(each) for each in growing.tables()] == [len(whole.code), len(whole.tags)]
+    for one, other in zip(growing.tables(), whole.tables(), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+
 from dissector import Capture, open_capture
-from dissector.engine.facts.topic_table import TopicNames, may_define_names
+from dissector.engine.facts.topic_table import TopicNames, may_define_names, name_defining_rows
 from dissector.protocol.records import Record, new_batch
 from tests.default_frames import request, response
 from tests.tcp_captures import Packet, Wire, WireConnection, pcap_file, write
@@ -127,3 +129,16 @@ def test_messages_with_definitions_of_topic_names() -> None:
     assert not any(may_define_names(FETCH, v) for v in range(20))
     assert not may_define_names(999, 0)
     assert may_define_names(METADATA, 99), "read as the newest known version"
+
+
+def test_rows_that_define_names_are_those_of_their_kinds() -> None:
+    random = np.random.default_rng(2)
+    keys = random.choice([-1, 0, 1, 3, 19, 60, 77, 32_767], 400)
+    versions = random.choice([-32_768, -1, 0, 4, 12, 13, 16, 32_767], 400)
+    expected = [
+        row
+        for row, (key, version) in enumerate(zip(keys.tolist(), versions.tolist(), strict=True))
+        if key >= 0 and may_define_names(key, version)
+    ]
+    assert name_defining_rows(keys, versions).tolist() == expected
+    assert 0 < len(expected) < 400
