@@ -270,7 +270,9 @@ class Job:
         facts = dict(self.facts)
         if DOUBTS in tables:
             facts |= merge_facts(read_rows(self.work, DOUBTS, source))
-        finisher = RowFinisher(first_packets[order], facts, secrets, numbers[order], values)
+        finisher = RowFinisher(
+            first_packets[order], facts, secrets, numbers[order], values, keeps_codes=True
+        )
         for table in sorted(tables - {DOUBTS}):
             for batch in in_larger_batches(read_rows(self.work, table, source)):
                 writer.add(table, finisher(table, batch))

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from dissector.capture.columns import Int64s
 from pipeline.storage.atomic_files import atomic_write, join_path
+from pipeline.storage.text_codes import with_used_texts
 
 DAY_NS = 86_400_000_000_000
 
@@ -45,6 +46,9 @@ FOLDERS = (DATE,)
 """
 The folders of a table, from outside in: `DATE` for those of days, and one as `cluster=prod`.
 """
+
+DISTINCT = ("_ns", "_ms", "packet", "correlation_id")
+"""Ends of the names of columns in which hardly a value is twice."""
 
 TIMES = ("request_time_ns", "response_time_ns", "time_ns", "first_time_ns")
 """
@@ -137,7 +141,8 @@ class TableWriter:
         buffer = self._buffers[table, partition]
         if not buffer.rows:
             return
-        rows = in_order_of_apis(pa.Table.from_batches(buffer.batches))
+        rows = pa.Table.from_batches(buffer.batches).combine_chunks()
+        rows = with_used_texts(in_order_of_apis(rows))
         if buffer.writer is None:
             name = f"{self._name}-{buffer.files}" if buffer.files else self._name
             path = join_path(self._folder, partition_path(table, partition, name, self._folders))
@@ -147,7 +152,9 @@ class TableWriter:
                 buffer.file,
                 rows.schema,
                 compression="zstd",
+                use_dictionary=_repeating(rows.schema),
                 write_page_index=API in rows.schema.names,
+                store_schema=False,  # it says whether rows had codes, which readers need not know
             )
             buffer.writer = buffer.open.enter_context(writer)
             buffer.files += 1
@@ -157,6 +164,21 @@ class TableWriter:
             buffer.writer = None
         self._bytes -= buffer.bytes
         buffer.batches, buffer.rows, buffer.bytes = [], 0, 0
+
+
+def _repeating(schema: pa.Schema) -> list[str]:
+    """Return the columns with dictionaries, which are of no use where hardly a value is twice."""
+    fields = (each for each in schema if not each.name.endswith(DISTINCT))
+    return [leaf for each in fields for leaf in _leaves(each.name, each.type)]
+
+
+def _leaves(name: str, kind: pa.DataType) -> list[str]:
+    """Return the columns of Parquet that a column of Arrow becomes."""
+    if pa.types.is_list(kind):
+        return _leaves(f"{name}.list.element", kind.value_type)
+    if pa.types.is_struct(kind):
+        return [leaf for each in kind for leaf in _leaves(f"{name}.{each.name}", each.type)]
+    return [name]
 
 
 def partition_path(table: str, partition: str, name: str, folders: Sequence[str] = FOLDERS) -> str:

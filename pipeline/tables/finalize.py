@@ -15,6 +15,7 @@ from dissector.polars_extra import polars as pl
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.values.value_settings import ValueSettings
 from dissector.view.json.body import mask_record_row
+from pipeline.storage.text_codes import plain_rows
 from pipeline.tables.decoded_columns import with_decoded
 from pipeline.tables.shared_facts import ID_MARK, non_broker_connections, topic_names
 from pipeline.tables.table_schemas import EVENTS
@@ -48,6 +49,7 @@ class RowFinisher:
         show_secrets: Leave credentials in Kafka's own topics unmasked.
         numbers: The connections' numbers, if they differ from the index.
         values: How keys and values of records are decoded, and what is hidden; None: they are not.
+        keeps_codes: Whether rows keep codes in place of texts; see `text_codes`.
     """
 
     first_packets: Int64s | None
@@ -55,6 +57,7 @@ class RowFinisher:
     show_secrets: bool = False
     numbers: Int64s | None = None
     values: ValueSettings | None = None
+    keeps_codes: bool = False
     _non_brokers: Int64s = field(init=False)
     _topics: dict[str, str] = field(init=False)
 
@@ -66,6 +69,8 @@ class RowFinisher:
         """Return the final rows of the table with this name."""
         if name == EVENTS:
             return self.fill_in_names(name, batch)
+        if not self.keeps_codes:
+            batch = plain_rows(batch)
         if "connection" not in batch.schema.names:
             return batch
         if len(self._non_brokers):

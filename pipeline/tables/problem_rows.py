@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.packets.ip_fragments import MAX_INCOMPLETE
 from dissector.capture.tcp.reassembly import MAX_BUFFERED_BYTES
@@ -55,17 +56,19 @@ def limit_problems(before: Iterable[int], now: Iterable[int]) -> pl.DataFrame:
     return _frame({"kind": "limit", "problem": text} for text, old, new in hit if new > old)
 
 
-def message_problems(reading: Reading, table: Exchanges, exchanges: pl.DataFrame) -> pl.DataFrame:
+def message_problems(
+    reading: Reading, table: Exchanges, has_problems: NDArray[np.bool_]
+) -> pl.DataFrame:
     """
     Return the problems of the messages of a window.
 
     Args:
         reading: The reading that the window belongs to.
         table: The exchanges of the window.
-        exchanges: Their columns of `pairs`.
+        has_problems: Which of them have problems.
     """
     rows = []
-    for row in np.flatnonzero(exchanges["problems"].list.len().to_numpy() > 0).tolist():
+    for row in np.flatnonzero(has_problems).tolist():
         exchange = reading.exchange(table, row, TopicNames())
         for message in exchange.messages:
             is_request = message.kind == "request"

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
@@ -23,6 +25,8 @@ from dissector.engine.facts.given_names import given_names
 from dissector.engine.fields.field_reader import FieldReader
 from dissector.engine.reading.capture import Capture, Options, Reading, Window
 from dissector.engine.reading.connection_rows import connection_rows
+from dissector.engine.tables.column_types import Coded, Columns
+from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tables.polars_tables import (
     exchange_schema,
     frame,
@@ -40,6 +44,7 @@ from dissector.tls.key_log import KeyLog
 from dissector.values.value_settings import ValueSettings
 from dissector.view.tables.secret_cells import SecretCells
 from pipeline.storage.parquet_store import FILE_BYTES, FOLDERS
+from pipeline.tables.coded_rows import coded_rows
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
 from pipeline.tables.row_choice import RowChoice
@@ -208,8 +213,9 @@ class TableBuilder:
         cells = SecretCells(lambda: self._capture.logins, self._options.show_secrets)
         view = _WindowView(self._capture, window, cells, self._options)
         tables = self._options.tables
+        if "exchanges" in tables and len(window.exchanges):
+            yield "exchanges", self._numbered(view.exchange_rows)
         makers: dict[str, Callable[[_WindowView], pl.DataFrame]] = {
-            "exchanges": lambda view: view.exchanges,
             "messages": self._messages,
             "problems": self._problems,
         }
@@ -253,7 +259,7 @@ class TableBuilder:
             yield part
 
     def _problems(self, view: _WindowView) -> pl.DataFrame:
-        return message_problems(self.reading, view.window.exchanges, view.exchanges)
+        return message_problems(self.reading, view.window.exchanges, view.has_problems)
 
     def _first_packets(self, numbers: Any) -> Int64s:
         return self.reading.streams.connections.first_packets(numbers)
@@ -262,17 +268,19 @@ class TableBuilder:
         """Yield a table as Arrow batches, with connections numbered by their first packets."""
         if not len(table):
             return
-        numbers = table["connection"]
-        numbers_or_0 = numbers.fill_null(0).to_numpy()
-        if numbers.null_count() < len(numbers):
-            first_packets = pl.Series("connection", self._first_packets(numbers_or_0))
-            first_packets = first_packets.zip_with(
-                numbers.is_not_null(), pl.Series([None], dtype=pl.Int64)
-            )
-            table = table.with_columns(first_packets)
         schema = pa.schema([SCHEMAS[name].field(column) for column in table.columns])
         for batch in table.to_arrow().cast(schema).to_batches():
-            yield name, batch
+            yield name, self._numbered(batch)
+
+    def _numbered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows with connections numbered by their first packets."""
+        at = batch.schema.get_field_index("connection")
+        numbers = batch.column(at)
+        if numbers.null_count == len(numbers):
+            return batch
+        first_packets = self._first_packets(np.asarray(numbers.fill_null(0)))
+        is_null = np.asarray(numbers.is_null())
+        return batch.set_column(at, batch.schema.field(at), pa.array(first_packets, mask=is_null))
 
 
 class _WindowView:
@@ -287,15 +295,31 @@ class _WindowView:
         self._capture = capture
 
     @cached_property
-    def exchanges(self) -> pl.DataFrame:
+    def _columns(self) -> Columns:
         """The columns of `pairs`, a row per exchange; the window must not be empty."""
         columns = self._capture.columns_of(self.window)
         assert columns is not None
+        return self._cells.columns(columns)
+
+    @property
+    def exchange_rows(self) -> pa.RecordBatch:
+        """The rows of exchanges; captures lack what a broker says in its request log."""
         kinds = self._options.kinds_of("exchanges", exchange_schema(logs=True))
-        made = {name: kind for name, kind in kinds.items() if name in columns}
-        # Captures lack what a broker says in its request log.
-        lacking = [pl.lit(None, kinds[name]).alias(name) for name in kinds.keys() - made.keys()]
-        return frame(self._cells.columns(columns), made).with_columns(lacking).select(*kinds)
+        schema = pa.schema([SCHEMAS["exchanges"].field(name) for name in kinds])
+        return coded_rows(self._columns, schema, kinds)
+
+    @cached_property
+    def exchanges(self) -> pl.DataFrame:
+        """The columns of `pairs` that messages have."""
+        return frame(self._columns, exchange_schema())
+
+    @property
+    def has_problems(self) -> NDArray[np.bool_]:
+        """Whether an exchange has problems."""
+        problems = self._columns["problems"]
+        assert isinstance(problems, Coded)
+        are_some = np.array([*map(bool, problems.values), False])
+        return are_some[np.where(problems.codes == NONE, -1, problems.codes)]
 
     def record_frames(self) -> Iterator[pl.DataFrame]:
         """Yield the records."""
