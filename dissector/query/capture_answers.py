@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from dissector.engine.reading.capture import Capture
+from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import Columns
 from dissector.errors import UsageError
 from dissector.polars_extra import polars
@@ -25,8 +24,14 @@ if TYPE_CHECKING:
 Tables: TypeAlias = dict[str, polars.DataFrame]
 """Tables by name."""
 
-Parts: TypeAlias = Callable[..., Iterable[Columns]]
-"""Reads a capture: the columns of `pairs`, window by window, as `Capture.parts` does."""
+
+class Parts(Protocol):
+    """Reads a capture: the columns of `pairs`, window by window, as `Capture.parts` does."""
+
+    def __call__(
+        self, *, observe: Callable[[Window], object] | None, contents: Collection[str]
+    ) -> Iterable[Columns]:
+        """Yield them; `observe` gets all windows."""
 
 
 def group_tables(capture: Capture, chosen: Filter | None, interval_s: float | None) -> Tables:
@@ -104,14 +109,9 @@ def _statistics(
 ) -> Statistics:
     """Return the statistics of what is read; `offers` learns from it if software is a key."""
     keys = {key for each in groupings.values() for key in each.keys}
-    if contents := contents_among(keys):
-        read = partial(read, contents=contents)
-    if "software" in keys:
-        statistics = Statistics(groupings, offers.software_of, chosen)
-        parts = read(offers.observe)
-    else:
-        statistics, parts = Statistics(groupings, chosen=chosen), read(None)
-    for part in parts:
+    statistics = Statistics(groupings, offers.software_of, chosen)
+    observe = offers.observe if "software" in keys else None
+    for part in read(observe=observe, contents=contents_among(keys)):
         statistics.add(part)
     return statistics
 
