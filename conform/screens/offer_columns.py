@@ -32,7 +32,6 @@ from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.program import FieldRef, programs
 
 Ints: TypeAlias = NDArray[np.int64]
-_Versions: TypeAlias = NDArray[np.int16]
 
 _OTHER, _ERROR, _KEY, _LOWEST, _HIGHEST = range(5)
 _PATHS = {
@@ -42,8 +41,11 @@ _PATHS = {
     "api_keys.max_version": _HIGHEST,
 }
 
-_KEYS = 256
-"""API keys from here on are not in columns."""
+_KEYS = 2**16
+"""Distance of the places of offers; keys have 16 bits, with a sign."""
+
+_NOWHERE = -(2**62)
+"""Below all places."""
 
 
 def known_offers(
@@ -134,7 +136,7 @@ class WindowOffers:
         offer = np.where(is_answer & ~is_certain, UNKNOWN_OFFER, NO_OFFER)
         count = int(is_offer.sum())
         offer[is_offer] = np.arange(count) + len(known.ranges)
-        lowest, highest = self._range_table(offer, len(known.ranges) + count)
+        ranges = self._range_table(offer)
         made = np.flatnonzero(offer != NO_OFFER)
 
         def columns(group: Ints, before: Ints, packet_before: Ints) -> OfferColumns:
@@ -142,11 +144,9 @@ class WindowOffers:
             at = np.where(last < 0, before[group], offer[last])
             packet = np.where(last < 0, packet_before[group], rows.table.response.packet[last])
             key, version = rows.table.api_key, rows.table.api_version
-            is_known = (at != UNKNOWN_OFFER) & (key >= 0) & (key < _KEYS)
+            is_known = (at != UNKNOWN_OFFER) & (key >= 0)
             is_before = (at >= 0) & (rows.table.request.packet >= packet)
-            place = at, np.where(is_known, key, 0)
-            has_version = (lowest[place] <= version) & (version <= highest[place])
-            return OfferColumns(is_known, is_before, has_version)
+            return OfferColumns(is_known, is_before, ranges.have(at, key, version))
 
         return VersionColumns(
             columns(known.connection, known.by_connection, known.packet_by_connection),
@@ -154,20 +154,32 @@ class WindowOffers:
             is_refused,
         )
 
-    def _range_table(self, offer: Ints, count: int) -> tuple[_Versions, _Versions]:
-        """Return the lowest and the highest versions of each offer and each API."""
-        lowest = np.zeros((count + 2, _KEYS), np.int16)  # behind the offers: those that are none
-        highest = np.full_like(lowest, -1)
-        for number, ranges in enumerate(self._rows.offers.ranges):
-            for key, limits in ranges.items():
-                if 0 <= key < _KEYS:
-                    lowest[number, key], highest[number, key] = limits
-        if self._items:
-            row, key, low, high = np.concatenate(self._items, axis=1)
-            chosen = (offer[row] >= 0) & (key >= 0) & (key < _KEYS)
-            place = offer[row[chosen]], key[chosen]
-            lowest[place], highest[place] = low[chosen], high[chosen]
-        return lowest, highest
+    def _range_table(self, offer: Ints) -> _RangeTable:
+        """Return the versions that are offered before the window, and by offers in it."""
+        known = self._rows.offers.ranges
+        items = ((at, *item) for at, each in enumerate(known) for item in each.items())
+        before = np.array([(at, key, *limits) for at, key, limits in items], np.int64)
+        made = np.concatenate([np.empty((4, 0), np.int64), *self._items], axis=1)
+        made = made[:, offer[made[0]] >= 0]
+        made[0] = offer[made[0]]
+        at, key, lowest, highest = np.concatenate([before.reshape(-1, 4).T, made], axis=1)
+        return _RangeTable(at * _KEYS + key, lowest, highest)
+
+
+class _RangeTable:
+    """The versions of APIs in offers, a row each: a window may have very many small offers."""
+
+    def __init__(self, place: Ints, lowest: Ints, highest: Ints) -> None:
+        order = np.argsort(place, kind="stable")
+        self._place = np.append(_NOWHERE, place[order])
+        self._lowest, self._highest = np.append(0, lowest[order]), np.append(-1, highest[order])
+
+    def have(self, offer: Ints, key: Ints, version: Ints) -> Bools:
+        """Return whether offers have versions of APIs; the last item of an API counts."""
+        place = offer * _KEYS + key
+        at = np.searchsorted(self._place, place, side="right") - 1
+        found: Bools = (self._place[at] == place) & (self._lowest[at] <= version)
+        return found & (version <= self._highest[at])
 
 
 def _last_before(group: Ints, made: Ints) -> Ints:
