@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 import weakref
 from contextlib import suppress
 from math import prod
@@ -19,6 +20,8 @@ _MIN_BYTES = 1 << 16
 _MIN_HUGE_BYTES = 1 << 22
 """From this size on memory is asked for in pages of 2 MB, as numpy does: few page faults."""
 
+# Large pages are for private memory; Windows knows neither.
+_PRIVATE = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
 _HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 
 _MAX_FREE = 3
@@ -74,7 +77,7 @@ def single_use(size: int) -> Bytes:
     if size < _MIN_BYTES:
         return np.empty(size, np.uint8)
     # Not from the C library, which retains memory below a limit of up to 32 MB.
-    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = mmap.mmap(-1, size, **_PRIVATE)
     if size >= _MIN_HUGE_BYTES and _HUGE_PAGES is not None:
         with suppress(OSError):  # a kernel without them
             memory.madvise(_HUGE_PAGES)
