@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.capture.columns import Int64s, unique
-from pipeline.jobs.worker import freeze_garbage
+from pipeline.jobs.worker import begin_task
 from pipeline.split.byte_ranges import RANGE_BYTES, RangeScan
 from pipeline.split.connection_index import RangeIndex
 
@@ -107,7 +107,7 @@ def range_of(result: tuple[int, RangeScan | RangeKeys]) -> int:
 
 def scans_in(results: Iterable[tuple[int, RangeScan | RangeKeys]]) -> Iterator[RangeScan]:
     """Yield the scans of ranges."""
-    freeze_garbage()
+    begin_task()
     return (each for _, each in results if isinstance(each, RangeScan))
 
 
@@ -115,7 +115,7 @@ def crossing_among(
     results: Iterable[tuple[int, RangeScan | RangeKeys]],
 ) -> Iterator[tuple[int, RangeKeys]]:
     """Yield the connections that are in more than one range, by their ranges."""
-    freeze_garbage()
+    begin_task()
     ranges = [each for _, each in results if isinstance(each, RangeKeys)]
     keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
     found, count = np.unique(keys, return_counts=True)
@@ -128,7 +128,7 @@ def crossing_among(
 
 def carried_by(crossing: Iterable[tuple[int, RangeKeys]]) -> Iterator[Carried]:
     """Yield what some connections carry; all ranges of each are here."""
-    freeze_garbage()
+    begin_task()
     ranges = [each for _, each in crossing]
     keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
     yield Carried(len(unique(keys)), sum(int(each.bytes.sum()) for each in ranges))

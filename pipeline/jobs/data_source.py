@@ -30,7 +30,7 @@ from dissector.errors import PipelineError, UsageError
 from dissector.protocol.context import using
 from dissector.protocol.definitions.schemas import Schemas
 from pipeline.jobs.local_job import Plan, plan_ranges
-from pipeline.jobs.worker import freeze_garbage
+from pipeline.jobs.worker import begin_task
 from pipeline.split.byte_ranges import RANGE_BYTES, Range, ranges_of
 from pipeline.split.collection import find_captures
 from pipeline.split.connection_keys import parts_of
@@ -304,7 +304,7 @@ class CaptureReader(DataSourceReader):
             PipelineError: This worker can't read a file that the driver has read.
         """
         assert isinstance(partition, CapturePartition)
-        freeze_garbage()
+        begin_task()
         facts = partition.facts
         for table, batch in partition.batches(self._options):
             if table == UNREAD and not partition.ranges[0].problem:

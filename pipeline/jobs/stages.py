@@ -27,7 +27,7 @@ import pyarrow as pa
 from dissector.capture.columns import Int64s, unique
 from dissector.engine.reading.packet_files import FileNames
 from pipeline.jobs.crossing_keys import RangeKeys
-from pipeline.jobs.worker import freeze_garbage
+from pipeline.jobs.worker import begin_task
 from pipeline.split import connection_index as indexing
 from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_index import RangeIndex
@@ -131,7 +131,7 @@ class Job:
 
     def _begin_task(self) -> None:
         """Prepare the first task of a process for the outputs of this job."""
-        freeze_garbage()
+        begin_task()
         require_mark(self.mark, self.out)
 
     def index(self, number: int) -> RangeIndex:
@@ -185,7 +185,7 @@ class Job:
 
     def gather(self, part: int, reports: Iterable[tuple[int, TaskReport]]) -> Iterator[TaskResult]:
         """Dissect a part; `reports` are locations of its shards, and reports to pass on."""
-        freeze_garbage()
+        begin_task()
         locations = []
         for _, report in reports:
             if isinstance(report, BlockLocation):
@@ -247,7 +247,7 @@ class Job:
 
     def finish(self, group: int, outputs: Iterable[tuple[int, TaskOutput]]) -> Iterator[Written]:
         """Write tables; `outputs` are outputs of some tasks, with the numbers of connections."""
-        freeze_garbage()
+        begin_task()
         by_source = defaultdict(list)
         for _, each in outputs:
             by_source[each.source].append(each)
@@ -286,7 +286,7 @@ def count_by_range(
     results: Iterable[tuple[int, TaskResult]],
 ) -> Iterator[tuple[int, int] | TaskResult]:
     """Yield the number of connections that begin in each range, facts once, and unread ranges."""
-    freeze_garbage()
+    begin_task()
     counts, facts = Counter[int](), list[pa.RecordBatch]()
     for range_number, result in results:
         if isinstance(result, TaskOutput):
@@ -312,7 +312,7 @@ class Numbering:
 
     def number(self, results: Iterable[tuple[int, TaskResult]]) -> Iterator[TaskOutput]:
         """Number all connections that begin in some ranges."""
-        freeze_garbage()
+        begin_task()
         of_range = defaultdict(list)
         for range_number, result in results:
             if isinstance(result, TaskOutput):

@@ -29,7 +29,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from dissector.errors import UsageError
 from pipeline.jobs.session import has_reader
-from pipeline.jobs.worker import freeze_garbage
+from pipeline.jobs.worker import begin_task
 from pipeline.split.task_spill import read_rows, read_rows_of
 from pipeline.storage.atomic_files import (
     atomic_write,
@@ -199,7 +199,7 @@ class Watch:
 
     def divide(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write the shards of files, and rows of their problems."""
-        freeze_garbage()
+        begin_task()
         require_mark(self._settings_file, self.out)
         settings = self._settings
         for batch in tasks:
@@ -264,7 +264,7 @@ class BatchWriter:
 
     def write(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write the outputs of tasks, by groups."""
-        freeze_garbage()
+        begin_task()
         options = self.options
         finisher = self.facts.row_finisher(options.show_secrets, options.values)
         rows = (row for batch in tasks for row in batch.to_pylist())
@@ -288,7 +288,7 @@ class BatchWriter:
 
     def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Fill names that this batch has brought into files that were written before."""
-        freeze_garbage()
+        begin_task()
         options, names = self.options, self.facts.new_names
         finisher = RowFinisher(None, names, options.show_secrets, values=options.values)
         for batch in tasks:
