@@ -192,12 +192,19 @@ def _processes() -> list[int]:
     """Return Java, a child of this process, and then all processes that it has started."""
     found, at = [os.getpid()], 0
     while at < len(found):
-        tasks = Path(f"/proc/{found[at]}/task").iterdir()
-        children = (each.joinpath("children").read_text().split() for each in tasks)
-        found += [int(number) for of_thread in children for number in of_thread]
+        for thread in Path(f"/proc/{found[at]}/task").glob("*/children"):
+            found += map(int, _told(thread).split())
         at += 1
     # A process that has ended but was not waited for has no memory.
-    return [each for each in found[1:] if "VmHWM" in Path(f"/proc/{each}/status").read_text()]
+    return [each for each in found[1:] if "VmHWM" in _told(Path(f"/proc/{each}/status"))]
+
+
+def _told(path: Path) -> str:
+    """Return what the system tells of a process or a thread, nothing if it has ended."""
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def _cpu_s(processes: Iterable[int]) -> float:
