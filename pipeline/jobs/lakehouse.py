@@ -61,6 +61,8 @@ def settings_for(format: str, out: str) -> dict[str, str]:
             _EXTENSIONS: "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
             _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
             f"{_CATALOG}.type": "hadoop",
+            # A table that a job has removed with its folder would stay in it for 30 seconds.
+            f"{_CATALOG}.cache-enabled": "false",
             f"{_CATALOG}.warehouse": absolute(out),
         }
     return {}
