@@ -27,9 +27,8 @@ from conform.registry.screened_columns import (
     VersionColumns,
 )
 from dissector.engine.tape.tape import FITS, Tape
-from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import API_VERSIONS
-from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.program import FieldRef, field_roles
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -118,7 +117,7 @@ class WindowOffers:
 
     def read(self, tape: Tape, rows: Ints) -> None:
         """Take the ApiVersions responses on a tape, whose messages are of some exchanges."""
-        roles = _roles_of(len(programs().field_refs))
+        roles = field_roles(_role)
         at = np.flatnonzero(roles[tape.field])
         at = at[tape.state[tape.message[at]] == FITS]
         role, row, value = roles[tape.field[at]], rows[tape.message[at]], tape.value[at]
@@ -194,13 +193,7 @@ def _last_before(group: Ints, made: Ints) -> Ints:
     return np.where(is_found, places[at] % count, none)
 
 
-@per_schemas
-def _roles_of(count: int) -> NDArray[np.uint8]:
-    """Return the roles of the first `count` fields; programs only ever add fields."""
-    return np.array([_role(ref) for ref in programs().field_refs[:count]], np.uint8)
-
-
-def _role(ref: FieldRef | None) -> int:
-    if ref is None or ref.key != API_VERSIONS or ref.kind != "response":
+def _role(ref: FieldRef) -> int:
+    if ref.key != API_VERSIONS or ref.kind != "response":
         return _OTHER
     return _PATHS.get(ref.path, _OTHER)

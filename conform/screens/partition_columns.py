@@ -25,9 +25,8 @@ from conform.screens.item_keys import content_digests, mixed
 from dissector.engine.records.produce_results import last_marked
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.engine.tape.tape import NULL, Tape
-from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import FETCH, PRODUCE
-from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.program import FieldRef, field_roles
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -64,7 +63,7 @@ _VALUES = (_ERROR, _OFFSET, _STABLE, _START, _RECORDS)
 
 def partitions_of(table: Exchanges, tape: Tape, rows: Ints) -> Partitions:
     """Return the partitions on a tape, whose messages are of some exchanges."""
-    category = _categories_of(len(programs().field_refs))[tape.field]
+    category = field_roles(_category)[tape.field]
     partitions = np.flatnonzero(category == _PARTITION)
     is_topic = (category == _TOPIC) | (category == _TOPIC_ID)
     topics = np.flatnonzero(is_topic)
@@ -162,11 +161,5 @@ def _ordered(side: Partitions, is_same: NDArray[np.bool_]) -> Ints:
     return order
 
 
-@per_schemas
-def _categories_of(count: int) -> NDArray[np.uint8]:
-    """Return the roles of the first `count` fields; programs only ever add fields."""
-    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
-
-
-def _category(ref: FieldRef | None) -> int:
-    return _OTHER if ref is None else _PATHS.get((ref.key, ref.path), _OTHER)
+def _category(ref: FieldRef) -> int:
+    return _PATHS.get((ref.key, ref.path), _OTHER)

@@ -10,9 +10,11 @@ Source: the same as of `wire`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.kernel.named_rows import NamedRow, RowArray, table_of
 from dissector.protocol.api import Kind
@@ -295,3 +297,15 @@ _SIZES |= {"uuid": 16, "float64": 8}
 def programs() -> ProgramTable:
     """Return the table that all passes with the same definitions share."""
     return ProgramTable()
+
+
+def field_roles(role: Callable[[FieldRef], int]) -> NDArray[np.uint8]:
+    """Return what each field number is to a reader, as `role` tells; 0 has no field."""
+    return _roles_of_first(role, len(programs().field_refs))
+
+
+@per_schemas
+def _roles_of_first(role: Callable[[FieldRef], int], count: int) -> NDArray[np.uint8]:
+    """Return the roles of the first `count` fields; programs only ever add fields."""
+    refs = programs().field_refs[:count]
+    return np.array([0 if ref is None else role(ref) for ref in refs], np.uint8)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dissector.capture.columns import unique
 from dissector.engine.exchanges.exchange import Exchange
@@ -21,9 +20,8 @@ from dissector.engine.records.record_locator import number_topics
 from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
-from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import FETCH
-from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.program import FieldRef, field_roles, programs
 from dissector.protocol.undeclared_nulls import readable_body
 
 _OTHER, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _HIGH_WATERMARK = range(6)
@@ -72,7 +70,7 @@ def read_marks(
         rows = np.intersect1d(rows, chosen, assume_unique=True)
     fields = _read(table, rows)
     fits = fields.state == tape.FITS
-    category = _categories()[fields.field].astype(np.int64)
+    category = field_roles(_category)[fields.field].astype(np.int64)
     marks = np.flatnonzero((category == _HIGH_WATERMARK) & fits[fields.message])
     marks = marks[
         (fields.value[marks] >= 0) & (fields.value[last_marked(category == _ERROR)[marks]] == 0)
@@ -137,23 +135,12 @@ def _read(table: Exchanges, rows: Ints) -> tape.Tape:
         same_version = table.api_version[rows] == version
         steps[same_version] = programs().start(FETCH, version, "response")
     steps[captured != frames.size[rows]] = -1
-    wanted = (_categories() != _OTHER).astype(np.uint8)
+    wanted = (field_roles(_category) != _OTHER).astype(np.uint8)
     ends = start + captured
     return tape.read(table.data, table.carry_over, start, ends, steps, programs(), wanted)
 
 
-def _categories() -> NDArray[np.uint8]:
-    """Return the role of each field number."""
-    return _categories_of(len(programs().field_refs))
-
-
-@per_schemas
-def _categories_of(count: int) -> NDArray[np.uint8]:
-    """Return the roles of the first `count` fields; programs only ever add fields."""
-    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
-
-
-def _category(ref: FieldRef | None) -> int:
-    if ref is None or (ref.key, ref.kind) != (FETCH, "response"):
+def _category(ref: FieldRef) -> int:
+    if (ref.key, ref.kind) != (FETCH, "response"):
         return _OTHER
     return _PATHS.get(ref.path, _OTHER)

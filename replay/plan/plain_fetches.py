@@ -21,10 +21,9 @@ from dissector.engine.records.record_locator import number_topics
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
-from dissector.protocol.context import per_schemas
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import FETCH
-from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.program import FieldRef, field_roles, programs
 from dissector.protocol.records.layout import CONTROL
 from replay.order.read_write_sets import Log, ReadWriteSets
 
@@ -252,10 +251,12 @@ class _Messages:
         distinct, at = np.unique(versions, return_inverse=True)
         first = [programs().start(FETCH, version, kind) for version in distinct.tolist()]
         steps = np.array(first, np.int64)[at.ravel()]
-        arguments = starts, starts + frames.captured_bytes[rows], steps, programs(), _categories()
+        roles, ends = field_roles(_category), starts + frames.captured_bytes[rows]
         self.table = table
-        self.fields = tape.read(table.data, table.carry_over, *arguments)
-        self.category = _categories()[self.fields.field].astype(np.int64)
+        self.fields = tape.read(
+            table.data, table.carry_over, starts, ends, steps, programs(), roles
+        )
+        self.category = roles[self.fields.field].astype(np.int64)
         self.is_plain: Bools = self.fields.state == tape.FITS
         self.is_plain[self.fields.message[self._is_odd()]] = False
 
@@ -310,19 +311,8 @@ def _last_offsets(
     return last, is_readable, list(zip(*ended, strict=True))
 
 
-def _categories() -> NDArray[np.uint8]:
-    """Return what each field number is."""
-    return _categories_of(len(programs().field_refs))
-
-
-@per_schemas
-def _categories_of(count: int) -> NDArray[np.uint8]:
-    """Return what the first `count` fields are; programs only ever add fields."""
-    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
-
-
-def _category(ref: FieldRef | None) -> int:
-    if ref is None or ref.key != FETCH:
+def _category(ref: FieldRef) -> int:
+    if ref.key != FETCH:
         return _OTHER
     known: Any = _PATHS.get((ref.kind, ref.path), _OTHER)
     return int(known)

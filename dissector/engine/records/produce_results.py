@@ -19,9 +19,8 @@ from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.dictionaries import numbered_texts
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
-from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import PRODUCE
-from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.program import FieldRef, field_roles, programs
 
 _OTHER, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _BASE_OFFSET = range(6)
 """Role of a field on the tape."""
@@ -76,12 +75,11 @@ def produce_results(
     for version in unique(table.api_version[responses]).tolist():
         same_version = is_whole & (table.api_version[responses] == version)
         steps[same_version] = programs().start(PRODUCE, version, "response")
-    fields = tape.read(
-        table.data, table.carry_over, start, start + captured, steps, programs(), _categories()
-    )
+    roles, end = field_roles(_category), start + captured
+    fields = tape.read(table.data, table.carry_over, start, end, steps, programs(), roles)
     fits = fields.state == tape.FITS
     results.undecoded = responses[~fits]
-    category = _categories()[fields.field].astype(np.int64)
+    category = roles[fields.field].astype(np.int64)
     base = np.flatnonzero((category == _BASE_OFFSET) & fits[fields.message])
     if not len(base):
         return results
@@ -153,19 +151,8 @@ def _topic_numbers(
     return np.array(numbers, np.int64)[codes]
 
 
-def _categories() -> NDArray[np.uint8]:
-    """Return the role of each field number."""
-    return _categories_of(len(programs().field_refs))
-
-
-@per_schemas
-def _categories_of(count: int) -> NDArray[np.uint8]:
-    """Return the roles of the first `count` fields; programs only ever add fields."""
-    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
-
-
-def _category(ref: FieldRef | None) -> int:
-    if ref is None or ref.key != PRODUCE or ref.kind != "response":
+def _category(ref: FieldRef) -> int:
+    if ref.key != PRODUCE or ref.kind != "response":
         return _OTHER
     return _PATHS.get(ref.path, _OTHER)
 

@@ -22,8 +22,7 @@ from dissector.engine.tables.dictionaries import numbered_texts
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
-from dissector.protocol.context import per_schemas
-from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.program import FieldRef, field_roles, programs
 from dissector.protocol.records_fields import may_be_cut
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -106,11 +105,10 @@ def locate_records(table: Exchanges, *, with_results: bool = True) -> RecordFiel
     is_whole = captured == size
     steps = np.full(len(row), -1, np.int64)
     steps[is_whole] = _first_steps(table, row[is_whole], kind[is_whole])
-    fields = tape.read(
-        table.data, table.carry_over, start, start + captured, steps, programs(), _categories()
-    )
+    roles, end = field_roles(_category), start + captured
+    fields = tape.read(table.data, table.carry_over, start, end, steps, programs(), roles)
     fits = fields.state == tape.FITS
-    category = _categories()[fields.field].astype(np.int64)
+    category = roles[fields.field].astype(np.int64)
     records = np.flatnonzero((category == _RECORDS) & (fields.value > 0) & fits[fields.message])
     topic_rows = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[records]
     partition_rows = last_marked(category == _PARTITION)[records]
@@ -178,19 +176,8 @@ def _first_steps(table: Exchanges, row: Ints, kind: Ints) -> Ints:
     return np.array(steps, np.int64)[codes]
 
 
-def _categories() -> NDArray[np.uint8]:
-    """Return the role of each field number."""
-    return _categories_of(len(programs().field_refs))
-
-
-@per_schemas
-def _categories_of(count: int) -> NDArray[np.uint8]:
-    """Return the roles of the first `count` fields; programs only ever add fields."""
-    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
-
-
-def _category(ref: FieldRef | None) -> int:
-    if ref is None or (ref.key >= 0 and (ref.key, ref.kind) not in RECORD_CARRIERS):
+def _category(ref: FieldRef) -> int:
+    if ref.key >= 0 and (ref.key, ref.kind) not in RECORD_CARRIERS:
         return _OTHER
     return _PATHS.get(ref.path, _OTHER)
 
